@@ -13,6 +13,9 @@ pub(crate) const PROCS: &str = "holdup procs shows the times of chosen threads";
 /// What judges them.
 pub(crate) const DIAGNOSE: &str =
     "holdup diagnose says what holds chosen threads up, and holdup procs shows their times";
+/// What divides the machine among groups of them.
+pub(crate) const LEDGER: &str = "holdup ledger --by cgroup divides it among control groups, and holdup diagnose says what holds \
+     chosen threads up";
 /// Names that are told where a choice matches nothing.
 const NAMES: usize = 5;
 
@@ -22,6 +25,7 @@ pub(crate) fn filter(args: &SelectArgs) -> Filter {
         pids: args.pid.clone(),
         tids: args.tid.clone(),
         comms: args.comm.clone(),
+        cgroups: args.cgroup.clone(),
         ..Filter::default()
     }
 }

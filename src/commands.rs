@@ -1,9 +1,10 @@
 //! The verbs: each reads the trace once and says which tables it wants.
 
-use crate::choice::{self, DIAGNOSE, PROCS, no_path};
+use crate::choice::{self, DIAGNOSE, LEDGER, PROCS, no_path};
 use crate::cli::{
-    Command, CommonArgs, GraphForm, InfoArgs, IrqsBy, LatencyArgs, LatencyByName, PathArgs,
-    PhasesArgs, ProcsBy, SyscallsArgs, SyscallsBy, TableArgs, WaitsArgs, WaitsByName,
+    Command, CommonArgs, GraphForm, InfoArgs, IrqsBy, LatencyArgs, LatencyByName, LedgerArgs,
+    LedgerBy, PathArgs, PhasesArgs, ProcsBy, SwitchesBy, SyscallsArgs, SyscallsBy, TableArgs,
+    WaitsArgs, WaitsByName,
 };
 use crate::code;
 use crate::config::Config;
@@ -65,9 +66,17 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
             choice::refuse(&args.table.common.select, "cpus", PROCS)?;
             table("cpus", &args.table, schema::cpus(&[]), |a| schema::cpus(&a.cpu_rows()))
         }
-        Command::Switches(args) => table("switches", &args.table, schema::switches(&[]), |a| {
-            schema::switches(&a.switches())
-        }),
+        Command::Switches(args) => match args.by {
+            SwitchesBy::Thread => table("switches", &args.table, schema::switches(&[]), |a| {
+                schema::switches(&a.switches())
+            }),
+            SwitchesBy::Cgroup => {
+                let empty = schema::switches_by_cgroup(&[]);
+                table("switches", &args.table, empty, |a| {
+                    schema::switches_by_cgroup(&a.switches_by_cgroup())
+                })
+            }
+        },
         Command::Latency(args) => latency(args),
         Command::Irqs(args) => {
             choice::refuse(&args.table.common.select, "irqs", PROCS)?;
@@ -80,12 +89,7 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Phases(args) => phases(args),
         Command::Path(args) => path(args),
         Command::Locks(args) => crate::locks::run(args),
-        Command::Ledger(args) => {
-            choice::refuse(&args.common.select, "ledger", DIAGNOSE)?;
-            report("ledger", &args.common, |_, a, _| {
-                Ok(Body::Ledger(Box::new(Attribution::from(a).ledger)))
-            })
-        }
+        Command::Ledger(args) => ledger(args),
         Command::Info(args) => info(args),
         Command::Summary(args) => report("summary", &args.common, |reader, analysis, config| {
             let entries = config.entries(args.entries.entries, SUMMARY_ENTRIES);
@@ -118,11 +122,27 @@ fn info(args: &InfoArgs) -> Result<()> {
     write_report(config, &report)
 }
 
+/// Of the whole machine, or by control group.
+fn ledger(args: &LedgerArgs) -> Result<()> {
+    let common = &args.table.common;
+    if args.by == LedgerBy::Cgroup {
+        return table("ledger", &args.table, schema::cgroups(&[]), |a| {
+            schema::cgroups(&a.cgroups())
+        });
+    }
+    choice::refuse(&common.select, "ledger", LEDGER)?;
+    if args.table.entries.entries.is_some() || args.table.sort.sort.is_some() {
+        return Err(usage("-n and --sort need --by cgroup: the ledger is a tree"));
+    }
+    report("ledger", common, |_, a, _| Ok(Body::Ledger(Box::new(Attribution::from(a).ledger))))
+}
+
 fn syscalls(args: &SyscallsArgs) -> Result<()> {
     let by = match args.by {
         SyscallsBy::System => Group::System,
         SyscallsBy::Process => Group::Process,
         SyscallsBy::Thread => Group::Thread,
+        SyscallsBy::Cgroup => Group::Cgroup,
         SyscallsBy::Caller => {
             return crate::profile::callers::syscalls(&args.table, &args.symbols);
         }
@@ -165,7 +185,9 @@ fn with_remarks(mut table: Table, code: Option<Code<'_>>) -> Table {
 }
 
 fn waits(args: &WaitsArgs) -> Result<()> {
-    if args.hist && matches!(args.by, WaitsByName::Thread | WaitsByName::Caller) {
+    if args.hist
+        && matches!(args.by, WaitsByName::Thread | WaitsByName::Cgroup | WaitsByName::Caller)
+    {
         return Err(usage("--hist goes by object or by kind"));
     }
     if args.folded {
@@ -175,6 +197,7 @@ fn waits(args: &WaitsArgs) -> Result<()> {
         WaitsByName::Object => WaitsBy::Object,
         WaitsByName::Kind => WaitsBy::Kind,
         WaitsByName::Thread => WaitsBy::Thread,
+        WaitsByName::Cgroup => WaitsBy::Cgroup,
         WaitsByName::Caller => return crate::profile::callers::waits(&args.table, &args.symbols),
     };
     if by != WaitsBy::Object || args.hist || args.graph.is_some() {
@@ -189,12 +212,15 @@ fn waits(args: &WaitsArgs) -> Result<()> {
         });
     }
     let Some(form) = args.graph else {
-        let detail = if by == WaitsBy::Thread { Detail::Edges } else { Detail::Sums };
+        let detail = match by {
+            WaitsBy::Thread | WaitsBy::Cgroup => Detail::Edges,
+            WaitsBy::Object | WaitsBy::Kind => Detail::Sums,
+        };
         let build = |reader: &dyn Reader, a: &Analysis| {
             let mut rows = Attribution::from(a).waits(by);
             let code = match by {
                 WaitsBy::Object => code::of_all(reader, a, &args.symbols)?,
-                WaitsBy::Kind | WaitsBy::Thread => None,
+                WaitsBy::Kind | WaitsBy::Thread | WaitsBy::Cgroup => None,
             };
             for row in &mut rows {
                 let words = in_words(row.kind, row.usage, &row.object);
@@ -324,6 +350,7 @@ fn procs_group(by: ProcsBy) -> Group {
         ProcsBy::Command => Group::Command,
         ProcsBy::Process => Group::Process,
         ProcsBy::Thread => Group::Thread,
+        ProcsBy::Cgroup => Group::Cgroup,
     }
 }
 

@@ -35,6 +35,9 @@ pub(crate) struct SelectArgs {
     /// Only rows of threads with these names
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     pub(crate) comm: Vec<String>,
+    /// Only rows of threads in these control groups: services, containers, or parts of paths
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    pub(crate) cgroup: Vec<String>,
     /// Only these CPUs: 0-3,5
     #[arg(short = 'C', long, value_name = "CPUS")]
     pub(crate) cpu: Option<String>,

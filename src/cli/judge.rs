@@ -23,7 +23,7 @@ pub(crate) struct DiagnoseArgs {
     #[arg(
         long, value_name = "FILE",
         conflicts_with_all =
-            ["trace", "input", "baseline", "pid", "tid", "comm", "cpu", "time", "phase"]
+            ["trace", "input", "baseline", "pid", "tid", "comm", "cgroup", "cpu", "time", "phase"]
     )]
     pub(crate) metrics: Option<PathBuf>,
     /// The case to judge, where FILE of --metrics holds several
@@ -108,14 +108,14 @@ pub(crate) struct PredictArgs {
     #[arg(
         long, value_name = "PART",
         conflicts_with_all =
-            ["trace", "input", "metrics", "pid", "tid", "comm", "cpu", "time", "phase"]
+            ["trace", "input", "metrics", "pid", "tid", "comm", "cgroup", "cpu", "time", "phase"]
     )]
     pub(crate) demand: Option<String>,
     /// Instead of a trace: locks with rate, hold and wait times (semaphores of a file that
     /// diagnose --metrics reads)
     #[arg(
         long, value_name = "FILE",
-        conflicts_with_all = ["trace", "input", "pid", "tid", "comm", "cpu", "time", "phase"]
+        conflicts_with_all = ["trace", "input", "pid", "tid", "comm", "cgroup", "cpu", "time", "phase"]
     )]
     pub(crate) metrics: Option<PathBuf>,
     /// The case to predict, where FILE of --metrics holds several
@@ -136,7 +136,7 @@ pub(crate) struct PredictArgs {
     #[arg(
         long, value_name = "N",
         conflicts_with_all =
-            ["trace", "input", "metrics", "pid", "tid", "comm", "cpu", "time", "phase"],
+            ["trace", "input", "metrics", "pid", "tid", "comm", "cgroup", "cpu", "time", "phase"],
         value_parser = clap::value_parser!(u32).range(1..=1024)
     )]
     pub(crate) servers: Option<u32>,

@@ -25,8 +25,9 @@ pub(crate) use judge::{DiagnoseArgs, GuideArgs, PredictArgs, ReportArgs, RulesAr
 pub(crate) use setup::{CompletionsArgs, DoctorArgs, ManArgs};
 pub(crate) use tables::{
     CpusArgs, EventsArgs, GraphForm, InfoArgs, IrqsArgs, IrqsBy, LatencyArgs, LatencyByName,
-    LedgerArgs, LocksArgs, LocksBy, LocksEvents, LocksView, PathArgs, PhasesArgs, ProcsArgs,
-    ProcsBy, SummaryArgs, SwitchesArgs, SyscallsArgs, SyscallsBy, WaitsArgs, WaitsByName,
+    LedgerArgs, LedgerBy, LocksArgs, LocksBy, LocksEvents, LocksView, PathArgs, PhasesArgs,
+    ProcsArgs, ProcsBy, SummaryArgs, SwitchesArgs, SwitchesBy, SyscallsArgs, SyscallsBy, WaitsArgs,
+    WaitsByName,
 };
 
 use std::ffi::OsString;

@@ -28,7 +28,18 @@ pub(crate) struct InfoArgs {
 #[derive(Debug, Args)]
 pub(crate) struct LedgerArgs {
     #[command(flatten)]
-    pub(crate) common: CommonArgs,
+    pub(crate) table: TableArgs,
+    /// What to divide the machine by
+    #[arg(long, value_enum, value_name = "GROUP", default_value_t = LedgerBy::Leaf)]
+    pub(crate) by: LedgerBy,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LedgerBy {
+    /// What the time was for
+    Leaf,
+    /// What each service or container used and wanted, and who kept it from that
+    Cgroup,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -36,6 +47,8 @@ pub(crate) enum SyscallsBy {
     System,
     Process,
     Thread,
+    /// The control group: a service or a container
+    Cgroup,
     /// The function of the program that calls, by call chains
     Caller,
 }
@@ -56,6 +69,8 @@ pub(crate) enum ProcsBy {
     Command,
     Process,
     Thread,
+    /// The control group: a service or a container
+    Cgroup,
 }
 
 #[derive(Debug, Args)]
@@ -77,6 +92,16 @@ pub(crate) struct CpusArgs {
 pub(crate) struct SwitchesArgs {
     #[command(flatten)]
     pub(crate) table: TableArgs,
+    /// What to add up
+    #[arg(long, value_enum, value_name = "GROUP", default_value_t = SwitchesBy::Thread)]
+    pub(crate) by: SwitchesBy,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SwitchesBy {
+    Thread,
+    /// The control group: a service or a container
+    Cgroup,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -182,6 +207,8 @@ pub(crate) enum WaitsByName {
     Object,
     Kind,
     Thread,
+    /// The control group: a service or a container
+    Cgroup,
     /// The function of the program that went to sleep; needs call chains (-g when recording)
     Caller,
 }

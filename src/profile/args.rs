@@ -12,6 +12,8 @@ pub(crate) enum ProfileBy {
     Dso,
     Line,
     Cpu,
+    /// The control group: a service or a container
+    Cgroup,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -61,7 +61,7 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<u8> {
                 noted(schema::profile(&rows, by), &profile, &symbols)
             }
             (None, _) => {
-                let mut table = schema::stays(&stays(analysis, by));
+                let mut table = schema::stays(&stays(analysis, by), by);
                 let nothing = table.rows.is_empty() && !reader.info().capabilities.switches;
                 table.missing = nothing.then_some("cpu-clock");
                 table.notes = no_samples(&profile);
@@ -130,6 +130,7 @@ fn by(by: ProfileBy) -> By {
         ProfileBy::Dso => By::Dso,
         ProfileBy::Line => By::Line,
         ProfileBy::Cpu => By::Cpu,
+        ProfileBy::Cgroup => By::Cgroup,
     }
 }
 

@@ -16,7 +16,7 @@ impl Attribution<'_> {
         };
         let use_of = |row: &ObjectRow| row.row.usage.unwrap_or(row.row.kind);
         match by {
-            WaitsBy::Object | WaitsBy::Thread => {
+            WaitsBy::Object | WaitsBy::Thread | WaitsBy::Cgroup => {
                 let name = |row: &ObjectRow| format!("{} of {}", row.row.object, row.row.comm);
                 let one = |row: &ObjectRow| hist(use_of(row), &name(row), &[row]);
                 objects.iter().take(most).flat_map(one).collect()

@@ -20,6 +20,8 @@ pub enum WaitsBy {
     Kind,
     /// One row per waiting thread and kind of object; needs [`holdup_passes::Detail::Edges`].
     Thread,
+    /// One row per control group of waiting threads and kind of object; needs the same.
+    Cgroup,
 }
 
 /// A thread that had an object while others waited for it.
@@ -58,6 +60,10 @@ pub struct HolderTime {
 /// Waits for one object, one kind of objects, or by one thread.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct WaitsRow {
+    /// Control group of the waiting threads by its name: service, container, pod; `null` if the
+    /// trace does not say. Only by control group.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<Option<String>>,
     /// `futex`, `semop`, `pipe`, `disk` …
     pub kind: &'static str,
     /// What a futex is used for: `mutex`, `condvar`, `barrier` …
@@ -129,7 +135,7 @@ impl Attribution<'_> {
                 rows.sort_by(by_cost);
                 kinds(rows)
             }
-            WaitsBy::Thread => self.waits_by_thread(),
+            WaitsBy::Thread | WaitsBy::Cgroup => self.waits_by_people(by),
         };
         rows.sort_by(by_cost);
         rows
@@ -179,6 +185,7 @@ impl Attribution<'_> {
             };
             let (pid, comm) = self.owner(who, stats.first, &leaders);
             let row = WaitsRow {
+                cgroup: None,
                 kind: a.kind_name(stats.object, o.kind),
                 usage: stats.usage.map(FutexUse::name),
                 object: a.object_name(stats.object),
@@ -281,7 +288,8 @@ impl Attribution<'_> {
         (pid, comm)
     }
 
-    fn waits_by_thread(&self) -> Vec<WaitsRow> {
+    /// By thread, or by control group.
+    fn waits_by_people(&self, by: WaitsBy) -> Vec<WaitsRow> {
         let a = self.analysis;
         let idle = a.idle_ns();
         // What an object costs is divided among those who waited for it, by their own shares.
@@ -294,17 +302,29 @@ impl Attribution<'_> {
         struct Sum {
             sum: WaitSum,
             idle: Nanos,
+            threads: BTreeSet<Slot>,
             objects: BTreeMap<Object, Nanos>,
             wakers: BTreeMap<Slot, Nanos>,
         }
-        let mut rows: BTreeMap<(Slot, ObjectKind, Option<FutexUse>), Sum> = BTreeMap::new();
+        /// Whose waits a row is of: a thread's, or those of the group with this path.
+        #[derive(PartialEq, Eq, PartialOrd, Ord)]
+        enum Whose {
+            Thread(Slot),
+            Group(String),
+        }
+        let whose = |slot: Slot| match by {
+            WaitsBy::Cgroup => Whose::Group(a.path_of(a.group(a.thread(slot))).to_owned()),
+            WaitsBy::Object | WaitsBy::Kind | WaitsBy::Thread => Whose::Thread(slot),
+        };
+        let mut rows: BTreeMap<(Whose, ObjectKind, Option<FutexUse>), Sum> = BTreeMap::new();
         for (key, sum) in a.edges() {
             let object = a.final_object(key.object);
             let Some(o) = self.objects.get(&object) else { continue };
             if !a.wanted(a.thread(key.waiter)) {
                 continue;
             }
-            let row = rows.entry((key.waiter, o.kind, o.stats.usage)).or_default();
+            let row = rows.entry((whose(key.waiter), o.kind, o.stats.usage)).or_default();
+            row.threads.insert(key.waiter);
             row.sum.add(sum);
             let laid = blamed.get(&object).map_or(0, WaitSum::share_ns);
             let all = shares.get(&object).copied().unwrap_or(0);
@@ -315,8 +335,9 @@ impl Attribution<'_> {
             }
         }
         rows.into_iter()
-            .filter_map(|((slot, kind, usage), r)| {
-                let t = a.thread(slot);
+            .filter_map(|((whose, kind, usage), r)| {
+                let t = a.thread(*r.threads.first()?);
+                let alone = matches!(whose, Whose::Thread(_));
                 let most =
                     r.objects.iter().max_by_key(|(o, ns)| (**ns, Reverse(**o))).map(|(&o, _)| o)?;
                 let top = top_waker(&r.wakers);
@@ -327,15 +348,16 @@ impl Attribution<'_> {
                     _ => object.rule_if_ended_by(top, self.server),
                 };
                 Some(WaitsRow {
+                    cgroup: (!alone).then(|| a.group_words(a.group(t))),
                     kind: a.kind_name(most, kind),
                     usage: usage.map(FutexUse::name),
                     object: a.object_name(most),
                     objects: Some(r.objects.len() as u64),
-                    pid: a.pid(t),
-                    tid: Some(t.tid.0),
-                    comm: a.comm(t),
+                    pid: a.pid(t).filter(|_| alone),
+                    tid: alone.then_some(t.tid.0),
+                    comm: if alone { a.comm(t) } else { String::new() },
                     waits: r.sum.waits,
-                    waiters: 1,
+                    waiters: r.threads.len() as u64,
                     wait_total_ns: r.sum.wait_ns,
                     wait_avg_ns: r.sum.wait_ns.checked_div(r.sum.waits).unwrap_or(0),
                     top_waker: top.map(|(s, _)| a.thread(s).tid.0),
@@ -385,8 +407,9 @@ pub fn in_words(kind: &str, usage: Option<&str>, name: &str) -> String {
 /// Harmful ones first, those that cost most first.
 pub(crate) fn by_cost(a: &WaitsRow, b: &WaitsRow) -> Ordering {
     let cost = |row: &WaitsRow| (row.harmful, row.idle_blamed_ns, row.wait_total_ns);
-    let name =
-        |a: &WaitsRow, b: &WaitsRow| (a.kind, &a.object, a.tid).cmp(&(b.kind, &b.object, b.tid));
+    let name = |a: &WaitsRow, b: &WaitsRow| {
+        (a.kind, &a.object, a.tid, &a.cgroup).cmp(&(b.kind, &b.object, b.tid, &b.cgroup))
+    };
     cost(b).cmp(&cost(a)).then_with(|| name(a, b))
 }
 

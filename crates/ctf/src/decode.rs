@@ -275,6 +275,10 @@ fn rare(kind: EventKind, v: &mut Values<'_, '_>) -> What {
             caller: v.int(2),
             name: NameId::NONE,
         },
+        EventKind::AttachTask => {
+            let tid = v.tid(0);
+            What::AttachTask { tid, root: v.u32(1), path: v.name(reg::TEXT, tid) }
+        }
         EventKind::PiSetPrio => What::PiSetPrio { tid: v.tid(0), old: v.prio(1), new: v.prio(2) },
         EventKind::IrqEntry => {
             let irq = v.u32(0);

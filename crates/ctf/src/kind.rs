@@ -150,6 +150,9 @@ pub(crate) fn fields(meaning: Meaning) -> &'static [Field] {
         | EventKind::StatIoWait
         | EventKind::StatBlocked => DELAY,
         EventKind::BlockedReason => const { &[TID, int(1, &["io_wait"]), int(2, &["caller"])] },
+        EventKind::AttachTask => {
+            const { &[TID, maybe(1, &["dst_root"], 0), text(reg::TEXT, &["dst_path"])] }
+        }
         EventKind::PiSetPrio => const { &[TID, int(1, &["oldprio"]), int(2, &["newprio"])] },
         EventKind::SysEnter => const { &[int(0, &["id"])] },
         EventKind::SysEnterNamed => &[],

@@ -65,6 +65,7 @@ enum Kind {
     Migrate,
     Life,
     Name,
+    Group,
     Reason,
     Runtime,
     Enter,
@@ -390,6 +391,9 @@ impl Head {
                 self.keep(Key::Tid(Kind::Life, tid, 2), at);
             }
             What::Comm { tid, .. } => self.keep(Key::Tid(Kind::Name, tid, 0), at),
+            What::AttachTask { tid, root, .. } => {
+                self.keep(Key::Tid(Kind::Group, tid, u64::from(root)), at);
+            }
             _ => self.other(e, at),
         }
     }

@@ -4,7 +4,7 @@ use holdup_trace::{EventKind, TraceInfo, kernel_version};
 
 /// Events a recording for diagnosis leaves out: lockdep kernels are rare, and on others perf
 /// refuses a command that names these; stacks and counters cost more than a first look is worth.
-const NOT_ASKED_FOR: &[&str] = &["lockdep", "stacks", "counters"];
+const NOT_ASKED_FOR: &[&str] = &["lockdep", "stacks", "counters", "groups"];
 
 /// The command that records once more what was `lost`, too short, or left dark though there was
 /// `enough`. holdup's own recorder keeps itself out of the recording; other recorders are asked for

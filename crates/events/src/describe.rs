@@ -317,6 +317,17 @@ impl<'a> Describe<'a> {
                     out.int(pid.0 as i32);
                 }
             }
+            What::InGroup { tid, group } => {
+                out.str("tid ");
+                out.int(tid.0 as i32);
+                out.str(" in ");
+                out.str(&holdup_render::escape(&self.info.names.get(group)));
+            }
+            What::AttachTask { tid, path, .. } => {
+                self.thread(out, tid, tracker.comm_of(tid));
+                out.str(" to ");
+                out.str(&holdup_render::escape(&self.info.names.get(path)));
+            }
             What::Comm { tid, comm, exec, .. } => {
                 self.thread(out, tid, comm);
                 if exec {

@@ -289,6 +289,15 @@ pub(crate) fn fields(
             m.hex("pgoff", map.offset);
             m.name("filename", map.file);
         }
+        What::InGroup { tid, group } => {
+            m.tid("tid", tid);
+            m.name("cgroup", group);
+        }
+        What::AttachTask { tid, root, path } => {
+            m.tid("pid", tid);
+            m.int("dst_root", root);
+            m.name("dst_path", path);
+        }
         What::Comm { tid, pid, comm, exec } => {
             m.comm("comm", tid, comm);
             m.tid("tid", tid);

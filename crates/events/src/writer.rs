@@ -291,6 +291,7 @@ fn record_name(e: &Event) -> &'static str {
         What::Stack { .. } => "CALLCHAIN",
         What::Leaves { .. } => "LEAVES",
         What::Mapped { .. } => "MMAP",
+        What::InGroup { .. } => "CGROUP",
         What::Comm { .. } => "COMM",
         What::TaskNew { .. } => "FORK",
         What::TaskEnd { .. } => "EXIT",

@@ -52,8 +52,9 @@ impl Kind {
                 | PageFaultUser | PageFaultKernel => ALL,
                 Switch | Wakeup | WakeupNew | Waking | Migrate | Fork | Exec | Exit
                 | StatRuntime | StatWait | StatSleep | StatIoWait | StatBlocked | BlockedReason
-                | PiSetPrio | IrqEntry | IrqExit | SoftirqEntry | SoftirqExit | SoftirqRaise
-                | VectorEntry | VectorExit | WorkStart | WorkEnd | WorkQueue | CpuIdle => FIELDS,
+                | AttachTask | PiSetPrio | IrqEntry | IrqExit | SoftirqEntry | SoftirqExit
+                | SoftirqRaise | VectorEntry | VectorExit | WorkStart | WorkEnd | WorkQueue
+                | CpuIdle => FIELDS,
             },
             // A counter counts for a thread, wherever that was.
             Kind::Sample => Lack::THREAD,

@@ -14,12 +14,14 @@ use crate::stretches::QUARTERS;
 use crate::stretches::Stretches;
 use crate::tables::{CallSum, pid_of};
 use crate::threads::{Slot, Thread};
-use crate::throttle::Quota;
+use crate::throttle::{Quota, Throttles};
 use crate::timeline::{Bin, Program};
 use crate::waits::Object;
 use crate::yields::Yields;
 use holdup_counters::Mode;
-use holdup_trace::{Capabilities, Cpu, Nanos, Pid, Quality, QualityCode, Reader, Seen};
+use holdup_trace::{
+    Capabilities, Cpu, Groups, NameId, Nanos, Pid, Quality, QualityCode, Reader, Seen,
+};
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -55,6 +57,12 @@ pub struct Analysis {
     others: Vec<(String, u64)>,
     /// The threads that have rows, where somebody chose.
     pub(crate) shown: Option<BTreeSet<u32>>,
+    /// Paths of the control groups that threads were in.
+    pub(crate) paths: BTreeMap<NameId, String>,
+    /// The groups of processes, for threads that said nothing of theirs.
+    pub(crate) group_of: BTreeMap<Pid, NameId>,
+    /// What the recorder read of control groups.
+    pub(crate) groups: Groups,
     /// The system calls of those threads.
     pub(crate) calls: OnceCell<BTreeMap<u32, CallSum>>,
 }
@@ -107,6 +115,7 @@ impl Analysis {
             .collect();
         let callers = crate::waits::callers(&engine.waits, symbols);
         let descriptors = crate::waits::descriptors(&engine.waits, info);
+        let (paths, group_of) = crate::tables::paths(&engine);
         let variables = options.variables.as_ref();
         let variables = variables.map(|v| crate::waits::variables(&engine.waits, info, v));
         Analysis {
@@ -126,6 +135,9 @@ impl Analysis {
             variables: variables.unwrap_or_default(),
             others,
             shown: None,
+            paths,
+            group_of,
+            groups: info.groups.clone(),
             calls: OnceCell::new(),
         }
     }
@@ -265,7 +277,9 @@ impl Analysis {
 
     /// Whether a thread is one that `filter` chooses.
     pub fn fits(&self, filter: &Filter, t: &Thread) -> bool {
-        !filter.chooses_threads() || filter.wants(t.pid.0, t.tid.0, &self.comm(t))
+        !filter.chooses_threads()
+            || filter.wants(t.pid.0, t.tid.0, &self.comm(t))
+                && filter.wants_group(self.path_of(self.group(t)), &self.groups)
     }
 
     /// Whether somebody chose which threads are the work.
@@ -418,9 +432,16 @@ impl Analysis {
         self.engine.blame.throttled_left_ns()
     }
 
-    /// What is known of the quota that keeps threads off the CPUs.
+    /// What is known of the quota that keeps the threads of a control group off the CPUs; without
+    /// groups all are of [`NameId::NONE`].
+    pub fn quota_of(&self, group: NameId) -> Option<Quota> {
+        self.engine.throttles.get(&group).map(Throttles::quota)
+    }
+
+    /// The same of the group whose quota was used up most often.
     pub fn quota(&self) -> Quota {
-        self.engine.throttles.quota()
+        let all = self.engine.throttles.values().map(Throttles::quota);
+        all.max_by_key(|q| (q.periods, q.quota_ns)).unwrap_or_default()
     }
 
     /// Idle CPU time while exactly one application thread was running or ready, the scheduler's

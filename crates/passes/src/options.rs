@@ -3,7 +3,7 @@
 use crate::limits::Thresholds;
 use crate::locks::LockKind;
 use crate::variables::Variables;
-use holdup_trace::{Cpu, Nanos, SymbolTable, TraceInfo, fits};
+use holdup_trace::{Cpu, GroupName, Groups, Nanos, SymbolTable, TraceInfo, fits};
 use std::sync::Arc;
 
 /// How much to keep about waits.
@@ -68,6 +68,9 @@ pub struct Filter {
     /// Only rows of threads whose names fit one of these patterns ([`holdup_trace::fits`]); empty
     /// for all.
     pub comms: Vec<String>,
+    /// Only rows of threads in control groups that fit one of these patterns
+    /// ([`GroupName::fits`]); empty for all.
+    pub cgroups: Vec<String>,
     /// Only rows of kernel locks of these kinds; empty for all.
     pub lock_kinds: Vec<LockKind>,
     /// Only rows of kernel locks at these addresses or with the names in `lock_names`; both empty
@@ -80,10 +83,21 @@ pub struct Filter {
 impl Filter {
     /// Whether it chooses threads.
     pub fn chooses_threads(&self) -> bool {
-        !(self.pids.is_empty() && self.tids.is_empty() && self.comms.is_empty())
+        !(self.pids.is_empty()
+            && self.tids.is_empty()
+            && self.comms.is_empty()
+            && self.cgroups.is_empty())
     }
 
-    /// Whether it wants a thread of this process, number and name.
+    /// Whether it wants threads in the control group `path`; of a thread whose group is not known,
+    /// an empty one.
+    pub fn wants_group(&self, path: &str, groups: &Groups) -> bool {
+        let name = || GroupName::of(path);
+        let fits = |pattern: &String| !path.is_empty() && name().fits(pattern, path, groups);
+        self.cgroups.is_empty() || self.cgroups.iter().any(fits)
+    }
+
+    /// Whether it wants a thread of this process, number and name, if it wants its control group.
     pub fn wants(&self, pid: u32, tid: u32, comm: &str) -> bool {
         (self.pids.is_empty() || self.pids.contains(&pid))
             && (self.tids.is_empty() || self.tids.contains(&tid))

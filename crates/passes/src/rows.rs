@@ -21,7 +21,7 @@ pub(crate) fn round3(x: f64) -> f64 {
     (x * 1000.0).round() / 1000.0
 }
 
-/// What syscall and process tables are grouped by.
+/// What syscall, switch and process tables are grouped by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Group {
     /// The whole system (syscalls).
@@ -32,11 +32,17 @@ pub enum Group {
     Process,
     /// One thread.
     Thread,
+    /// A control group: a service, a container.
+    Cgroup,
 }
 
 /// One system call of the system, a process or a thread.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SyscallRow {
+    /// Control group by its name: service, container, pod; `null` if the trace does not say. Only when
+    /// grouped by control group.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<Option<String>>,
     /// Name of the thread or process; absent when grouped by system.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comm: Option<String>,
@@ -106,10 +112,14 @@ pub struct ProcRow {
     /// Thread; only when grouped by thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tid: Option<u32>,
-    /// Processes in the group (by command).
+    /// Control group by its name: service, container, pod; `null` if the trace does not say.
+    /// Absent when grouped by command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<Option<String>>,
+    /// Processes in the group (by command and control group).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processes: Option<u64>,
-    /// Threads in the group (by command and process).
+    /// Threads in the group (not by thread).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<u64>,
     /// A thread of the kernel itself.
@@ -181,6 +191,12 @@ pub struct CpuRow {
 /// Scheduling of one thread, as `perf sched` reports it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SwitchRow {
+    /// Control group by its name: service, container, pod; `null` if the trace does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<Option<String>>,
+    /// Threads in the row; only by control group.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u64>,
     /// Name.
     pub comm: String,
     /// Process.
@@ -294,4 +310,54 @@ pub struct SarRow {
     pub msg_per_s: Option<f64>,
     /// Page faults.
     pub fault_per_s: Option<f64>,
+}
+
+/// A control group and the machine: what it used, what it wanted, and what kept it from that.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct CgroupRow {
+    /// `cgroup`, or what is no group's: `interrupts`, `idle`, `unaccounted`. The time used in all
+    /// rows adds up to the capacity.
+    pub kind: &'static str,
+    /// The group by its name: service, container, pod; `null` of threads whose group is not known.
+    pub cgroup: Option<String>,
+    /// Its path below the mount of control groups.
+    pub path: Option<String>,
+    /// Processes of it that wanted to run.
+    pub processes: Option<u64>,
+    /// Their threads.
+    pub threads: Option<u64>,
+    /// CPU time that its threads had, interrupts on top of them left out.
+    pub used_ns: u64,
+    /// Of capacity.
+    pub pct_capacity: f64,
+    /// `used_ns`, `ready_ns` and `throttled_ns` together.
+    pub wanted_ns: Option<u64>,
+    /// Time that its threads were ready and waited for a CPU, summed over them.
+    pub ready_ns: Option<u64>,
+    /// Of `ready_ns`: behind whom, longest first. What is missing from it are CPUs that woke up,
+    /// and stays that were not seen.
+    pub behind: Vec<Rival>,
+    /// Time that its threads were ready and a quota kept them off, as far as switches show it: a
+    /// CPU must have gone idle meanwhile.
+    pub throttled_ns: Option<u64>,
+    /// Idle CPU time that they could have used.
+    pub throttled_idle_ns: Option<u64>,
+    /// CPUs that its own quota allows (`cpu.max`). This and what follows is what the recorder read
+    /// at its beginning and end; `null` if it read nothing or there is no quota.
+    pub limit_cpus: Option<f64>,
+    /// Periods of the quota in which it wanted to run (`nr_periods`).
+    pub periods: Option<u64>,
+    /// Of these: in which the quota was used up (`nr_throttled`).
+    pub throttled_periods: Option<u64>,
+    /// How long its run queues were stopped, summed over CPUs (`throttled_usec`).
+    pub stopped_ns: Option<u64>,
+}
+
+/// A control group whose threads had the CPU that others were ready for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Rival {
+    /// Its name; `null` if it is not known.
+    pub cgroup: Option<String>,
+    /// For how long.
+    pub ns: u64,
 }

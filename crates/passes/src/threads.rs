@@ -195,6 +195,8 @@ pub struct Thread {
     /// What that turned out to be.
     pub(crate) decided: Option<Mode>,
 
+    /// Control group, the latest that it was in.
+    pub(crate) group: NameId,
     /// Thread that made it.
     pub parent: Option<Tid>,
     /// When it came to be, or the start of the trace.
@@ -231,6 +233,7 @@ impl Thread {
             tid,
             pid: Pid::UNKNOWN,
             comm: NameId::NONE,
+            group: NameId::NONE,
             parent: None,
             born,
             died: None,

@@ -25,8 +25,10 @@ const SHORTEST_PERIOD: Nanos = 1_000_000;
 /// A thread that was ready and could not run at least once.
 #[derive(Clone, Debug, Default)]
 pub struct Throttle {
-    /// Kept off the CPUs since then, with the integral of [`crate::blame`]; `None` while it is not.
-    pub(crate) off: Option<(Nanos, u128)>,
+    /// How it is kept off the CPUs; `None` while it is not.
+    pub(crate) off: Option<Off>,
+    /// When it last came back.
+    pub(crate) until: Nanos,
     /// How often it was.
     pub spells: u64,
     /// For how long.
@@ -37,6 +39,17 @@ pub struct Throttle {
     pub(crate) ran_to: Nanos,
 }
 
+/// A thread is kept off the CPUs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Off {
+    /// Since then.
+    pub(crate) since: Nanos,
+    /// It showed then: a CPU went idle.
+    pub(crate) shown: Nanos,
+    /// The integral of [`crate::blame`] then.
+    pub(crate) mark: u128,
+}
+
 impl Throttle {
     /// The idle CPU time that it could have used.
     pub fn share_ns(&self) -> Nanos {
@@ -45,7 +58,8 @@ impl Throttle {
 
     /// Without the sums; it is kept off still, if it is, from `now`, when the integral is `held`.
     pub(crate) fn restarted(&self, now: Nanos, held: u128) -> Throttle {
-        Throttle { off: self.off.map(|_| (now, held)), ..Throttle::default() }
+        let off = self.off.map(|_| Off { since: now, shown: now, mark: held });
+        Throttle { off, ..Throttle::default() }
     }
 }
 
@@ -65,7 +79,7 @@ pub(crate) struct Throttles {
 }
 
 /// What the returns of throttled threads say about the quota.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quota {
     /// How often threads came back: periods in which the quota was used up.
     pub periods: u64,

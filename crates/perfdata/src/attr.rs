@@ -103,6 +103,11 @@ impl Attr {
         self.sample_type & sample::CALLCHAIN != 0 && !names_calls
     }
 
+    /// Whether its samples say in which control group a thread is.
+    pub(crate) fn tells_group(&self) -> bool {
+        self.sample_type & (sample::CGROUP | sample::AUX) == sample::CGROUP
+    }
+
     /// Whether it only counts, to be read with others.
     pub(crate) fn only_counts(&self) -> bool {
         self.sample_period == 0

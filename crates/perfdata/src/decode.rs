@@ -1,6 +1,7 @@
 //! From records to events.
 
 use crate::format::context;
+use crate::lately::Lately;
 use crate::layout::{FIELD, NEAR, Variable};
 use crate::schema::{Class, Decodable, Schema, When};
 use crate::{mapped, record};
@@ -8,11 +9,15 @@ use holdup_trace::{
     Batch, Cpu, Event, EventId, Frame, LocalNames, NameId, Pid, QualityCode, Reading, Tid, What,
 };
 use holdup_tracepoint::{Endian, Plan, sys_enter_64, sys_exit_64};
+use rustc_hash::FxHashMap;
 
 /// Turns single records into events; knows nothing of runs.
 pub(crate) struct Decoder<'a> {
     schema: &'a Schema,
     names: LocalNames,
+    /// Which control group an id stands for, and what was said of threads lately.
+    groups: &'a FxHashMap<u64, NameId>,
+    lately: Lately,
     /// Time of the latest event, which those that do not say theirs share.
     pub(crate) last: u64,
     /// Samples of all other events are left out.
@@ -54,12 +59,19 @@ fn frames<E: Endian>(chain: &[u8]) -> impl Iterator<Item = Frame> + '_ {
 }
 
 impl<'a> Decoder<'a> {
-    pub(crate) fn new(schema: &'a Schema, names: LocalNames, only_switches: bool) -> Decoder<'a> {
-        Decoder { schema, names, last: 0, only_switches }
+    pub(crate) fn new(
+        schema: &'a Schema,
+        groups: &'a FxHashMap<u64, NameId>,
+        (names, mut lately): (LocalNames, Lately),
+        only_switches: bool,
+    ) -> Decoder<'a> {
+        lately.forget();
+        Decoder { schema, names, groups, lately, last: 0, only_switches }
     }
 
-    pub(crate) fn into_names(self) -> LocalNames {
-        self.names
+    /// What the next decoder can use.
+    pub(crate) fn into_memory(self) -> (LocalNames, Lately) {
+        (self.names, self.lately)
     }
 
     /// Append the event of one record, if it is one, to `batch`.
@@ -83,6 +95,9 @@ impl<'a> Decoder<'a> {
             return;
         }
         let l = &d.layout;
+        if l.cgroup != 0 {
+            self.group::<E>(d, rec, batch);
+        }
         // System calls are most of most traces.
         if let (true, Class::Tracepoint(plan), Some(head)) =
             (l.near, &d.class, rec.first_chunk::<NEAR>())
@@ -119,6 +134,39 @@ impl<'a> Decoder<'a> {
             }
         }
         self.any_sample::<E>(d, rec, batch);
+    }
+
+    /// Say in which control group the thread of a sample is, unless that was said lately.
+    #[inline]
+    fn group<E: Endian>(&mut self, d: &Decodable, rec: &[u8], batch: &mut Batch) {
+        let l = &d.layout;
+        let Some(id) = l.cgroup::<E>(rec) else { return };
+        let at = |field: u16| if field == 0 { u64::MAX } else { E::u64(rec, field.into()) };
+        let (tid, ts) = (E::u32(rec, usize::from(l.tid) + 4), at(l.time));
+        if l.tid == 0 || ts == u64::MAX || !self.lately.is_news(tid, id, ts) {
+            return;
+        }
+        self.says_group::<E>(d, rec, (Tid(tid), id, ts), batch);
+    }
+
+    #[cold]
+    fn says_group<E: Endian>(
+        &mut self,
+        d: &Decodable,
+        rec: &[u8],
+        (tid, id, ts): (Tid, u64, u64),
+        batch: &mut Batch,
+    ) {
+        if tid == Tid::IDLE || tid == Tid::UNKNOWN {
+            return;
+        }
+        let group = match self.groups.get(&id) {
+            Some(&group) => group,
+            // Its record was lost, or it was made before somebody else's recording began.
+            None => self.names.name(id as u32, format!("group {id}").as_bytes()),
+        };
+        let what = What::InGroup { tid, group };
+        batch.events.push(event::<E>(d, rec, ts, EventId::SIDEBAND, what));
     }
 
     /// As it is done for any event and any layout.

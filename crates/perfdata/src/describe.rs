@@ -99,6 +99,7 @@ pub(crate) fn settle(
     let beside = Beside {
         counters: shown & witness::COUNTER != 0,
         stacks: found.span.is_some() && attrs.iter().any(Attr::has_chains),
+        groups: attrs.iter().any(Attr::tells_group),
         switch_records: switches.iter().any(|&kind| found.census[kind as usize] > 0),
     };
     info.capabilities = Capabilities::of(&info.events, beside);

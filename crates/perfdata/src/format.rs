@@ -132,6 +132,8 @@ pub mod feature {
     /// What the recorder saw of descriptors, as text. perf, which has no section of this number,
     /// skips it.
     pub const DESCRIPTORS: u32 = 200;
+    /// What the recorder read of control groups, as text; perf skips it, too.
+    pub const CONTROL_GROUPS: u32 = 201;
 }
 
 /// What EVENT_UPDATE records tell: the event's name.
@@ -157,6 +159,9 @@ pub mod sample {
     pub const STACK_USER: u64 = 1 << 13;
     pub const IDENTIFIER: u64 = 1 << 16;
     pub const AUX: u64 = 1 << 20;
+    pub const CGROUP: u64 = 1 << 21;
+    pub const DATA_PAGE_SIZE: u64 = 1 << 22;
+    pub const CODE_PAGE_SIZE: u64 = 1 << 23;
 }
 
 /// Marks between the addresses of a call chain: whose they are from there on. None is an address.
@@ -202,5 +207,6 @@ pub mod flag {
     pub const EXCLUDE_CALLCHAIN_USER: u64 = 1 << 22;
     pub const USE_CLOCKID: u64 = 1 << 25;
     pub const CONTEXT_SWITCH: u64 = 1 << 26;
+    pub const CGROUP: u64 = 1 << 32;
     pub const BUILD_ID: u64 = 1 << 34;
 }

@@ -166,6 +166,7 @@ impl Seen {
             stacks: met().any(Attr::has_chains),
             counters: met().any(describe::is_counter),
             switch_records: self.switches,
+            groups: met().any(Attr::tells_group),
         }
     }
 }
@@ -176,5 +177,6 @@ fn promised(attrs: &[Attr]) -> Beside {
         stacks: attrs.iter().any(Attr::has_chains),
         counters: attrs.iter().any(describe::is_counter),
         switch_records: attrs.iter().any(|a| a.has(flag::CONTEXT_SWITCH)),
+        groups: attrs.iter().any(Attr::tells_group),
     }
 }

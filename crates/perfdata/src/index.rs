@@ -9,7 +9,7 @@
 use crate::record;
 use crate::schema::Schema;
 use crate::source::Source;
-use crate::walk::{Piece, Round, TaskFact, Walked, count_late, resync, walk};
+use crate::walk::{GroupFact, Piece, Round, TaskFact, Walked, count_late, resync, walk};
 use crate::window::Window;
 use holdup_trace::{Quality, QualityCode, Run, union};
 use holdup_tracepoint::Endian;
@@ -36,6 +36,7 @@ pub(crate) struct Index {
     pub(crate) span: Option<(u64, u64)>,
     pub(crate) meta: Vec<u64>,
     pub(crate) tasks: Vec<TaskFact>,
+    pub(crate) groups: Vec<GroupFact>,
     pub(crate) rounds: usize,
     pub(crate) quality: Quality,
 }
@@ -52,6 +53,7 @@ impl Index {
         self.span = union(self.span, other.span);
         self.meta.extend(other.meta);
         self.tasks.extend(other.tasks);
+        self.groups.extend(other.groups);
         self.rounds += other.rounds;
         self.quality.absorb(&other.quality);
     }
@@ -146,6 +148,7 @@ impl Join {
             span: None,
             meta: Vec::new(),
             tasks: Vec::new(),
+            groups: Vec::new(),
             rounds: 0,
             quality: Quality::default(),
         };
@@ -182,6 +185,7 @@ impl Join {
         self.index.span = union(self.index.span, w.span);
         self.index.meta.extend(w.meta);
         self.index.tasks.extend(w.tasks);
+        self.index.groups.extend(w.groups);
         self.index.quality.add(QualityCode::SkippedBytes, w.skipped_bytes);
         self.index.quality.add(QualityCode::Truncated, w.truncated as u64);
         self.index.quality.add(QualityCode::TrailingBytes, w.trailing);

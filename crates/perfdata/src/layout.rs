@@ -4,7 +4,8 @@
 //! PERIOD all have a fixed width, so their offsets are constants of the attr; RAW is a constant
 //! too unless READ or CALLCHAIN, whose length varies, precede it. What comes after RAW
 //! (branch stack, registers, user stack …) is of no interest here, but for one register where it is
-//! all that follows ([`Attr::tells_calls`]).
+//! all that follows ([`Attr::tells_calls`]), and for the control group, whose place is known from
+//! the end.
 //!
 //! Records that are not samples end with a subset of these fields (`sample_id_all`), located from
 //! the end.
@@ -27,6 +28,9 @@ pub(crate) struct Layout {
     pub(crate) id: u16,
     /// RAW's size word if nothing of variable length precedes it.
     pub(crate) raw: u16,
+    /// The control group's id: its distance from the end of the record, since what comes after it
+    /// is of a fixed width.
+    pub(crate) cgroup: u16,
     /// READ or CALLCHAIN are present: [`Layout::walk`] finds what follows.
     pub(crate) variable: bool,
     /// Thread, time, CPU and payload are all present and found in the first [`NEAR`] bytes.
@@ -100,6 +104,12 @@ impl Layout {
         l.period = field(sample::PERIOD);
         l.id = if identifier != 0 { identifier } else { id };
         l.min = at;
+        let has = |bit: u64| attr.sample_type & bit != 0;
+        // AUX is the one of variable width that comes after it; perf does not record both.
+        if attr.tells_group() {
+            let after = [sample::DATA_PAGE_SIZE, sample::CODE_PAGE_SIZE];
+            l.cgroup = 8 + 8 * after.iter().filter(|&&bit| has(bit)).count() as u16;
+        }
         l.variable = attr.sample_type & (sample::READ | sample::CALLCHAIN) != 0;
         if attr.sample_type & sample::RAW != 0 && !l.variable {
             l.raw = at;
@@ -107,6 +117,13 @@ impl Layout {
         }
         l.near = [l.tid, l.time, l.cpu, l.raw].iter().all(|&at| at != 0 && at & FIELD == at);
         l
+    }
+
+    /// The id of the control group that the sample's thread was in, if it says so.
+    #[inline]
+    pub(crate) fn cgroup<E: Endian>(&self, rec: &[u8]) -> Option<u64> {
+        let at = rec.len().checked_sub(self.cgroup.into())?;
+        (self.cgroup != 0 && at >= self.min.into()).then(|| E::u64(rec, at))
     }
 
     /// Find call chain and payload behind fields of variable length. `None` if the record does

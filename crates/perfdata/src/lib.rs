@@ -62,6 +62,7 @@ pub mod format;
 mod glance;
 mod header;
 mod index;
+mod lately;
 mod layout;
 mod mapped;
 mod open;

@@ -449,7 +449,7 @@ impl Facts {
             Class::Tracepoint(plan) => plan.note(),
             Class::NoFormat | Class::Counter => None,
         }));
-        let content = Content::new(&self.info, source, schema);
+        let content = Content::new(&self.info, source, schema, &found.groups);
         Ok(PerfData::new(self.info, self.order, content, self.quality, found))
     }
 

@@ -2,14 +2,18 @@
 
 use crate::decode::Decoder;
 use crate::index::Span;
+use crate::lately::Lately;
 use crate::record::next_record;
 use crate::schema::{Schema, When};
 use crate::source::Source;
+use crate::walk::GroupFact;
 use crate::window::{READ, Window};
 use holdup_trace::{
-    Batch, ErrorKind, LocalNames, Names, QualityCode, ReadError, Result, RunDecoder, TraceInfo,
+    Batch, ErrorKind, LocalNames, NameId, Names, QualityCode, ReadError, Result, RunDecoder,
+    TraceInfo,
 };
 use holdup_tracepoint::Endian;
+use rustc_hash::FxHashMap;
 use std::marker::PhantomData;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -21,14 +25,22 @@ pub(crate) struct Content {
     source: Source,
     schema: Schema,
     names: Arc<Names>,
+    /// Which control group an id in samples stands for.
+    groups: FxHashMap<u64, NameId>,
     /// Memory of decoders that ended.
     spare: Mutex<Vec<Scratch>>,
 }
 
 impl Content {
-    pub(crate) fn new(info: &TraceInfo, source: Source, schema: Schema) -> Content {
+    pub(crate) fn new(
+        info: &TraceInfo,
+        source: Source,
+        schema: Schema,
+        groups: &[GroupFact],
+    ) -> Content {
         let (path, names) = (info.path.clone(), info.names.clone());
-        Content { path, source, schema, names, spare: Mutex::default() }
+        let groups = groups.iter().map(|g| (g.id, names.intern(&g.path))).collect();
+        Content { path, source, schema, names, groups, spare: Mutex::default() }
     }
 
     fn io_error(&self, e: std::io::Error) -> ReadError {
@@ -50,11 +62,12 @@ struct Scratch {
     window: Window,
     order: Vec<(u64, u32)>,
     names: LocalNames,
+    lately: Lately,
 }
 
 impl Scratch {
     fn new(names: LocalNames) -> Scratch {
-        Scratch { window: Window::default(), order: Vec::new(), names }
+        Scratch { window: Window::default(), order: Vec::new(), names, lately: Lately::default() }
     }
 }
 
@@ -84,7 +97,12 @@ impl<'a, E: Endian> RunReader<'a, E> {
         only_switches: bool,
     ) -> Self {
         let scratch = content.scratch();
-        let mut decoder = Decoder::new(&content.schema, scratch.names, only_switches);
+        let mut decoder = Decoder::new(
+            &content.schema,
+            &content.groups,
+            (scratch.names, scratch.lately),
+            only_switches,
+        );
         decoder.last = first_ts;
         let mut window = scratch.window;
         window.clear();
@@ -212,11 +230,9 @@ impl<E> Drop for RunReader<'_, E> {
         if let Some(decoder) = self.decoder.take() {
             let order =
                 self.order.take().map_or_else(|| std::mem::take(&mut self.spare_order), |o| o.0);
-            self.content.recycle(Scratch {
-                window: std::mem::take(&mut self.window),
-                order,
-                names: decoder.into_names(),
-            });
+            let window = std::mem::take(&mut self.window);
+            let (names, lately) = decoder.into_memory();
+            self.content.recycle(Scratch { window, order, names, lately });
         }
     }
 }

@@ -47,6 +47,13 @@ pub(crate) struct TaskFact {
     pub(crate) comm: Option<[u8; 16]>,
 }
 
+/// Which group an id in samples stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct GroupFact {
+    pub(crate) id: u64,
+    pub(crate) path: Vec<u8>,
+}
+
 /// Everything one pass over a segment learns.
 #[derive(Debug)]
 pub(crate) struct Walked {
@@ -65,6 +72,7 @@ pub(crate) struct Walked {
     /// Records perf wrote about the recording itself.
     pub(crate) meta: Vec<u64>,
     pub(crate) tasks: Vec<TaskFact>,
+    pub(crate) groups: Vec<GroupFact>,
     pub(crate) skipped_bytes: u64,
     /// Bytes behind the last record that are none.
     pub(crate) trailing: u64,
@@ -80,6 +88,7 @@ const GROUP: u64 = 256 << 10;
 /// far fewer; a damaged one must not fill the memory.
 const MAX_TASKS: usize = 1 << 20;
 const MAX_META: usize = 1 << 16;
+const MAX_GROUPS: usize = 1 << 18;
 
 /// A record's type and size, with one load.
 #[inline(always)]
@@ -119,6 +128,7 @@ pub(crate) fn walk<E: Endian>(
             span: None,
             meta: Vec::new(),
             tasks: Vec::new(),
+            groups: Vec::new(),
             skipped_bytes: 0,
             trailing: 0,
             truncated: false,
@@ -349,6 +359,11 @@ impl Walk<'_> {
                 self.fresh_round = true;
                 self.open_at(offset);
             }
+            record::CGROUP if self.out.groups.len() < MAX_GROUPS => {
+                let trailer = self.schema.trailer_of::<E>(rec).len as usize;
+                self.out.groups.extend(group_fact::<E>(rec, trailer));
+                self.open_at(offset);
+            }
             ..record::HEADER_ATTR => {
                 let when = self.schema.when::<E>(kind, rec);
                 match when {
@@ -379,6 +394,13 @@ impl Walk<'_> {
             _ => {}
         }
     }
+}
+
+/// `header:8 id:8 path`, sample ids.
+fn group_fact<E: Endian>(rec: &[u8], trailer: usize) -> Option<GroupFact> {
+    let path = rec.get(16..rec.len().checked_sub(trailer)?)?;
+    let path = path.split(|&b| b == 0).next().unwrap_or(path);
+    Some(GroupFact { id: E::u64(rec, 8), path: path.to_vec() })
 }
 
 fn task_fact<E: Endian>(kind: u32, rec: &[u8], trailer: usize) -> Option<TaskFact> {

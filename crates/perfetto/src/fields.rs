@@ -91,6 +91,7 @@ fn names(kind: EventKind) -> Option<&'static [Name]> {
         | EventKind::StatIoWait
         | EventKind::StatBlocked => DELAY,
         EventKind::BlockedReason => &const { [int("pid"), int("io_wait"), int("caller")] },
+        EventKind::AttachTask => &const { [int("pid"), maybe("dst_root"), text("dst_path")] },
         EventKind::PiSetPrio => &const { [int("pid"), int("oldprio"), int("newprio")] },
         EventKind::SysEnter => {
             &const { [int("id"), Name { name: "args", needed: false, holds: Holds::Numbers }] }
@@ -301,6 +302,11 @@ pub(crate) fn what(
             let (caller, name) = function(s.int[2]);
             What::BlockedReason { tid: s.tid(0), io_wait: s.int[1] != 0, caller, name }
         }
+        EventKind::AttachTask => What::AttachTask {
+            tid: s.tid(0),
+            root: s.int[1] as u32,
+            path: s.name(2, s.int[0] as u32, names),
+        },
         EventKind::PiSetPrio => What::PiSetPrio { tid: s.tid(0), old: s.prio(1), new: s.prio(2) },
         EventKind::SysEnter => {
             let args = if s.arg_count > 0 { batch.push_args(s.args) } else { ArgsRef::NONE };

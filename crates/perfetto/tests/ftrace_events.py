@@ -5,7 +5,8 @@
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as schema
 
 # The fields of these are of use; of the others only number and name.
-FAMILIES = ("sched_", "task_", "sys_", "irq_handler_", "softirq_", "workqueue_", "cpu_idle", "local_timer_")
+FAMILIES = ("sched_", "task_", "sys_", "irq_handler_", "softirq_", "workqueue_", "cpu_idle", "local_timer_",
+            "cgroup_attach_task")
 
 print("# Events of FtraceEvent: field number, name, and the fields of those that may be understood.")
 print("# Written by tests/ftrace_events.py.")

@@ -5,8 +5,8 @@ use crate::context::{CodeTable, Context};
 use crate::times::{Row, Samples, Timed, Times};
 use holdup_passes::Selection;
 use holdup_trace::{
-    Batch, Cpu, ErrorKind, Event, EventDesc, EventId, Mapping, NameId, Names, Pid, Quality, Reader,
-    Result, StackRef, Tid, TraceInfo, What, merge,
+    Batch, Cpu, ErrorKind, Event, EventDesc, EventId, Groups, Mapping, NameId, Names, Pid, Quality,
+    Reader, Result, StackRef, Tid, TraceInfo, What, merge,
 };
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -26,6 +26,8 @@ pub(crate) struct Sampled {
     pub tid: Tid,
     /// The thread's name then.
     pub comm: NameId,
+    /// The control group that the thread was in then.
+    pub group: NameId,
     /// Where it ran.
     pub cpu: Cpu,
     /// The call chain, the sampled address first.
@@ -51,6 +53,8 @@ impl Sum {
 /// What was sampled in a trace.
 pub struct Profile {
     pub(crate) names: Arc<Names>,
+    /// What the recorder read of control groups.
+    pub(crate) groups: Groups,
     pub(crate) code: CodeTable,
     /// Of the event that the profile is of.
     pub(crate) sums: Vec<(Sampled, Sum)>,
@@ -182,6 +186,7 @@ impl<'a> Collector<'a> {
         let of_chosen = self.sums.into_iter().filter(|((id, _), _)| Some(*id) == chosen);
         let profile = Profile {
             names: self.info.names.clone(),
+            groups: self.info.groups.clone(),
             code: self.context.finish(),
             sums: of_chosen.map(|((_, who), sum)| (who, sum)).collect(),
             event: chosen.and_then(desc).cloned(),
@@ -218,10 +223,11 @@ impl<'a> Collector<'a> {
         }
         let (pid, chain) = self.context.chain(e, batch, stack);
         let comm = self.context.comm(e);
-        let who = Sampled { pid, tid: e.tid, comm, cpu: e.cpu, chain };
+        let group = self.context.group(e);
+        let who = Sampled { pid, tid: e.tid, comm, group, cpu: e.cpu, chain };
         self.sums.entry((e.id, who)).or_default().add(Sum { samples: 1, period });
         if let Some(times) = &mut self.times {
-            let row = Row { event: e.id, pid, tid: e.tid, comm };
+            let row = Row { event: e.id, pid, tid: e.tid, comm, group };
             let sample = Timed { time: e.ts, period, chain, cpu: e.cpu };
             if let Err(error) = times.push(row, sample) {
                 self.failed = Some(error);

@@ -15,6 +15,8 @@ pub(crate) struct Context {
     chains: Chains,
     comms: FxHashMap<Tid, NameId>,
     pids: FxHashMap<Tid, Pid>,
+    /// Control groups.
+    groups: FxHashMap<Tid, NameId>,
     scratch: Vec<Frame>,
     /// Of each chain only the first frame counts.
     innermost: bool,
@@ -35,6 +37,7 @@ impl Context {
             chains: Chains::default(),
             comms: info.tasks.iter().map(|t| (t.tid, t.comm)).collect(),
             pids: info.tasks.iter().map(|t| (t.tid, t.pid)).collect(),
+            groups: FxHashMap::default(),
             scratch: Vec::new(),
             innermost: false,
             met: FxHashMap::default(),
@@ -61,6 +64,14 @@ impl Context {
                 if let Some(&comm) = self.comms.get(&parent_tid) {
                     self.comms.insert(tid, comm);
                 }
+                self.inherits(parent_tid, tid);
+            }
+            What::Fork { parent, child, .. } => self.inherits(parent, child),
+            What::InGroup { tid, group } => {
+                self.groups.insert(tid, group);
+            }
+            What::AttachTask { tid, root: 0, path } => {
+                self.groups.insert(tid, path);
             }
             What::Comm { tid, pid, comm, exec } => {
                 self.pids.insert(tid, pid);
@@ -71,6 +82,18 @@ impl Context {
             }
             _ => {}
         }
+    }
+
+    /// A thread is made in the control group of who makes it.
+    fn inherits(&mut self, parent: Tid, child: Tid) {
+        if let Some(&group) = self.groups.get(&parent) {
+            self.groups.insert(child, group);
+        }
+    }
+
+    /// The control group of an event's thread, as far as it is known.
+    pub(crate) fn group(&self, e: &Event) -> NameId {
+        self.groups.get(&e.tid).copied().unwrap_or(NameId::NONE)
     }
 
     /// The process of an event, and the number of its chain.

@@ -9,7 +9,6 @@ use crate::chains::ChainId;
 use crate::collect::{Profile, Timeline};
 use crate::json::{Json, Maybe};
 use crate::names::{FunctionId, Functions, Site};
-use crate::rows::wanted;
 use crate::times::{Row, Samples, Timed};
 use holdup_passes::Filter;
 use holdup_symbols::Symbols;
@@ -147,7 +146,7 @@ pub fn firefox(
             let names = processes(&timeline.rows, comm);
             for (row, samples) in &timeline.rows {
                 let comm = comm(row);
-                if wanted(filter, row.pid, row.tid, &comm) {
+                if profile.wants(filter, (row.pid, row.tid, row.group), &comm) {
                     let process = names.get(&row.pid).map_or("", String::as_str);
                     json.record(|json| writer.thread(row, samples, &comm, process, json))?;
                 }

@@ -6,7 +6,7 @@ use crate::collect::{Profile, Sampled, Sum};
 use crate::names::Owners;
 use holdup_passes::{Analysis, Filter, Group, percent};
 use holdup_symbols::{Source, Symbols};
-use holdup_trace::{Cpu, NameId, Pid, Tid};
+use holdup_trace::{Cpu, GroupName, NameId, Pid, Tid};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::sync::Arc;
@@ -28,11 +28,15 @@ pub enum By {
     Line,
     /// A CPU.
     Cpu,
+    /// A control group.
+    Cgroup,
 }
 
 /// Samples of one function, thread, process, file, line or CPU.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ProfileRow {
+    /// Control group by its name: service, container, pod; `null` if the trace does not say.
+    pub cgroup: Option<String>,
     /// Name of the thread when it was sampled.
     pub comm: Option<String>,
     /// Process; `null` if the trace does not say.
@@ -69,6 +73,7 @@ pub struct ProfileRow {
 /// What makes a row one row.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Key {
+    cgroup: Option<Arc<str>>,
     comm: Option<Arc<str>>,
     pid: Option<u32>,
     tid: Option<u32>,
@@ -78,20 +83,27 @@ struct Key {
     line: Option<String>,
 }
 
-/// Process, thread with its name, CPU, and sampled address.
-type Place = (Pid, Tid, Arc<str>, Cpu, Option<Frame>);
+/// Process, thread with its name, CPU, control group, and sampled address.
+type Place = (Pid, Tid, Arc<str>, Cpu, NameId, Option<Frame>);
 
 /// A number that names something; the largest stands for none.
 pub(crate) fn known(id: u32) -> Option<u32> {
     (id != u32::MAX).then_some(id)
 }
 
-/// Whether `filter` wants a thread.
-pub(crate) fn wanted(filter: &Filter, pid: Pid, tid: Tid, comm: &str) -> bool {
-    filter.wants(pid.0, tid.0, comm)
-}
-
 impl Profile {
+    /// Whether `filter` wants a thread of this name in this control group.
+    pub(crate) fn wants(
+        &self,
+        filter: &Filter,
+        (pid, tid, group): (Pid, Tid, NameId),
+        comm: &str,
+    ) -> bool {
+        filter.wants(pid.0, tid.0, comm)
+            && (filter.cgroups.is_empty()
+                || filter.wants_group(&self.names.get(group), &self.groups))
+    }
+
     /// The samples of the threads that `filter` wants, with the names of these.
     pub(crate) fn wanted<'a>(
         &'a self,
@@ -107,8 +119,16 @@ impl Profile {
                 true => self.comm(who.tid, who.comm).into(),
                 false => comm.clone(),
             };
-            wanted(filter, who.pid, who.tid, &comm).then_some((who, sum, comm))
+            let wanted = self.wants(filter, (who.pid, who.tid, who.group), &comm);
+            wanted.then_some((who, sum, comm))
         })
+    }
+
+    /// A control group by the name that people know; `None` where it is not known.
+    fn group_words(&self, group: NameId) -> Option<Arc<str>> {
+        let path = self.names.get(group);
+        let words = || GroupName::of(&path).words(&self.groups);
+        (group != NameId::NONE).then(|| words().into())
     }
 
     /// The same by place: what is looked up for many samples at once.
@@ -116,7 +136,8 @@ impl Profile {
         let mut sampled: FxHashMap<Place, Sum> = FxHashMap::default();
         for (who, sum, comm) in self.wanted(filter) {
             let frame = self.code.frames(who.chain).first().copied();
-            sampled.entry((who.pid, who.tid, comm, who.cpu, frame)).or_default().add(*sum);
+            let place = (who.pid, who.tid, comm, who.cpu, who.group, frame);
+            sampled.entry(place).or_default().add(*sum);
         }
         sampled
     }
@@ -152,7 +173,16 @@ pub fn rows(
     // By hash: names begin alike, which makes it slow to compare them.
     let mut rows: FxHashMap<Key, (Sum, u64)> = FxHashMap::default();
     let owners = Owners::new(profile, symbols);
-    for ((pid, tid, comm, cpu, frame), sum) in profile.sampled(filter) {
+    let mut groups: FxHashMap<NameId, Option<Arc<str>>> = FxHashMap::default();
+    for ((pid, tid, comm, cpu, group, frame), sum) in profile.sampled(filter) {
+        if by == By::Cgroup {
+            let kernel = frame.is_some_and(|frame| frame.kernel);
+            let group = groups.entry(group).or_insert_with(|| profile.group_words(group));
+            let row = rows.entry(Key { cgroup: group.clone(), ..Key::default() }).or_default();
+            row.0.add(sum);
+            row.1 += if kernel { sum.samples } else { 0 };
+            continue;
+        }
         let code = frame.map(|frame| profile.code.code(owners.owner(pid, &frame), &frame));
         let key = key((pid, tid, cpu), &comm, by, |line| {
             let Some(code) = &code else { return Default::default() };
@@ -183,6 +213,7 @@ impl Key {
     fn row(self) -> ProfileRow {
         let text = |name: Option<Arc<str>>| name.map(|name| name.to_string());
         ProfileRow {
+            cgroup: text(self.cgroup),
             comm: text(self.comm),
             pid: self.pid,
             tid: self.tid,
@@ -216,6 +247,7 @@ fn key(
             let (dso, symbol, line) = names(true);
             Key { dso, symbol, line, ..Key::default() }
         }
+        By::Cgroup => Key::default(),
         By::Cpu => {
             let cpu = (cpu != Cpu::UNKNOWN).then_some(cpu.0.into());
             Key { cpu, ..Key::default() }
@@ -229,6 +261,7 @@ pub fn stays(analysis: &Analysis, by: By) -> Vec<ProfileRow> {
     let group = match by {
         By::Function | By::Children | By::Thread => Group::Thread,
         By::Process => Group::Process,
+        By::Cgroup => Group::Cgroup,
         By::Dso | By::Line | By::Cpu => return Vec::new(),
     };
     let mut rows: Vec<ProfileRow> = analysis
@@ -236,7 +269,8 @@ pub fn stays(analysis: &Analysis, by: By) -> Vec<ProfileRow> {
         .into_iter()
         .filter(|row| row.combined_ns > 0)
         .map(|row| ProfileRow {
-            comm: Some(row.comm),
+            cgroup: row.cgroup.flatten().filter(|_| by == By::Cgroup),
+            comm: Some(row.comm).filter(|_| by != By::Cgroup),
             pid: row.pid.flatten(),
             tid: row.tid,
             run_ns: Some(row.combined_ns),

@@ -6,13 +6,15 @@ use rustc_hash::FxHashMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
-/// Whose samples belong together: those of an event in a thread while it had one name.
+/// Whose samples belong together: those of an event in a thread while it had one name and was in
+/// one control group.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Row {
     pub(crate) event: EventId,
     pub(crate) pid: Pid,
     pub(crate) tid: Tid,
     pub(crate) comm: NameId,
+    pub(crate) group: NameId,
 }
 
 /// A sample.

@@ -91,7 +91,7 @@ pub fn outputs() -> Value {
         ("path", vec![enveloped::<PathRows<'static, Vec<PathRow>>>(g)]),
         ("predict", vec![enveloped::<NotedRows<'static, Vec<PredictRow>>>(g)]),
         ("whatif", vec![enveloped::<WhatifRows<'static, Vec<WhatifRow>>>(g)]),
-        ("ledger", vec![enveloped::<OnlyLedger<'static>>(g)]),
+        ("ledger", vec![enveloped::<OnlyLedger<'static>>(g), table(g, &schema::cgroups::VERB)]),
         ("info", vec![enveloped::<OnlyInfo<'static>>(g)]),
         ("summary", vec![enveloped::<Summary>(g)]),
         ("diagnose", vec![enveloped::<&'static Diagnosis>(g)]),

@@ -2,8 +2,8 @@
 
 use holdup_trace::{
     ArgsRef, Batch, Beside, Capabilities, Cpu, Descriptors, Event, EventDesc, EventId, EventKind,
-    Frame, Mapping, NameId, Nanos, Opened, Pid, Presence, Quality, QualityCode, Reader, Reading,
-    Result, Run, RunDecoder, StackRef, Task, TaskState, Tid, TraceInfo, What,
+    Frame, Groups, Mapping, NameId, Nanos, Opened, Pid, Presence, Quality, QualityCode, Reader,
+    Reading, Result, Run, RunDecoder, StackRef, Task, TaskState, Tid, TraceInfo, What,
 };
 
 /// Collects events; times may come in any order.
@@ -397,6 +397,33 @@ impl TraceBuilder {
         self.push_as(ts, 0, pid, EventId::SIDEBAND, mapped)
     }
 
+    /// The sample that follows says that its thread is in the control group `path`.
+    pub fn in_group(self, ts: Nanos, cpu: u16, tid: u32, path: &str) -> Self {
+        let group = self.info.names.intern(path.as_bytes());
+        let what = What::InGroup { tid: Tid(tid), group };
+        self.push_as(ts, cpu, tid, EventId::SIDEBAND, what)
+    }
+
+    /// `cgroup_attach_task`: the current thread moves `tid` to the control group `path` of the
+    /// hierarchy `root`.
+    pub fn attach_task(
+        self,
+        ts: Nanos,
+        (cpu, current): (u16, u32),
+        tid: u32,
+        (root, path): (u32, &str),
+    ) -> Self {
+        let path = self.info.names.intern(path.as_bytes());
+        let what = What::AttachTask { tid: Tid(tid), root, path };
+        self.push(ts, cpu, current, ("cgroup", "cgroup_attach_task"), what)
+    }
+
+    /// What the recorder read of control groups.
+    pub fn read_groups(mut self, groups: Groups) -> Self {
+        self.info.groups = groups;
+        self
+    }
+
     /// What the recorder saw of descriptors.
     pub fn saw(mut self, descriptors: Descriptors) -> Self {
         self.info.descriptors = descriptors;
@@ -414,7 +441,8 @@ impl TraceBuilder {
         if self.whole_pairs {
             self.complete_pairs();
         }
-        let beside = Beside { stacks: !self.frames.is_empty(), ..Beside::default() };
+        let groups = self.events.iter().any(|(e, _)| matches!(e.what, What::InGroup { .. }));
+        let beside = Beside { stacks: !self.frames.is_empty(), groups, ..Beside::default() };
         self.info.capabilities = Capabilities::of(&self.info.events, beside);
         self.info.span = self.events.first().zip(self.events.last()).map(|(a, b)| (a.0.ts, b.0.ts));
         let runs = self.events.first().map(|e| Run { first_ts: e.0.ts }).into_iter().collect();

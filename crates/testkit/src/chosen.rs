@@ -41,6 +41,7 @@ impl<'a> ChosenCalls<'a> {
             counters: info.capabilities.counters,
             // Where records tell of switches, events need not.
             switch_records: info.capabilities.switches,
+            groups: info.capabilities.groups,
         };
         for desc in &mut info.events {
             use EventKind::*;

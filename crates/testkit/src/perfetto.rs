@@ -363,6 +363,9 @@ impl Writer<'_> {
                 let caller = self.function(e.cpu, caller, name);
                 Content::Known(18, m.int(1, tid.0).int(2, caller).int(3, io_wait as u8))
             }
+            What::AttachTask { tid, root, path } => {
+                Content::Known(67, m.int(1, root).int(3, tid.0).bytes(7, &self.name(path)))
+            }
             What::PiSetPrio { tid, old, new } => {
                 Content::Known(353, m.int(2, new).int(3, old).int(4, tid.0))
             }
@@ -431,6 +434,7 @@ impl Writer<'_> {
             | What::Stack { .. }
             | What::Leaves { .. }
             | What::Mapped { .. }
+            | What::InGroup { .. }
             | What::Comm { .. }
             | What::TaskNew { .. }
             | What::TaskEnd { .. }

@@ -210,6 +210,16 @@ pub enum What {
         /// Name of that function and the offset in it, where the file gives it (text).
         name: NameId,
     },
+    /// `cgroup:cgroup_attach_task`: a thread is moved to another control group, and with the first
+    /// thread of a process the others. Where there are several hierarchies each tells of its own.
+    AttachTask {
+        /// Who is moved.
+        tid: Tid,
+        /// The number of the hierarchy; 0 is the one of control groups, version 2.
+        root: u32,
+        /// The group, a path below the hierarchy's root.
+        path: NameId,
+    },
     /// `sched:sched_pi_setprio`.
     PiSetPrio {
         /// The lock owner boosted or restored.
@@ -442,6 +452,15 @@ pub enum What {
         preempt: bool,
         /// The other thread (SWITCH_CPU_WIDE), or [`Tid::UNKNOWN`].
         other: Tid,
+    },
+    /// Side band: the thread of the event that follows was in this control group by then
+    /// (PERF_SAMPLE_CGROUP). Said when a decoder first meets the thread, when its group changes,
+    /// and now and then.
+    InGroup {
+        /// The thread.
+        tid: Tid,
+        /// The group, a path below the hierarchy's root.
+        group: NameId,
     },
     /// Side band: events were lost on this CPU (all CPUs if [`Cpu::UNKNOWN`]) up to here.
     Lost {

@@ -1,6 +1,7 @@
 //! What a file is and what it can prove.
 
 use crate::descriptors::Descriptors;
+use crate::groups::Groups;
 use crate::{Built, Capabilities, Cpu, Cut, NameId, Names, Nanos, Pid, Presence, Tid};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -71,6 +72,8 @@ pub struct TraceInfo {
     pub built: Vec<Built>,
     /// What the recorder saw of descriptors.
     pub descriptors: Descriptors,
+    /// What the recorder read of control groups.
+    pub groups: Groups,
     /// All names of this trace.
     pub names: Arc<Names>,
     /// Further facts worth showing in `info`, in order: (label, value).
@@ -104,6 +107,7 @@ impl TraceInfo {
             symbols: SymbolTable::default(),
             built: Vec::new(),
             descriptors: Descriptors::default(),
+            groups: Groups::default(),
             names: Names::new(),
             extra: Vec::new(),
         }

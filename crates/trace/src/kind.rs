@@ -161,6 +161,8 @@ vocabulary! {
         stacks: "-g",
         /// Hardware counters.
         counters: "cycles,instructions",
+        /// Control groups of threads.
+        groups: "--all-cgroups",
     }
     proving nothing {
         StatWait("sched", "sched_stat_wait"),
@@ -168,6 +170,7 @@ vocabulary! {
         StatIoWait("sched", "sched_stat_iowait"),
         StatBlocked("sched", "sched_stat_blocked"),
         BlockedReason("sched", "sched_blocked_reason"),
+        AttachTask("cgroup", "cgroup_attach_task"),
         PiSetPrio("sched", "sched_pi_setprio"),
         VectorEntry("irq_vectors", "*_entry"),
         VectorExit("irq_vectors", "*_exit"),
@@ -194,6 +197,7 @@ impl Capabilities {
             "lockdep" => "hold times of kernel locks (kernels built with lockdep)",
             "stacks" => "which code waits, calls and runs",
             "counters" => "work told apart from stalls",
+            "groups" => "services and containers",
             _ => "",
         }
     }

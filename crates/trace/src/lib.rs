@@ -19,6 +19,7 @@ mod descriptors;
 mod error;
 mod event;
 mod glance;
+mod groups;
 mod info;
 mod kernel;
 mod kind;
@@ -42,6 +43,7 @@ pub use descriptors::{DescriptorKind, Descriptors, Seen};
 pub use error::{ErrorKind, ReadError, Result};
 pub use event::{Cpu, Event, EventId, Nanos, Pid, StatKind, Tid, What};
 pub use glance::Glance;
+pub use groups::{Container, GroupLimit, GroupName, Groups};
 pub use info::{
     Clock, EventDesc, SymbolTable, Task, TraceInfo, is_recorder, kernel_version, union,
 };

@@ -44,6 +44,8 @@ pub struct Beside {
     pub counters: bool,
     /// PERF_RECORD_SWITCH, which tells of switches what `sched_switch` does, only less.
     pub switch_records: bool,
+    /// In which control groups threads are.
+    pub groups: bool,
 }
 
 /// So many calls on a recorder's list, with entry and exit, are all of them. Kernels of 64-bit
@@ -192,6 +194,7 @@ impl Capabilities {
         caps.switches |= beside.switch_records;
         caps.stacks = beside.stacks;
         caps.counters = beside.counters;
+        caps.groups = beside.groups || recorded.has(EventKind::AttachTask);
         caps
     }
 }

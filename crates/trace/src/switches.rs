@@ -55,6 +55,8 @@ fn tells_who_runs(event: &mut Event) -> bool {
             | What::Comm { .. }
             | What::TaskNew { .. }
             | What::TaskEnd { .. }
+            | What::InGroup { .. }
+            | What::AttachTask { .. }
             | What::Lost { .. }
     )
 }

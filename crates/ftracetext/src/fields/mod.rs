@@ -95,6 +95,7 @@ fn fields(event: EventKind, entry: &Entry, body: &[u8], cx: &mut Context<'_>) ->
         EventKind::StatIoWait => sched::delay(body, StatKind::IoWait, cx),
         EventKind::StatBlocked => sched::delay(body, StatKind::Blocked, cx),
         EventKind::BlockedReason => sched::blocked_reason(body, cx),
+        EventKind::AttachTask => sched::attach_task(body, cx),
         EventKind::PiSetPrio => sched::pi_setprio(body, cx),
         EventKind::SysEnter => syscall::enter(body, cx),
         EventKind::SysExit => syscall::exit(body),

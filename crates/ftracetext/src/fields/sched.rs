@@ -168,6 +168,15 @@ pub(super) fn exec(body: &[u8], cx: &mut Context<'_>) -> Option<What> {
     })
 }
 
+/// `dst_root=… dst_id=… dst_level=… dst_path=… pid=… comm=…`.
+pub(super) fn attach_task(body: &[u8], cx: &mut Context<'_>) -> Option<What> {
+    let mut k = Keys::new(body);
+    let root = k.int(b"dst_root=")? as u32;
+    let path = k.text(b"dst_path=", b"pid=").unwrap_or(b"");
+    let tid = tid(k.int(b"pid=")?);
+    Some(What::AttachTask { tid, root, path: cx.name(tid.0, path) })
+}
+
 /// `comm=… pid=… prio=…`.
 pub(super) fn exit(body: &[u8], cx: &mut Context<'_>) -> Option<What> {
     let mut k = Keys::new(body);

@@ -8,6 +8,7 @@ use crate::hist::Histogram;
 use crate::judge::Ended;
 use crate::options::Detail;
 use crate::threads::{Mode, Slot, State, Thread};
+use crate::throttle::Throttles;
 use crate::timeline::{Grid, Timeline};
 use holdup_trace::{Cpu, Nanos, Quality, QualityCode};
 
@@ -45,7 +46,8 @@ impl Engine {
         self.timeline = Timeline::new(grid);
         self.irqs.restart();
         self.blame.restart(now, grid);
-        self.throttles.restart();
+        self.throttles.values_mut().for_each(Throttles::restart);
+        self.rivals.restart();
         self.programs.restart(now);
         let inside = |t: &&Thread| t.living.call.as_ref().is_some_and(|call| call.inside);
         let inside = self.threads.iter().filter(|(_, t)| inside(t)).count();

@@ -151,6 +151,7 @@ impl Engine {
         if let Some((_, slot)) = self.cpus.get_mut(cpu).current {
             self.ran(cpu, slot);
         }
+        self.note_stay(now, cpu, current.map(|(_, slot)| slot));
         let c = self.cpus.get_mut(cpu);
         let was_running = matches!(c.current, Some((_, s)) if s != Slot::IDLE);
         let is_running = matches!(current, Some((_, s)) if s != Slot::IDLE);

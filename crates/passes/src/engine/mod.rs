@@ -12,6 +12,7 @@
 //! * [`silence`]: CPUs that a hypervisor took away.
 //! * [`reasons`]: what the kernel says that uninterruptible sleeps were for.
 //! * [`throttled`]: threads that are ready and may not run.
+//! * [`groups`]: control groups, and who had the CPU that their threads were ready for.
 //! * [`holders`]: what those did that others waited for.
 //! * [`retire`]: what those that have ended no longer need.
 //! * [`irqs`]: interrupts and softirqs.
@@ -22,6 +23,7 @@ mod bounds;
 mod calls;
 mod current;
 mod dark;
+mod groups;
 mod holders;
 mod irqs;
 mod laws;
@@ -56,6 +58,7 @@ use crate::timeline::{Grid, Timeline};
 use crate::waits::Waits;
 use calls::CallTraits;
 use dark::DarkCalls;
+pub(crate) use groups::Rivals;
 use holdup_syscalls::Arch;
 use holdup_trace::{
     Batch, Capabilities, Cpu, Event, EventDesc, EventId, EventKind, NameId, Names, Nanos, Presence,
@@ -106,7 +109,11 @@ pub(crate) struct Engine {
     pub(crate) irqs: Irqs,
     pub(crate) blame: Blame,
     pub(crate) ticks: Ticks,
-    pub(crate) throttles: Throttles,
+    /// By control group.
+    pub(crate) throttles: FxHashMap<NameId, Throttles>,
+    pub(crate) rivals: Rivals,
+    /// The group at the root of a hierarchy.
+    root_group: NameId,
     pub(crate) timeline: Timeline,
     pub(crate) programs: Programs,
     pub(crate) waits: Waits,
@@ -179,7 +186,9 @@ impl Engine {
             irqs: Irqs::default(),
             blame: Blame::default(),
             ticks: Ticks::default(),
-            throttles: Throttles::default(),
+            throttles: FxHashMap::default(),
+            rivals: Rivals::default(),
+            root_group: info.names.intern(b"/"),
             timeline: Timeline::new(grid),
             programs: Programs::default(),
             waits: Waits::new(detail, outside),
@@ -390,6 +399,8 @@ impl Engine {
                     self.describe(slot, pid, None, comm);
                 }
             }
+            What::InGroup { tid, group } => self.in_group(tid, group),
+            What::AttachTask { tid, root, path } => self.attached(tid, root, path),
             What::TaskNew { tid, pid, parent_tid, .. } => {
                 self.task_new(now, e.ts, tid, pid, parent_tid)
             }
@@ -498,6 +509,8 @@ fn happens_on_a_cpu(what: &What) -> bool {
         | What::Leaves { .. }
         | What::Stack { .. }
         | What::Mapped { .. }
+        | What::InGroup { .. }
+        | What::AttachTask { .. }
         | What::Comm { .. }
         | What::TaskNew { .. }
         | What::TaskEnd { .. }

@@ -134,7 +134,8 @@ impl Engine {
         }
         let t = &mut self.threads[slot];
         if let Some(throttle) = &mut t.throttle {
-            self.throttles.ran(t.running_ns - throttle.ran_to);
+            let ran = t.running_ns - throttle.ran_to;
+            self.throttles.entry(t.group).or_default().ran(ran);
             throttle.ran_to = t.running_ns;
         }
         if state.has_unknown() {
@@ -236,6 +237,7 @@ impl Engine {
         let before = self.threads[slot].state;
         match self.threads[slot].state {
             State::Woken(_) | State::Preempted(_) => {
+                self.waited_behind(now, cpu, slot, woken);
                 let share = self.ready_until(now, slot, now);
                 let t = &mut self.threads[slot];
                 let delay = now - woken;

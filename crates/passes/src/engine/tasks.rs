@@ -94,6 +94,7 @@ impl Engine {
         if let (Some(steps), false) = (&mut self.waits.steps, self.recorded.has(WakeupNew)) {
             steps.spawns(self.now, p, ran, child);
         }
+        self.inherits_group(p, child);
         let flags = self.threads[p].living.call.and_then(|c| self.waits.cloning(p, c.start));
         let t = &self.threads[child];
         let thread = match (t.pid != Pid::UNKNOWN, flags) {

@@ -1,8 +1,9 @@
 //! Threads that may not run for a while, though they are ready: see [`crate::throttle`].
 
 use super::Engine;
-use crate::threads::{Mode, Slot, State};
-use holdup_trace::{Cpu, Nanos};
+use crate::threads::{Mode, Slot, State, Thread};
+use crate::throttle::{Off, Throttles};
+use holdup_trace::{Cpu, NameId, Nanos};
 
 impl Engine {
     /// A thread that is ready may not run from now on.
@@ -13,17 +14,19 @@ impl Engine {
         if t.is_throttled() || t.mode == Mode::Kthread {
             return;
         }
+        let since = self.off_since(now, slot);
         let mark = self.blame.throttled(now, true);
         let t = &mut self.threads[slot];
         let ran_to = t.running_ns;
         let throttle = t.throttle.get_or_insert_with(|| {
             Box::new(crate::throttle::Throttle { ran_to, ..Default::default() })
         });
-        throttle.off = Some((now, mark));
+        throttle.off = Some(Off { since, shown: now, mark });
         if let Some(past) = &mut t.past {
             past.was(t.state, t.since, now);
         }
-        self.throttles.begins();
+        let group = t.group;
+        self.throttles.entry(group).or_default().begins();
     }
 
     /// A throttled thread has been able to run since `until`, at most now; if that is when it was
@@ -36,21 +39,22 @@ impl Engine {
         // What it has of the scheduler's part from before it was throttled stays there.
         t.living.ready_mark = ready;
         let Some(throttle) = &mut t.throttle else { return };
-        let Some((since, mark)) = throttle.off.take() else { return };
-        let (ns, share) = (until.saturating_sub(since), integral - mark);
+        let Some(Off { since, shown, mark }) = throttle.off.take() else { return };
+        let (ns, share) = (until.saturating_sub(shown), integral - mark);
         let kept = share.min((ns as u128) << crate::blame::FRACTION);
         self.blame.not_throttled(share - kept);
         if let Some(past) = &mut t.past {
-            past.throttled(since, until);
+            past.throttled(shown, until);
         }
         if let Some(steps) = &mut self.waits.steps {
-            steps.held_off(slot, since, until);
+            steps.held_off(slot, shown, until);
         }
         if ns > 0 {
             throttle.spells += 1;
-            throttle.ns += ns;
+            throttle.ns += until.saturating_sub(since);
+            throttle.until = until;
             throttle.share += kept;
-            self.throttles.ends(until);
+            self.throttles.entry(t.group).or_default().ends(until);
         }
     }
 
@@ -62,7 +66,8 @@ impl Engine {
         }
     }
 
-    /// A thread is queued on `cpu`, which idles and has a throttled thread of the same process: it
+    /// A thread is queued on `cpu`, which idles and has a throttled thread of the same process or
+    /// control group: it
     /// may not run either.
     #[inline]
     pub(super) fn joins_throttled(&mut self, now: Nanos, slot: Slot, cpu: Cpu) {
@@ -70,8 +75,10 @@ impl Engine {
         if c.queue.len() < 2 || !matches!(c.current, Some((_, Slot::IDLE))) {
             return;
         }
-        let (threads, pid) = (&self.threads, self.threads[slot].pid);
-        if c.queue.iter().any(|&s| threads[s].is_throttled() && threads[s].pid == pid) {
+        let (threads, t) = (&self.threads, &self.threads[slot]);
+        let is_sibling =
+            |s: &Thread| s.pid == t.pid || s.group == t.group && t.group != NameId::NONE;
+        if c.queue.iter().any(|&s| threads[s].is_throttled() && is_sibling(&threads[s])) {
             self.throttle(now, slot);
         }
     }
@@ -89,7 +96,9 @@ impl Engine {
     /// When a throttled thread came back that shows on `cpu`, whose switches out of idle are not
     /// recorded: with the others, or about now.
     pub(super) fn came_back(&self, now: Nanos, slot: Slot) -> Option<Nanos> {
-        let (since, _) = self.threads[slot].throttle.as_ref()?.off?;
-        Some(self.throttles.last_return().filter(|&at| at > since).unwrap_or(now).min(now))
+        let t = &self.threads[slot];
+        let shown = t.throttle.as_ref()?.off?.shown;
+        let last = self.throttles.get(&t.group).and_then(Throttles::last_return);
+        Some(last.filter(|&at| at > shown).unwrap_or(now).min(now))
     }
 }

@@ -95,7 +95,12 @@ impl Analysis {
             .map(|((_, nr), (s, slot))| {
                 let t = slot.map(|s| self.thread(s));
                 SyscallRow {
-                    comm: t.filter(|_| by != Group::System).map(|t| self.comm(t)),
+                    cgroup: t
+                        .filter(|_| by == Group::Cgroup)
+                        .map(|t| self.group_words(self.group(t))),
+                    comm: t
+                        .filter(|_| !matches!(by, Group::System | Group::Cgroup))
+                        .map(|t| self.comm(t)),
                     pid: t.filter(|_| matches!(by, Group::Process | Group::Thread)).map(pid_of),
                     tid: t.filter(|_| by == Group::Thread).map(|t| t.tid.0),
                     name: self.call_name(nr),

@@ -2,12 +2,14 @@
 
 mod calls;
 mod cpus;
+mod groups;
 mod irqs;
 mod procs;
 mod switches;
 
 pub(crate) use calls::CallSum;
 pub use calls::errno_word;
+pub(crate) use groups::paths;
 
 use crate::analysis::Analysis;
 use crate::rows::Group;
@@ -26,6 +28,7 @@ impl Analysis {
             // Without a process id the thread stands for its process.
             Group::Process => GroupKey::Pid(pid_of(t).unwrap_or(t.tid.0)),
             Group::Thread => GroupKey::Slot(slot),
+            Group::Cgroup => GroupKey::Cgroup(self.path_of(self.group(t)).to_owned()),
         }
     }
 }
@@ -36,6 +39,8 @@ enum GroupKey {
     Comm(String, bool),
     Pid(u32),
     Slot(Slot),
+    /// By path: interned ids must not decide the order.
+    Cgroup(String),
 }
 
 pub(crate) fn pid_of(t: &Thread) -> Option<u32> {

@@ -64,7 +64,7 @@ impl Analysis {
             .into_values()
             .filter_map(|sum| {
                 let t = self.thread(sum.slot?);
-                let by_command = by == Group::Command;
+                let several = matches!(by, Group::Command | Group::Cgroup);
                 let ratio = |part: fn((Nanos, Nanos, Nanos)) -> Nanos| {
                     sum.locks
                         .filter(|l| l.2 > 0)
@@ -73,11 +73,12 @@ impl Analysis {
                 Some(ProcRow {
                     lock_ratio: ratio(|l| l.0),
                     waiting_ratio: ratio(|l| l.1),
-                    pid_inferred: (!by_command).then_some(t.pid_inferred),
+                    pid_inferred: (!several).then_some(t.pid_inferred),
                     comm: self.comm(t),
-                    pid: (!by_command).then(|| pid_of(t)),
+                    cgroup: (by != Group::Command).then(|| self.group_words(self.group(t))),
+                    pid: (!several).then(|| pid_of(t)),
                     tid: (by == Group::Thread).then_some(t.tid.0),
-                    processes: by_command.then_some(sum.pids.len() as u64),
+                    processes: several.then_some(sum.pids.len() as u64),
                     threads: (by != Group::Thread).then_some(sum.threads),
                     pct_capacity: percent(sum.row.combined_ns, capacity),
                     switches_per_s: per_second(sum.row.switches, self.wall_ns()),

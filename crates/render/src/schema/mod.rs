@@ -9,6 +9,7 @@
 
 pub(crate) mod callers;
 pub(crate) mod calls;
+pub(crate) mod cgroups;
 pub(crate) mod cpus;
 pub(crate) mod fleet;
 pub(crate) mod hist;
@@ -30,6 +31,7 @@ pub(crate) mod words;
 
 pub use callers::callers;
 pub use calls::calls;
+pub use cgroups::cgroups;
 pub use cpus::cpus;
 pub use fleet::{fleet_failed, fleet_locks, fleet_objects, fleet_syscalls, fleet_verdicts};
 pub use hist::hist;
@@ -42,7 +44,7 @@ pub use predict::predict;
 pub use procs::procs;
 pub use profile::{profile, profile_tree, stays};
 pub use sar::sar;
-pub use switches::switches;
+pub use switches::{switches, switches_by_cgroup};
 pub use syscalls::syscalls;
 pub(crate) use waits::edges;
 pub use waits::{path, waits};
@@ -246,6 +248,7 @@ pub(crate) fn is_key(key: &str) -> bool {
     [
         callers::VERB.has(key),
         calls::VERB.has(key),
+        cgroups::VERB.has(key),
         cpus::VERB.has(key),
         fleet::VERDICTS.has(key),
         fleet::OBJECTS.has(key),

@@ -8,20 +8,23 @@ use holdup_passes::{Group, ProcRow};
 pub(crate) const VERB: Verb<ProcRow> = Verb {
     name: "procs",
     columns: columns! { ProcRow {
-        comm Text, pid Id, pid_inferred Flag, tid Id, processes Count, threads Count, kthread Flag,
+        comm Text, pid Id, pid_inferred Flag, tid Id, cgroup Text, processes Count, threads Count, kthread Flag,
         combined_ns Ns, app_ns Ns, kernel_ns Ns, interrupted_ns Ns, runnable_ns Ns, blocked_ns Ns,
         pct_capacity Percent, switches Count, voluntary Count, involuntary Count,
         switches_per_s Rate, migrations Count, lock_ratio Ratio, waiting_ratio Ratio,
     } },
-    shapes: &[&BY_COMMAND, &BY_PROCESS, &BY_THREAD],
+    shapes: &[&BY_COMMAND, &BY_PROCESS, &BY_THREAD, &BY_CGROUP],
     data_only: DataOnly::These(&["pid_inferred"]),
     sort: "combined_ns",
 };
 const _: () = VERB.check();
 
-const BY_COMMAND: Shape = Shape { without: &["pid", "pid_inferred", "tid"], text: TEXT };
+const BY_COMMAND: Shape = Shape { without: &["pid", "pid_inferred", "tid", "cgroup"], text: TEXT };
 const BY_PROCESS: Shape = Shape { without: &["tid", "processes"], text: TEXT };
 const BY_THREAD: Shape = Shape { without: &["processes", "threads"], text: TEXT };
+
+const BY_CGROUP: Shape =
+    Shape { without: &["comm", "kthread", "pid", "pid_inferred", "tid"], text: TEXT };
 
 /// What names the row.
 const PROCESS: &[&str] = &["comm", "kthread", "pid", "tid", "processes", "threads"];
@@ -45,6 +48,7 @@ const TEXT: &[Layout] = &[block(
         field("", "migr", Key("migrations"), 5),
         only(Known, field("", "lock ratio", Key("lock_ratio"), 7)),
         only(Known, field("", "wait ratio", Key("waiting_ratio"), 7)),
+        field("", "control group", Words(&["cgroup"], words::cgroup), 6),
         field("", "process", Words(PROCESS, words::process), 0),
     ],
 )];
@@ -55,6 +59,7 @@ pub fn procs(rows: &[ProcRow], by: Group) -> Table {
         Group::Command | Group::System => &BY_COMMAND,
         Group::Process => &BY_PROCESS,
         Group::Thread => &BY_THREAD,
+        Group::Cgroup => &BY_CGROUP,
     };
     VERB.table(rows, shape)
 }

@@ -9,11 +9,22 @@ use holdup_profile::{By, ProfileRow, Tree, TreeRow};
 pub(crate) const VERB: Verb<ProfileRow> = Verb {
     name: "profile",
     columns: columns! { ProfileRow {
-        comm Text, pid Id, tid Id, cpu Id, dso Text, symbol Text, inlined Flag, line Text,
-        samples Count, kernel_samples Count, run_ns Ns, pct Percent, total_samples Count,
+        cgroup Text, comm Text, pid Id, tid Id, cpu Id, dso Text, symbol Text, inlined Flag,
+        line Text, samples Count, kernel_samples Count, run_ns Ns, pct Percent, total_samples Count,
         total_pct Percent,
     } },
-    shapes: &[&FUNCTION, &CHILDREN, &THREAD, &PROCESS, &DSO, &LINE, &CPU, &STAYS],
+    shapes: &[
+        &FUNCTION,
+        &CHILDREN,
+        &THREAD,
+        &PROCESS,
+        &DSO,
+        &LINE,
+        &CPU,
+        &CGROUP,
+        &STAYS,
+        &CGROUP_STAYS,
+    ],
     data_only: DataOnly::These(&[]),
     sort: "",
 };
@@ -33,19 +44,39 @@ pub(crate) const TREE: Verb<TreeRow> = Verb {
 const _: () = TREE.check();
 
 const FUNCTION: Shape = Shape {
-    without: &["cpu", "inlined", "line", "kernel_samples", "run_ns", "total_samples", "total_pct"],
+    without: &[
+        "cgroup",
+        "cpu",
+        "inlined",
+        "line",
+        "kernel_samples",
+        "run_ns",
+        "total_samples",
+        "total_pct",
+    ],
     text: &[block("CPU samples by function", FUNCTION_TEXT)],
 };
 const CHILDREN: Shape = Shape {
-    without: &["cpu", "line", "kernel_samples", "run_ns"],
+    without: &["cgroup", "cpu", "line", "kernel_samples", "run_ns"],
     text: &[block("CPU samples by function, with those of what it called", CHILDREN_TEXT)],
 };
 const THREAD: Shape = Shape {
-    without: &["cpu", "dso", "symbol", "inlined", "line", "run_ns", "total_samples", "total_pct"],
+    without: &[
+        "cgroup",
+        "cpu",
+        "dso",
+        "symbol",
+        "inlined",
+        "line",
+        "run_ns",
+        "total_samples",
+        "total_pct",
+    ],
     text: &[block("CPU samples by thread", THREAD_TEXT)],
 };
 const PROCESS: Shape = Shape {
     without: &[
+        "cgroup",
         "tid",
         "cpu",
         "dso",
@@ -60,6 +91,7 @@ const PROCESS: Shape = Shape {
 };
 const DSO: Shape = Shape {
     without: &[
+        "cgroup",
         "comm",
         "pid",
         "tid",
@@ -75,6 +107,7 @@ const DSO: Shape = Shape {
 };
 const LINE: Shape = Shape {
     without: &[
+        "cgroup",
         "comm",
         "pid",
         "tid",
@@ -89,6 +122,7 @@ const LINE: Shape = Shape {
 };
 const CPU: Shape = Shape {
     without: &[
+        "cgroup",
         "comm",
         "pid",
         "tid",
@@ -104,8 +138,41 @@ const CPU: Shape = Shape {
 };
 /// No samples: how long threads had a CPU.
 const STAYS: Shape = Shape {
-    without: &["cpu", "inlined", "line", "kernel_samples", "total_samples", "total_pct"],
+    without: &["cgroup", "cpu", "inlined", "line", "kernel_samples", "total_samples", "total_pct"],
     text: &[block("CPU time by thread ({})", STAYS_TEXT)],
+};
+
+const CGROUP: Shape = Shape {
+    without: &[
+        "comm",
+        "pid",
+        "tid",
+        "cpu",
+        "dso",
+        "symbol",
+        "inlined",
+        "line",
+        "run_ns",
+        "total_samples",
+        "total_pct",
+    ],
+    text: &[block("CPU samples by control group", CGROUP_TEXT)],
+};
+const CGROUP_STAYS: Shape = Shape {
+    without: &[
+        "comm",
+        "pid",
+        "tid",
+        "cpu",
+        "dso",
+        "symbol",
+        "inlined",
+        "line",
+        "kernel_samples",
+        "total_samples",
+        "total_pct",
+    ],
+    text: &[block("CPU time by control group ({})", CGROUP_STAYS_TEXT)],
 };
 
 const TOP_DOWN: Shape = Shape {
@@ -154,6 +221,13 @@ const LINE_TEXT: &[Field] = &[
     field("", "line", Words(&["line"], line), 0),
 ];
 const CPU_TEXT: &[Field] = &[field("", "cpu", Key("cpu"), 0), SAMPLES, PCT, IN_KERNEL];
+const CGROUP_NAME: Field = field("", "control group", Words(&["cgroup"], words::cgroup), 0);
+const CGROUP_TEXT: &[Field] = &[SAMPLES, PCT, IN_KERNEL, CGROUP_NAME];
+const CGROUP_STAYS_TEXT: &[Field] = &[
+    field("", "on a CPU", Key("run_ns"), 0),
+    field("", "% of machine", Key("pct"), 0),
+    CGROUP_NAME,
+];
 const STAYS_TEXT: &[Field] = &[
     field("", "on a CPU", Key("run_ns"), 0),
     field("", "% of machine", Key("pct"), 0),
@@ -209,6 +283,7 @@ pub fn profile(rows: &[ProfileRow], by: By) -> Table {
         By::Dso => &DSO,
         By::Line => &LINE,
         By::Cpu => &CPU,
+        By::Cgroup => &CGROUP,
     };
     VERB.table(rows, shape)
 }
@@ -223,6 +298,6 @@ pub fn profile_tree(rows: &[TreeRow], tree: Tree) -> Table {
 }
 
 /// The same of a trace without samples, in which switches say how long threads had a CPU.
-pub fn stays(rows: &[ProfileRow]) -> Table {
-    VERB.table(rows, &STAYS)
+pub fn stays(rows: &[ProfileRow], by: By) -> Table {
+    VERB.table(rows, if by == By::Cgroup { &CGROUP_STAYS } else { &STAYS })
 }

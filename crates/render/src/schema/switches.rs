@@ -8,17 +8,21 @@ use holdup_passes::SwitchRow;
 pub(crate) const VERB: Verb<SwitchRow> = Verb {
     name: "switches",
     columns: columns! { SwitchRow {
-        comm Text, pid Id, tid Id, runtime_ns Ns, switches Count, delay_count Count,
+        comm Text, pid Id, tid Id, cgroup Text, threads Count, runtime_ns Ns, switches Count, delay_count Count,
         avg_delay_ns Ns, max_delay_ns Ns, max_delay_start_ns Time, max_delay_end_ns Time,
         voluntary Count, involuntary Count, preempted_ns Ns, migrations Count, stat_runtime_ns Ns,
     } },
-    shapes: &[&SWITCHES],
+    shapes: &[&SWITCHES, &BY_CGROUP],
     data_only: DataOnly::These(&[]),
     sort: "max_delay_ns",
 };
 const _: () = VERB.check();
 
-const SWITCHES: Shape = Shape { without: &[], text: TEXT };
+const SWITCHES: Shape = Shape { without: &["threads"], text: TEXT };
+const BY_CGROUP: Shape = Shape { without: &["comm", "pid", "tid"], text: TEXT };
+
+/// What names the row.
+const PROCESS: &[&str] = &["comm", "pid", "tid", "threads"];
 
 const TEXT: &[Layout] = &[block(
     "Waiting for a CPU",
@@ -35,7 +39,8 @@ const TEXT: &[Layout] = &[block(
         field("left the CPU", "invol", Key("involuntary"), 3),
         field("", "preempted", Key("preempted_ns"), 1),
         field("", "migr", Key("migrations"), 5),
-        field("", "process", Words(&["comm", "pid", "tid"], words::process), 0),
+        field("", "control group", Words(&["cgroup"], words::cgroup), 6),
+        field("", "process", Words(PROCESS, words::process), 0),
     ],
 )];
 
@@ -43,4 +48,9 @@ const TEXT: &[Layout] = &[block(
 /// it.
 pub fn switches(rows: &[SwitchRow]) -> Table {
     VERB.table(rows, &SWITCHES)
+}
+
+/// `switches --by cgroup`, longest delay first.
+pub fn switches_by_cgroup(rows: &[SwitchRow]) -> Table {
+    VERB.table(rows, &BY_CGROUP)
 }

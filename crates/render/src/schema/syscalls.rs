@@ -8,7 +8,7 @@ use holdup_passes::{Group, SyscallRow};
 pub(crate) const VERB: Verb<SyscallRow> = Verb {
     name: "syscalls",
     columns: columns! { SyscallRow {
-        comm Text, pid Id, tid Id, name Text, nr Id, count Count, errors Count, total_ns Ns,
+        cgroup Text, comm Text, pid Id, tid Id, name Text, nr Id, count Count, errors Count, total_ns Ns,
         cpu_ns Ns, interrupted_ns Ns, runnable_ns Ns, blocked_ns Ns,
         min_ns Ns (|r: &SyscallRow| returned(r, r.min_ns)),
         avg_ns Ns (|r: &SyscallRow| returned(r, r.avg_ns)),
@@ -16,15 +16,19 @@ pub(crate) const VERB: Verb<SyscallRow> = Verb {
         p50_ns Ns, p99_ns Ns, pending Count, pending_ns Ns, returned_only Count,
         pct_capacity Percent, errnos Map, code Text,
     } },
-    shapes: &[&SYSTEM, &PROCESS, &THREAD],
+    shapes: &[&SYSTEM, &PROCESS, &THREAD, &BY_CGROUP],
     data_only: DataOnly::These(&["nr"]),
     sort: "total_ns",
 };
 const _: () = VERB.check();
 
-const SYSTEM: Shape = Shape { without: &["comm", "pid", "tid"], text: TEXT };
-const PROCESS: Shape = Shape { without: &["tid", "code"], text: TEXT };
-const THREAD: Shape = Shape { without: &["code"], text: TEXT };
+const SYSTEM: Shape = Shape { without: &["cgroup", "comm", "pid", "tid"], text: TEXT };
+const PROCESS: Shape = Shape { without: &["cgroup", "tid", "code"], text: TEXT };
+const THREAD: Shape = Shape { without: &["cgroup", "code"], text: TEXT };
+const BY_CGROUP: Shape = Shape { without: &["comm", "pid", "tid", "code"], text: TEXT };
+
+/// Whose calls they are.
+const OWNER: &[&str] = &["cgroup", "comm", "pid", "tid"];
 
 const TEXT: &[Layout] = &[
     block(
@@ -47,7 +51,7 @@ const TEXT: &[Layout] = &[
             field("", "pending", Key("pending"), 6),
             only(Verbose, field("", "returned only", Key("returned_only"), 10)),
             field("", "system call", Words(&["name"], words::syscall), 0),
-            field("", "process", Words(&["comm", "pid", "tid"], words::syscall_owner), 0),
+            field("", "process", Words(OWNER, words::owner), 0),
             only(Known, field("", "called in", Key("code"), 0)),
         ],
     ),
@@ -60,7 +64,7 @@ const TEXT: &[Layout] = &[
                 field("", "pending", Key("pending"), 0),
                 field("", "elapsed so far", Key("pending_ns"), 0),
                 field("", "system call", Words(&["name"], words::syscall), 0),
-                field("", "process", Words(&["comm", "pid", "tid"], words::syscall_owner), 0),
+                field("", "process", Words(OWNER, words::owner), 0),
             ],
         )
     },
@@ -72,10 +76,7 @@ const TEXT: &[Layout] = &[
             &[
                 only(Verbose, field("", "errors", Key("errors"), 0)),
                 only(Verbose, field("", "system call", Words(&["name"], words::syscall), 0)),
-                only(
-                    Verbose,
-                    field("", "process", Words(&["comm", "pid", "tid"], words::syscall_owner), 0),
-                ),
+                only(Verbose, field("", "process", Words(OWNER, words::owner), 0)),
                 only(Verbose, field("", "of these", Key("errnos"), 0)),
             ],
         )
@@ -93,6 +94,7 @@ pub fn syscalls(rows: &[SyscallRow], by: Group) -> Table {
         Group::System | Group::Command => &SYSTEM,
         Group::Process => &PROCESS,
         Group::Thread => &THREAD,
+        Group::Cgroup => &BY_CGROUP,
     };
     VERB.table(rows, shape)
 }

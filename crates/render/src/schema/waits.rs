@@ -8,26 +8,47 @@ use holdup_attribution::{Edge, Holder, HolderTime, PathRow, WaitsBy, WaitsRow};
 /// What names the thread or process of a row.
 const PROCESS: &[&str] = &["comm", "pid", "tid"];
 
+/// Whose waits a row is of.
+const OWNER: &[&str] = &["cgroup", "comm", "pid", "tid"];
+
 pub(crate) const VERB: Verb<WaitsRow> = Verb {
     name: "waits",
     columns: columns! { WaitsRow {
-        kind Text, usage Text, object Text, objects Count, pid Id, tid Id, comm Text, waits Count,
+        cgroup Text, kind Text, usage Text, object Text, objects Count, pid Id, tid Id, comm Text, waits Count,
         waiters Count, wait_total_ns Ns, wait_avg_ns Ns, wait_p99_ns Ns, wait_max_ns Ns,
         elapsed_ns Ns, wake_delay_ns Ns, retries Count, holders List, holders_did List,
         pct_explained Percent,
         top_waker Id, harmful Flag, rule Text, idle_blamed_ns Ns, pct_idle_blamed Percent,
         code Text,
     } },
-    shapes: &[&BY_OBJECT, &BY_KIND, &BY_THREAD],
+    shapes: &[&BY_OBJECT, &BY_KIND, &BY_THREAD, &BY_CGROUP],
     data_only: DataOnly::These(&["pct_explained", "top_waker", "harmful"]),
     sort: "",
 };
 const _: () = VERB.check();
 
-const BY_OBJECT: Shape = Shape { without: &["objects", "tid"], text: WAITS };
-const BY_KIND: Shape = Shape { without: &["tid", "code"], text: WAITS };
+const BY_OBJECT: Shape = Shape { without: &["cgroup", "objects", "tid"], text: WAITS };
+const BY_KIND: Shape = Shape { without: &["cgroup", "tid", "code"], text: WAITS };
+const BY_CGROUP: Shape = Shape {
+    without: &[
+        "pid",
+        "tid",
+        "comm",
+        "holders",
+        "holders_did",
+        "pct_explained",
+        "wait_p99_ns",
+        "wait_max_ns",
+        "elapsed_ns",
+        "wake_delay_ns",
+        "retries",
+        "code",
+    ],
+    text: WAITS,
+};
 const BY_THREAD: Shape = Shape {
     without: &[
+        "cgroup",
         "holders",
         "holders_did",
         "pct_explained",
@@ -60,7 +81,7 @@ const WAITS: &[Layout] = &[block(
         field("", "retries", Key("retries"), 8),
         field("", "rule", Key("rule"), 1),
         field("", "object", Words(OBJECT, words::object), 0),
-        field("", "process", Words(PROCESS, words::process), 0),
+        field("", "process", Words(OWNER, words::owner), 0),
         field("", "held meanwhile by (~ inferred)", Words(&["holders"], words::holders), 0),
         field("", "holders did", Words(&["holders_did"], words::holders_did), 4),
         only(Known, field("", "waited for in", Key("code"), 0)),
@@ -106,6 +127,7 @@ pub fn waits(rows: &[WaitsRow], by: WaitsBy) -> Table {
         WaitsBy::Object => &BY_OBJECT,
         WaitsBy::Kind => &BY_KIND,
         WaitsBy::Thread => &BY_THREAD,
+        WaitsBy::Cgroup => &BY_CGROUP,
     };
     VERB.table(rows, shape)
 }

@@ -89,8 +89,21 @@ pub(super) fn syscall(l: Line<'_>) -> String {
 }
 
 /// `lazyp (5874 5683)`; empty for the system.
-pub(super) fn syscall_owner(l: Line<'_>) -> String {
-    if l.get("comm").is_some() { process(l) } else { String::new() }
+pub(super) fn owner(l: Line<'_>) -> String {
+    match (l.get("comm"), l.get("cgroup")) {
+        (Some(_), _) => process(l),
+        (None, Some(_)) => cgroup(l),
+        (None, None) => String::new(),
+    }
+}
+
+/// `nginx.service`, `docker:web`; of a thread whose group is not known, nothing.
+pub(super) fn cgroup(l: Line<'_>) -> String {
+    match l.text("cgroup") {
+        "" if l.get("comm").is_some() => String::new(),
+        "" => "n/a".to_owned(),
+        name => escape(name).into_owned(),
+    }
 }
 
 /// `lazyp (5874 5683)` for a thread, `lazyp (5874)` for a process, with the number of what it
@@ -120,7 +133,8 @@ pub(super) fn process(l: Line<'_>) -> String {
     if !counts.is_empty() {
         words += &format!(" {}", counts.join(", "));
     }
-    words
+    // Groups have no name here.
+    words.trim_start().to_owned()
 }
 
 /// `eth0:10`, `RCU:9`, or a work function, by name if it has one.

@@ -147,6 +147,12 @@ impl Plan {
                 caller: f.int(&["caller"]),
                 min: f.min(),
             },
+            EventKind::AttachTask => Plan::AttachTask {
+                pid: f.int(&["pid"]),
+                dst_root: f.int(&["dst_root"]),
+                dst_path: f.str(&["dst_path"]),
+                min: f.min(),
+            },
             EventKind::PiSetPrio => Plan::PiSetPrio {
                 pid: f.int(&["pid"]),
                 oldprio: f.int(&["oldprio"]),

@@ -42,6 +42,7 @@ impl Plan {
             | Plan::StatRuntime { min, .. }
             | Plan::StatDelay { min, .. }
             | Plan::BlockedReason { min, .. }
+            | Plan::AttachTask { min, .. }
             | Plan::PiSetPrio { min, .. }
             | Plan::SysEnter { min, .. }
             | Plan::SysEnterNamed { min, .. }
@@ -178,6 +179,14 @@ impl Plan {
                 caller: caller.get::<E>(raw),
                 name: NameId::NONE,
             },
+            Plan::AttachTask { pid, dst_root, dst_path, .. } => {
+                let tid = pid.tid::<E>(raw);
+                What::AttachTask {
+                    tid,
+                    root: dst_root.get::<E>(raw) as u32,
+                    path: dst_path.name::<E>(raw, tid.0, names),
+                }
+            }
             Plan::PiSetPrio { pid, oldprio, newprio, .. } => What::PiSetPrio {
                 tid: pid.tid::<E>(raw),
                 old: oldprio.prio::<E>(raw),

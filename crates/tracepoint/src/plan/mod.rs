@@ -91,6 +91,12 @@ pub enum Plan {
         io_wait: Int,
         caller: Int,
     },
+    AttachTask {
+        min: u16,
+        pid: Int,
+        dst_root: Int,
+        dst_path: Str,
+    },
     PiSetPrio {
         min: u16,
         pid: Int,
