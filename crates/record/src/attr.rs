@@ -32,6 +32,14 @@ pub(crate) struct Manner {
     pub(crate) calls: bool,
     /// With what code is mapped, which names functions and variables.
     pub(crate) maps: bool,
+    /// With the control group of the threads that leave a CPU, and of those that are sampled.
+    ///
+    /// The kernel says it best (`PERF_SAMPLE_CGROUP`, Linux 5.7): a thread may be moved
+    /// (`cgroup_attach_task` tells) or be made in another group than its parent's
+    /// (`CLONE_INTO_CGROUP`, of which nothing tells). It is a load and eight bytes, and a thread
+    /// that has run has left a CPU at the end: so switches carry it and the many other events need
+    /// not.
+    pub(crate) groups: bool,
     /// With the build of each file that is mapped meanwhile (Linux 5.12).
     pub(crate) build_ids: bool,
     /// Into rings that keep the last records.
@@ -49,10 +57,12 @@ impl Manner {
         attr.sample_period = 1;
         attr.sample_type |= u64::from(abi::PERF_SAMPLE_PERIOD | abi::PERF_SAMPLE_RAW);
         let switch = EventKind::Switch;
-        if self.calls
-            && FIRST_ARGUMENT != 0
-            && (&*tracepoint.system, &*tracepoint.name) == (switch.system(), switch.kernel_name())
-        {
+        let name = (&*tracepoint.system, &*tracepoint.name);
+        let is_switch = name == (switch.system(), switch.kernel_name());
+        if is_switch {
+            attr.sample_type |= self.group();
+        }
+        if self.calls && FIRST_ARGUMENT != 0 && is_switch {
             attr.sample_type |= u64::from(abi::PERF_SAMPLE_CALLCHAIN | abi::PERF_SAMPLE_REGS_USER);
             attr.sample_regs_user = FIRST_ARGUMENT;
             attr.set_exclude_callchain_user((!self.stacks).into());
@@ -67,6 +77,7 @@ impl Manner {
         attr.set_comm(1);
         attr.set_comm_exec(1);
         attr.set_task(1);
+        attr.set_cgroup(self.groups.into());
         if self.maps {
             attr.set_mmap(1);
             attr.set_mmap2(1);
@@ -96,9 +107,14 @@ impl Manner {
     /// So many times a second on each CPU, with the code that runs. Idle tasks are left out.
     pub(crate) fn sample(&self, hz: NonZeroU32) -> Attr {
         let mut attr = self.timer(Duration::from_secs(1) / hz.get());
-        attr.sample_type |= u64::from(abi::PERF_SAMPLE_IP);
+        attr.sample_type |= u64::from(abi::PERF_SAMPLE_IP) | self.group();
         attr.set_exclude_idle(1);
         self.with_stacks(attr)
+    }
+
+    /// The control group, if it is wanted.
+    fn group(&self) -> u64 {
+        if self.groups { abi::PERF_SAMPLE_CGROUP.into() } else { 0 }
     }
 
     fn with_stacks(&self, mut attr: Attr) -> Attr {

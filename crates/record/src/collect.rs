@@ -8,12 +8,14 @@
 use crate::course::{Course, Ended};
 use crate::descriptors::Looks;
 use crate::file::{Error, Writer, Written};
+use crate::groups;
 use crate::poll::Poll;
 use crate::rotation::Next;
 use crate::session::{OnCpu, Session};
 use crate::signals::Signals;
 use crate::urgent::Urgent;
 use crate::usage::cpu_time;
+use holdup_perfdata::format::feature;
 use holdup_trace::{Cpu, Nanos};
 use std::io;
 use std::os::fd::AsFd;
@@ -81,9 +83,10 @@ pub(crate) fn collect(
     let (own, others) = session.cpus.split_at(session.cpus.len().min(CPUS_A_THREAD));
     let stop = AtomicBool::new(false);
     let (tell, told) = mpsc::channel();
-    let (ended, took, gone, (earlier, files, looks)) = thread::scope(|scope| {
+    let (ended, took, gone, (earlier, files, (looks, groups))) = thread::scope(|scope| {
         // Whatever happens, the others end.
         let _stop = Stop(&stop);
+        let groups = session.groups().then(groups::Look::begin);
         let mut helpers = Vec::new();
         for part in others.chunks(CPUS_A_THREAD) {
             let (tell, stop, output) = (tell.clone(), &stop, &output);
@@ -123,6 +126,7 @@ pub(crate) fn collect(
             file,
             earlier,
             looks,
+            groups,
         };
         let urgent = Urgent::begin();
         let ended = watch.until_ended(signals, &mut course);
@@ -130,15 +134,17 @@ pub(crate) fn collect(
         let took = started.elapsed();
         let _ = session.stop();
         let looks = watch.looks.map(Lookers::end);
-        Ok((ended, took, watch.gone, (watch.earlier, watch.files, looks)))
+        let seen = (looks, watch.groups);
+        Ok((ended, took, watch.gone, (watch.earlier, watch.files, seen)))
     })?;
     let ended = ended.and_then(|ended| round(session, &output).map(|()| ended));
     if let Some(mut looks) = looks {
         let mut writer = lock(&output);
         // Who is still there.
         looks.look(writer.latest());
-        writer.saw(looks.text());
+        writer.saw(feature::DESCRIPTORS, looks.text());
     }
+    lock(&output).saw(feature::CONTROL_GROUPS, groups.and_then(|look| look.end()));
     let writer = output.into_inner().unwrap_or_else(PoisonError::into_inner);
     let so_far = writer.written();
     let (written, ended) = match writer.finish() {
@@ -169,6 +175,8 @@ struct Watch<'a, 'scope, 'next> {
     earlier: Written,
     /// Looks at descriptors, where they have names to give.
     looks: Option<Lookers>,
+    /// What the control groups stood at when this file began.
+    groups: Option<groups::Look>,
 }
 
 impl Watch<'_, '_, '_> {
@@ -230,7 +238,11 @@ impl Watch<'_, '_, '_> {
         let fresh = (next.writer)()?;
         round(self.session, self.output)?;
         let mut full = std::mem::replace(&mut *lock(self.output), fresh);
-        full.saw(self.looks.as_mut().and_then(Lookers::text));
+        full.saw(feature::DESCRIPTORS, self.looks.as_mut().and_then(Lookers::text));
+        if let Some(groups) = &mut self.groups {
+            full.saw(feature::CONTROL_GROUPS, groups.end());
+            *groups = groups::Look::begin();
+        }
         self.files += 1;
         self.file = Instant::now();
         self.earlier = self.earlier.and(full.finish()?);

@@ -5,12 +5,14 @@ use crate::collect::{Collected, StartError, in_first_pid_namespace, online, own_
 use crate::course::{Course, Ended};
 use crate::descriptors::Looks;
 use crate::file::{self, Writer};
+use crate::groups;
 use crate::lock_wait::LockWait;
 use crate::poll::Poll;
 use crate::session::Session;
 use crate::signals::{Signal, Signals};
 use crate::trigger::{Fired, RunQueue, Trigger, load};
 use crate::usage::cpu_time;
+use holdup_perfdata::format::feature;
 use perf_event_open_sys::bindings::PERF_RECORD_SAMPLE;
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -79,6 +81,7 @@ pub(crate) fn keep(
         }
         (Trigger::Signal | Trigger::Fails, _) => Gauge::None,
     };
+    let groups = session.groups().then(groups::Look::begin);
     session.start().map_err(StartError::Events)?;
     let started = Instant::now();
     if let Some(child) = &mut course.child {
@@ -102,8 +105,10 @@ pub(crate) fn keep(
     if session.maps() {
         let mut looks = Looks::new(Path::new("/proc"));
         looks.look(writer.latest());
-        writer.saw(looks.text());
+        writer.saw(feature::DESCRIPTORS, looks.text());
     }
+    // From the recorder's start, which may be long before what the rings hold.
+    writer.saw(feature::CONTROL_GROUPS, groups.and_then(|look| look.end()));
     let so_far = writer.written();
     let (written, failed) = match writer.finish() {
         Ok(written) => (written, None),

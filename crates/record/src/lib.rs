@@ -34,6 +34,7 @@ pub mod course;
 pub mod descriptors;
 pub mod file;
 pub mod flight;
+mod groups;
 mod lock_wait;
 mod open_files;
 mod pmu;

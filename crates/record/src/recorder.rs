@@ -8,6 +8,7 @@ use crate::counters::{self, Counted, When};
 use crate::course::Course;
 use crate::file::{self, Description, Running, Symbols, Target, TracingData, Writer};
 use crate::flight::{self, Flight};
+use crate::groups::Mounts;
 use crate::lock_wait::LockWait;
 use crate::open_files;
 use crate::rotation::{Next, Rotation};
@@ -215,13 +216,18 @@ impl Recorder {
             Whose::Processes(pids) => Target::Processes(pids.clone()),
             Whose::Machine | Whose::Cgroup(_) => Target::Machine,
         };
+        let proc = Path::new("/proc");
+        let groups = match self.session.groups() {
+            true => Mounts::read(proc).known(),
+            false => Vec::new(),
+        };
         let description = Description {
             events: self.session.described.iter().map(|what| what.for_file()).collect(),
             command: self.plan.command_line.clone(),
             clock: None,
             tracing: self.tracing.clone(),
             symbols: self.symbols.clone(),
-            running: Running::read(Path::new("/proc"), target, self.session.maps()),
+            running: Running::read(proc, target, self.session.maps()).with_groups(groups),
             compression: self.plan.compression,
         };
         Ok(match output.as_os_str() == "-" {

@@ -190,6 +190,7 @@ impl Session {
             stacks: setup.stacks,
             calls: setup.calls,
             maps: setup.maps,
+            groups: true,
             build_ids: setup.maps,
             backward: matches!(setup.rings, Rings::Last { .. }),
             inherit: matches!(setup.scope, Scope::Threads(_)),
@@ -200,11 +201,16 @@ impl Session {
             match Session::with_rings(setup, manner, size) {
                 // Not allowed (`EPERM`) or not there (`ENOMEM`): so much memory.
                 Err(OpenError::Ring { .. }) if size > page_size() => size /= 2,
-                // A bit that an older kernel does not know.
+                // A bit that an older kernel, or one without control groups, does not know.
                 Err(OpenError::Event { error, .. })
-                    if manner.build_ids && error.raw_os_error() == Some(libc::EINVAL) =>
+                    if (manner.build_ids || manner.groups)
+                        && error.raw_os_error() == Some(libc::EINVAL) =>
                 {
-                    manner.build_ids = false;
+                    (manner.groups, manner.build_ids) = match (manner.groups, manner.build_ids) {
+                        (true, true) => (true, false),
+                        (true, false) => (false, setup.maps),
+                        (false, _) => (false, false),
+                    };
                 }
                 done => return done,
             }
@@ -291,6 +297,11 @@ impl Session {
     /// Whether the code that is mapped is recorded.
     pub(crate) fn maps(&self) -> bool {
         self.manner.maps
+    }
+
+    /// Whether the control groups of threads are recorded.
+    pub(crate) fn groups(&self) -> bool {
+        self.manner.groups
     }
 
     /// How its events are opened.

@@ -21,6 +21,8 @@ pub enum Target {
 pub struct Running {
     target: Target,
     processes: Vec<Process>,
+    /// Control groups: number and path.
+    groups: Vec<(u64, String)>,
 }
 
 #[derive(Clone, Debug)]
@@ -56,7 +58,13 @@ impl Running {
             Target::Processes(pids) => pids.clone(),
         };
         let read = |pid: u32| Process::read(&proc.join(pid.to_string()), pid, maps);
-        Running { processes: pids.into_iter().filter_map(read).collect(), target }
+        let processes = pids.into_iter().filter_map(read).collect();
+        Running { processes, target, groups: Vec::new() }
+    }
+
+    /// The same where events have numbers of control groups: with their paths.
+    pub(crate) fn with_groups(self, groups: Vec<(u64, String)>) -> Running {
+        Running { groups, ..self }
     }
 
     /// The files that code is mapped from, each once, with a path that leads there also from
@@ -96,6 +104,11 @@ impl Running {
                 b.u64(pid as i32 as i64 as u64).zeros(16);
             }
         });
+        for (number, path) in &self.groups {
+            b.record(record::CGROUP, 0, |b| {
+                b.u64(*number).name(path.as_bytes()).zeros(trailer);
+            });
+        }
         for p in &self.processes {
             p.records(&mut b, trailer);
         }

@@ -25,8 +25,8 @@ pub struct Writer {
     /// What it was at the last whole round.
     whole: Tally,
     bytes: u64,
-    /// What was seen of descriptors meanwhile.
-    descriptors: Option<String>,
+    /// What was seen meanwhile: sections of text.
+    seen: Vec<(u32, String)>,
 }
 
 enum Output {
@@ -171,7 +171,7 @@ impl Writer {
             tally: Tally::default(),
             whole: Tally::default(),
             bytes: 0,
-            descriptors: None,
+            seen: Vec::new(),
         };
         let compressor = description.compression.map(Compressor::new).transpose();
         writer.compressor = compressor.map_err(|why| writer.stop(why))?;
@@ -244,9 +244,10 @@ impl Writer {
         done.map_err(|why| self.stop(why))
     }
 
-    /// What was seen of descriptors, for the end of a file; a pipe has no place for it.
-    pub fn saw(&mut self, descriptors: Option<String>) {
-        self.descriptors = descriptors;
+    /// What was seen, as the text of a section of this number, for the end of a file; a pipe has no
+    /// place for it. Numbers ascend.
+    pub fn saw(&mut self, section: u32, text: Option<String>) {
+        self.seen.extend(text.map(|text| (section, text)));
     }
 
     /// End the recording. Everything must have been appended.
@@ -257,15 +258,18 @@ impl Writer {
         self.round()?;
         if let Output::File(tables) = &mut self.output {
             let end = self.bytes;
-            let seen = self.descriptors.take().map(|text| Bytes(text.into_bytes()));
-            if let Some(seen) = &seen {
-                // Behind the table, which perf looks for behind the data.
-                let at = end + (SECTION * (tables.sections.len() + 1)) as u64;
-                tables.sections.push((feature::DESCRIPTORS, at, seen.0.len() as u64));
+            let seen = std::mem::take(&mut self.seen);
+            // Behind the table, which perf looks for behind the data.
+            let mut at = end + (SECTION * (tables.sections.len() + seen.len())) as u64;
+            for (number, text) in &seen {
+                tables.sections.push((*number, at, text.len() as u64));
+                at += text.len() as u64;
             }
             let table = tables.table();
             self.append(&table.0)?;
-            self.append(&seen.unwrap_or_default().0)?;
+            for (_, text) in &seen {
+                self.append(text.as_bytes())?;
+            }
             if let Output::File(tables) = &mut self.output {
                 tables.round = end;
                 let done = tables.write_header(Ended::Yes);
