@@ -14,8 +14,8 @@ pub(crate) const PROCS: &str = "holdup procs shows the times of chosen threads";
 pub(crate) const DIAGNOSE: &str =
     "holdup diagnose says what holds chosen threads up, and holdup procs shows their times";
 /// What divides the machine among groups of them.
-pub(crate) const LEDGER: &str = "holdup ledger --by cgroup divides it among control groups, and holdup diagnose says what holds \
-     chosen threads up";
+pub(crate) const LEDGER: &str = "holdup ledger --by cgroup divides it among control groups, and \
+     holdup diagnose says what holds chosen threads up";
 /// Names that are told where a choice matches nothing.
 const NAMES: usize = 5;
 
@@ -41,6 +41,9 @@ pub(crate) fn must_match(filter: &Filter, analysis: &Analysis) -> Result<()> {
     if !filter.chooses_threads() || analysis.all_threads().any(|(_, t)| analysis.fits(filter, t)) {
         return Ok(());
     }
+    if !filter.cgroups.is_empty() {
+        return Err(no_group(filter, analysis));
+    }
     let options = options(filter).join(" ");
     let mut by: BTreeMap<(String, Option<u32>), u64> = BTreeMap::new();
     for (_, t) in analysis.all_threads() {
@@ -55,12 +58,8 @@ pub(crate) fn must_match(filter: &Filter, analysis: &Analysis) -> Result<()> {
     let busiest: Vec<String> = busiest.into_iter().take(NAMES).map(name).collect();
     let mut names: Vec<&str> = by.keys().map(|(comm, _)| comm.as_str()).collect();
     names.dedup();
-    let near = |asked: &str| {
-        let far = |name: &&&str| strsim::levenshtein(asked, name);
-        let limit = asked.chars().count().div_ceil(2);
-        names.iter().min_by_key(far).filter(|name| far(name) <= limit).copied()
-    };
-    let near: Vec<&str> = filter.comms.iter().filter_map(|asked| near(asked)).collect();
+    let near = |asked: &String| nearest(asked, names.iter().copied());
+    let near: Vec<&str> = filter.comms.iter().filter_map(near).collect();
     let near = match &near[..] {
         [] => String::new(),
         near => format!("; nearest by name: {}", near.join(", ")),
@@ -70,6 +69,51 @@ pub(crate) fn must_match(filter: &Filter, analysis: &Analysis) -> Result<()> {
         busy => format!("busiest are {}", busy.join(", ")),
     };
     Err(usage(format!("{options}: no thread of the trace fits{near}; {busiest}")))
+}
+
+/// No thread is in a control group that was chosen: which there are, the busiest first.
+fn no_group(filter: &Filter, analysis: &Analysis) -> anyhow::Error {
+    let options = options(filter).join(" ");
+    let mut by: BTreeMap<String, u64> = BTreeMap::new();
+    for (_, t) in analysis.all_threads() {
+        if let Some(group) = analysis.group_words(analysis.group(t)) {
+            *by.entry(group).or_default() += t.running_ns;
+        }
+    }
+    if by.is_empty() {
+        return usage(format!(
+            "{options}: the trace does not say in which control groups threads are; holdup record \
+             records it, and perf record --all-cgroups"
+        ));
+    }
+    let fits = |group: &Filter| analysis.all_threads().any(|(_, t)| analysis.fits(group, t));
+    let alone = Filter { cgroups: filter.cgroups.clone(), ..Filter::default() };
+    if fits(&alone) {
+        return usage(format!("{options}: no thread of the trace fits all of them"));
+    }
+    let near: Vec<&str> = filter
+        .cgroups
+        .iter()
+        .filter_map(|asked| nearest(asked, by.keys().map(String::as_str)))
+        .collect();
+    let near = match &near[..] {
+        [] => String::new(),
+        near => format!("; nearest by name: {}", near.join(", ")),
+    };
+    let mut busiest: Vec<(&String, &u64)> = by.iter().collect();
+    busiest.sort_by_key(|&(name, ns)| (std::cmp::Reverse(ns), name));
+    let busiest: Vec<&str> = busiest.iter().take(NAMES).map(|(name, _)| name.as_str()).collect();
+    usage(format!(
+        "{options}: no thread of the trace is in such a control group{near}; busiest are {}",
+        busiest.join(", ")
+    ))
+}
+
+/// The one of `names` that is spelled most like `asked`, if any is at all.
+fn nearest<'a>(asked: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let far = |name: &&str| strsim::levenshtein(asked, name);
+    let limit = asked.chars().count().div_ceil(2);
+    names.min_by_key(far).filter(|name| far(name) <= limit)
 }
 
 /// Whether a verb's answer can be about chosen threads. Recorders can choose too, but what holds
@@ -82,9 +126,13 @@ pub(crate) fn takes(verb: &str) -> bool {
 
 /// A choice as it is typed, quoted as a shell wants it.
 pub(crate) fn words(filter: &Filter) -> String {
-    let quoted = Filter { comms: vec![shell_word(&filter.comms.join(","))], ..filter.clone() };
-    let filter = if filter.comms.is_empty() { filter } else { &quoted };
-    options(filter).iter().map(|option| format!(" {option}")).collect()
+    let quote = |names: &[String]| match names {
+        [] => Vec::new(),
+        names => vec![shell_word(&names.join(","))],
+    };
+    let filter =
+        Filter { comms: quote(&filter.comms), cgroups: quote(&filter.cgroups), ..filter.clone() };
+    options(&filter).iter().map(|option| format!(" {option}")).collect()
 }
 
 /// A choice as it was typed.
@@ -93,8 +141,11 @@ pub(crate) fn options(filter: &Filter) -> Vec<String> {
         let list: Vec<String> = list.iter().map(u32::to_string).collect();
         (!list.is_empty()).then(|| format!("{name} {}", list.join(",")))
     };
-    let comms = (!filter.comms.is_empty()).then(|| format!("--comm {}", filter.comms.join(",")));
-    [numbers("-p", &filter.pids), numbers("--tid", &filter.tids), comms]
+    let names = |name: &str, list: &[String]| {
+        (!list.is_empty()).then(|| format!("{name} {}", list.join(",")))
+    };
+    let (comms, cgroups) = (names("--comm", &filter.comms), names("--cgroup", &filter.cgroups));
+    [numbers("-p", &filter.pids), numbers("--tid", &filter.tids), comms, cgroups]
         .into_iter()
         .flatten()
         .collect()

@@ -77,6 +77,7 @@ fn select(args: &EventsArgs, config: &Config, reader: &dyn Reader) -> Result<Sel
         pids: options.filter.pids,
         tids: options.filter.tids,
         comms: options.filter.comms,
+        cgroups: options.filter.cgroups,
         cpus: options.selection.cpus,
         events: args.event.clone(),
         from: options.selection.from,

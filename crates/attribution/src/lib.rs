@@ -53,7 +53,7 @@ pub use holdup_passes::limits::{
 pub use latency::{LatencyBy, LatencyRow, Unit, latencies};
 pub use leaf::{Leaf, Total};
 pub use ledger::{Ledger, LedgerNode};
-pub use neighbours::{Neighbours, is_recorder, neighbours as who_works};
+pub use neighbours::{Neighbours, Stranger, is_recorder, neighbours as who_works};
 pub use object::{JudgedObject, WaitRule};
 pub use path::{NoPath, Path, PathRow, Piece, PieceState};
 pub use phases::{Part, Phase, phases, phases_by_switches};

@@ -20,8 +20,8 @@ use std::rc::Rc;
 /// CPU time of programs that are not the work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Neighbours {
-    /// By name, most CPU time first.
-    pub programs: Vec<(String, Nanos)>,
+    /// By name and service, most CPU time first.
+    pub programs: Vec<Stranger>,
     /// Of them all.
     pub ns: Nanos,
     /// The process that did all of the work that matters, if that is known.
@@ -32,6 +32,28 @@ pub struct Neighbours {
     pub work: BTreeSet<u32>,
     /// Of them, those that the recorder started, and whom they did; all, where these only wait.
     pub started: BTreeSet<u32>,
+}
+
+/// A program that is not the work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stranger {
+    /// Its name.
+    pub comm: String,
+    /// The control group that it is in, by the name that people know; `None` if the trace does not
+    /// say, or if it is in none.
+    pub cgroup: Option<String>,
+    /// CPU time.
+    pub ns: Nanos,
+}
+
+impl Stranger {
+    /// `postgres in postgresql.service`.
+    pub fn name(&self) -> String {
+        match &self.cgroup {
+            Some(cgroup) => format!("{} in {cgroup}", self.comm),
+            None => self.comm.clone(),
+        }
+    }
 }
 
 /// Whether a program of this name writes the recording.
@@ -50,6 +72,7 @@ pub fn is_recorder(comm: &str) -> bool {
 #[derive(Default)]
 struct Process {
     comm: Rc<str>,
+    group: NameId,
     parent: Option<u32>,
     ns: Nanos,
     /// Times that its threads got a CPU.
@@ -96,6 +119,9 @@ fn find(
         let p = all.entry(pid(slot)).or_default();
         p.ns += t.running_ns;
         p.stays += t.stays;
+        if p.group == NameId::NONE {
+            p.group = analysis.group(t);
+        }
         // A process is named after its leader; the parent of another thread is its own process.
         let leads = t.tid.0 == pid(slot);
         if p.comm.is_empty() || leads {
@@ -122,22 +148,30 @@ fn find(
     if !is_chosen && !often && (ran(&started) as f64) * 100.0 < enough {
         started.clone_from(&work);
     }
-    let mut programs: BTreeMap<&str, Nanos> = BTreeMap::new();
+    let mut programs: BTreeMap<(&str, &str), (NameId, Nanos)> = BTreeMap::new();
     for (pid, p) in &all {
         if recorders.contains(pid) || work_known && !work.contains(pid) {
-            *programs.entry(&p.comm).or_default() += p.ns;
+            let path = analysis.path_of(p.group);
+            programs.entry((&p.comm, path)).or_insert((p.group, 0)).1 += p.ns;
         }
     }
-    let mut programs: Vec<(String, Nanos)> =
-        programs.into_iter().filter(|p| p.1 > 0).map(|(name, ns)| (name.to_owned(), ns)).collect();
-    programs.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let stranger = |((comm, path), (group, ns)): ((&str, &str), (NameId, Nanos))| Stranger {
+        comm: comm.to_owned(),
+        cgroup: analysis.group_words(group).filter(|_| path != "/"),
+        ns,
+    };
+    let mut programs: Vec<Stranger> =
+        programs.into_iter().map(stranger).filter(|p| p.ns > 0).collect();
+    programs.sort_by(|a, b| {
+        b.ns.cmp(&a.ns).then_with(|| (&a.comm, &a.cgroup).cmp(&(&b.comm, &b.cgroup)))
+    });
     let most = work.iter().max_by_key(|p| all[p].ns).copied();
     let all_work = ran(&work);
     // What the others do does not matter.
     let rest = all_work as f64 * thresholds.get(&MATTERS);
     let does_it = |p: &u32| (all_work - all[p].ns) as f64 * 100.0 <= rest;
     let program = most.filter(|p| work_known && does_it(p));
-    let ns = programs.iter().map(|p| p.1).sum();
+    let ns = programs.iter().map(|p| p.ns).sum();
     let is_work =
         |pid: &u32| if work_known { work.contains(pid) } else { !recorders.contains(pid) };
     let work = all.keys().copied().filter(is_work).collect();

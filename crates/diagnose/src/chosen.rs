@@ -139,7 +139,7 @@ impl Chosen {
 
     /// Who else was on the CPUs, in a line.
     pub fn beside(&self) -> Option<String> {
-        let of = |p: &Neighbour| format!("{} {:.1} %", p.comm, p.pct);
+        let of = |p: &Neighbour| format!("{} {:.1} %", p.name(), p.pct);
         let others: Vec<String> = self.others.iter().map(of).collect();
         let all = others.join(", ");
         (!others.is_empty()).then(|| format!("others took of the capacity: {all}"))
@@ -149,15 +149,23 @@ impl Chosen {
 /// Who else was on the CPUs, by name.
 fn others(facts: &Facts<'_>) -> Vec<Neighbour> {
     let a = facts.analysis;
-    let mut by: BTreeMap<String, Nanos> = BTreeMap::new();
+    let mut by: BTreeMap<(String, Option<String>), Nanos> = BTreeMap::new();
     for (_, t) in a.all_threads().filter(|(_, t)| !a.is_chosen(t) && t.running_ns > 0) {
-        let name = if t.is_kthread() { "the kernel's threads".to_owned() } else { a.comm(t) };
+        let group = Some(a.group(t)).filter(|&group| a.path_of(group) != "/");
+        let name = match t.is_kthread() {
+            true => ("the kernel's threads".to_owned(), None),
+            false => (a.comm(t), group.and_then(|group| a.group_words(group))),
+        };
         *by.entry(name).or_default() += t.running_ns;
     }
     let pct = |ns| percent(ns, facts.capacity);
-    let mut all: Vec<Neighbour> =
-        by.into_iter().map(|(comm, ns)| Neighbour { comm, ns, pct: pct(ns) }).collect();
-    all.sort_by(|a, b| b.ns.cmp(&a.ns).then_with(|| a.comm.cmp(&b.comm)));
+    let mut all: Vec<Neighbour> = by
+        .into_iter()
+        .map(|((comm, cgroup), ns)| Neighbour { comm, cgroup, ns, pct: pct(ns) })
+        .collect();
+    all.sort_by(|a, b| {
+        b.ns.cmp(&a.ns).then_with(|| (&a.comm, &a.cgroup).cmp(&(&b.comm, &b.cgroup)))
+    });
     all.truncate(OTHERS);
     all.retain(|other| facts.at_least(other.pct, &NAMED).holds());
     all

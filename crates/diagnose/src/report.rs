@@ -172,16 +172,29 @@ pub struct Neighbours {
 impl Neighbours {
     /// The first three, each with its share of capacity.
     pub fn listed(&self) -> String {
-        let of = |p: &Neighbour| format!("{} {:.0} %", p.comm, p.pct);
+        let of = |p: &Neighbour| format!("{} {:.0} %", p.name(), p.pct);
         self.programs.iter().take(3).map(of).collect::<Vec<_>>().join(", ")
     }
 }
 
-/// Programs of one name.
+impl Neighbour {
+    /// `postgres in postgresql.service`.
+    pub fn name(&self) -> String {
+        match &self.cgroup {
+            Some(cgroup) => format!("{} in {cgroup}", self.comm),
+            None => self.comm.clone(),
+        }
+    }
+}
+
+/// Programs of one name in one control group.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Neighbour {
     /// The name.
     pub comm: String,
+    /// The control group by its name: service, container, pod; `null` if the trace does not say, or
+    /// if they are in none.
+    pub cgroup: Option<String>,
     /// CPU time.
     pub ns: u64,
     /// Of capacity.

@@ -445,13 +445,18 @@ fn verdict(
 fn neighbours(facts: &Facts<'_>) -> Neighbours {
     let found = &facts.judged.neighbours;
     let of_capacity = |ns: u64| percent(ns, facts.capacity);
-    let named = found.programs.iter().filter(|p| facts.pct(p.1) >= facts.limit(&NAMED));
+    let named = found.programs.iter().filter(|p| facts.pct(p.ns) >= facts.limit(&NAMED));
     Neighbours {
         ns: found.ns,
         pct: of_capacity(found.ns),
         work_known: found.work_known,
         programs: named
-            .map(|(comm, ns)| Neighbour { comm: comm.clone(), ns: *ns, pct: of_capacity(*ns) })
+            .map(|p| Neighbour {
+                comm: p.comm.clone(),
+                cgroup: p.cgroup.clone(),
+                ns: p.ns,
+                pct: of_capacity(p.ns),
+            })
             .collect(),
     }
 }

@@ -52,9 +52,17 @@ struct Task {
     pid: Pid,
     in_call: bool,
     kernel: bool,
+    /// Its control group.
+    group: NameId,
 }
 
-const NOTHING: Task = Task { comm: NameId::NONE, pid: Pid::UNKNOWN, in_call: false, kernel: false };
+const NOTHING: Task = Task {
+    comm: NameId::NONE,
+    pid: Pid::UNKNOWN,
+    in_call: false,
+    kernel: false,
+    group: NameId::NONE,
+};
 
 /// Handlers running on a CPU.
 #[derive(Clone, Copy, Default)]
@@ -87,7 +95,7 @@ impl Tracker {
         for task in &info.tasks {
             let kernel = task.parent == Some(KTHREADD) || task.tid == KTHREADD;
             if let Some(t) = tracker.task_mut(task.tid) {
-                *t = Task { comm: task.comm, pid: task.pid, in_call: false, kernel };
+                *t = Task { comm: task.comm, pid: task.pid, kernel, ..NOTHING };
             }
         }
         tracker
@@ -103,6 +111,11 @@ impl Tracker {
     #[inline]
     pub fn comm_of(&self, tid: Tid) -> NameId {
         self.task(tid).comm
+    }
+
+    /// Control group of a thread.
+    pub fn group_of(&self, tid: Tid) -> NameId {
+        self.task(tid).group
     }
 
     /// Process of the thread that was current at `e`.
@@ -206,10 +219,16 @@ impl Tracker {
                 self.of_thread(e, false)
             }
             What::Fork { parent, child, child_comm } => {
-                let in_call = self.task(parent).in_call;
+                let Task { in_call, group, .. } = self.task(parent);
                 if let Some(t) = self.task_mut(child) {
-                    *t = Task { comm: child_comm, in_call, kernel: parent == KTHREADD, ..*t };
+                    let kernel = parent == KTHREADD;
+                    *t = Task { comm: child_comm, in_call, kernel, group, ..*t };
                 }
+                self.of_thread(e, false)
+            }
+            What::AttachTask { tid, root, path } => {
+                // Other hierarchies than the one of version 2 tell of their own groups.
+                self.task_mut(tid).filter(|_| root == 0).into_iter().for_each(|t| t.group = path);
                 self.of_thread(e, false)
             }
             What::Exec { tid, old, .. } => {
@@ -291,6 +310,9 @@ impl Tracker {
                 self.set_comm(tid, comm);
                 self.task_mut(tid).into_iter().for_each(|t| t.pid = pid);
             }
+            What::InGroup { tid, group } => {
+                self.task_mut(tid).into_iter().for_each(|t| t.group = group);
+            }
             What::TaskNew { tid, pid, parent_tid, .. } => {
                 let parent = self.task(parent_tid);
                 if let Some(t) = self.task_mut(tid)
@@ -301,6 +323,7 @@ impl Tracker {
                         pid,
                         in_call: t.in_call,
                         kernel: parent_tid == KTHREADD,
+                        group: parent.group,
                     };
                 }
             }

@@ -1,7 +1,9 @@
 //! Which events to show.
 
 use crate::Tracker;
-use holdup_trace::{Cpu, Event, EventDesc, EventId, Names, Nanos, Tid, TraceInfo, What, fits};
+use holdup_trace::{
+    Cpu, Event, EventDesc, EventId, GroupName, Groups, Names, Nanos, Tid, TraceInfo, What, fits,
+};
 use std::sync::Arc;
 use wildmatch::WildMatch;
 
@@ -17,6 +19,8 @@ pub struct Select {
     pub tids: Vec<u32>,
     /// Only threads whose names fit one of these patterns; empty for all.
     pub comms: Vec<String>,
+    /// Only threads in control groups that fit one of these patterns; empty for all.
+    pub cgroups: Vec<String>,
     /// Only these CPUs.
     pub cpus: Option<Vec<Cpu>>,
     /// Only events whose name, with or without system, matches one of these patterns, in which `*`
@@ -48,7 +52,10 @@ impl Select {
             select: self,
             names: info.names.clone(),
             by_id: info.events.iter().map(wanted).collect(),
-            by_thread: !self.pids.is_empty() || !self.tids.is_empty() || !self.comms.is_empty(),
+            by_thread: [self.pids.is_empty(), self.tids.is_empty(), self.comms.is_empty()]
+                .contains(&false)
+                || !self.cgroups.is_empty(),
+            groups: info.groups.clone(),
         }
     }
 
@@ -72,6 +79,8 @@ pub(crate) struct Resolved<'a> {
     names: Arc<Names>,
     by_id: Vec<bool>,
     by_thread: bool,
+    /// What control groups are called.
+    groups: Groups,
 }
 
 impl Resolved<'_> {
@@ -94,7 +103,11 @@ impl Resolved<'_> {
             // A call chain belongs to the event behind it.
             s.sideband
                 && s.events.is_empty()
-                && !matches!(e.what, What::Stack { .. } | What::Leaves { .. })
+                // And what group a thread is in is said again and again.
+                && !matches!(
+                    e.what,
+                    What::Stack { .. } | What::Leaves { .. } | What::InGroup { .. }
+                )
         } else {
             self.by_id.get(e.id.0 as usize) != Some(&false)
         };
@@ -116,7 +129,15 @@ impl Resolved<'_> {
             (s.tids.is_empty() || s.tids.contains(&tid.0))
                 && (s.pids.is_empty() || s.pids.contains(&pid))
         };
-        if by_id(e.tid, tracker.pid(e).0) && comm(tracker.comm(e)) {
+        let group = |tid: Tid| {
+            s.cgroups.is_empty() || {
+                let path = self.names.get(tracker.group_of(tid));
+                let name = GroupName::of(&path);
+                let fits = |pattern: &String| name.fits(pattern, &path, &self.groups);
+                !path.is_empty() && s.cgroups.iter().any(fits)
+            }
+        };
+        if by_id(e.tid, tracker.pid(e).0) && comm(tracker.comm(e)) && group(e.tid) {
             return true;
         }
         let about = match e.what {
@@ -126,7 +147,7 @@ impl Resolved<'_> {
             }
             _ => return false,
         };
-        by_id(about, tracker.pid_of(about).0) && comm(tracker.comm_of(about))
+        by_id(about, tracker.pid_of(about).0) && comm(tracker.comm_of(about)) && group(about)
     }
 }
 

@@ -149,7 +149,7 @@ impl Run {
             others: Others {
                 ns: neighbours.ns,
                 work_known: neighbours.work_known,
-                programs: neighbours.programs.into_iter().take(3).collect(),
+                programs: neighbours.programs.iter().take(3).map(|p| (p.name(), p.ns)).collect(),
             },
             verdict: Judgement { class: verdict.class, confidence: verdict.confidence },
             lacks: lacks(&whole),

@@ -1,7 +1,7 @@
 //! Who is the work, and who is beside it; what a thread's critical path goes through.
 
 use crate::scene::{GETPPID, MS, busy, ends, machine, measured, runs, waits};
-use holdup_attribution::{Attribution, WaitsBy};
+use holdup_attribution::{Attribution, Stranger, WaitsBy};
 use holdup_testkit::MemTrace;
 
 /// perf starts `work`; `other` runs beside it, as the child of somebody else.
@@ -23,7 +23,8 @@ fn who_was_not_started_by_the_recorder_is_a_neighbour() {
     let analysis = measured(&beside(6));
     let neighbours = Attribution::from(&analysis).neighbours;
     assert!(neighbours.work_known && neighbours.work.contains(&7), "{neighbours:?}");
-    assert_eq!(neighbours.programs, [("other".to_owned(), 100 * MS)]);
+    let other = Stranger { comm: "other".to_owned(), cgroup: None, ns: 100 * MS };
+    assert_eq!(neighbours.programs, [other]);
     assert_eq!(neighbours.program, Some(7));
 }
 

@@ -19,7 +19,7 @@ mod threads;
 pub(crate) use drivers::{driver, worker};
 pub(crate) use locks::kernel_locks;
 pub(crate) use objects::{devices, freed, turns};
-pub(crate) use quota::throttled;
+pub(crate) use quota::{throttled, throttled_group};
 pub(crate) use threads::{alone, barriers, busiest, queued, runs, server};
 
 use crate::facts::Facts;

@@ -1,28 +1,59 @@
-//! Programs as culprits: those that a CPU quota keeps off the CPUs.
+//! Control groups as culprits, or programs where groups are not known: those that a CPU quota keeps
+//! off the CPUs.
 
 use super::most_costly;
 use crate::facts::Facts;
 use crate::report::{Culprit, Person, Role};
-use holdup_passes::{Slot, Throttle, percent};
-use holdup_trace::Nanos;
+use holdup_passes::{Slot, Thread, Throttle, percent};
+use holdup_trace::{NameId, Nanos};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// The throttled threads of one name, whatever numbers follow it.
+/// The throttled threads of one control group; where groups are not known, of one name, whatever
+/// numbers follow it.
 #[derive(Default)]
 struct Program<'a> {
-    /// The name that they all have; the common part where they differ.
+    kind: &'static str,
+    /// The name of the group; or the one that all threads have, the common part where they differ.
     name: String,
     threads: Vec<(Slot, &'a Throttle)>,
     share: Nanos,
     off: Nanos,
 }
 
-/// Programs by the idle CPU time that they could have used, each with its threads.
+/// The group of a thread that a quota keeps off the CPUs. The root has none: with the first version
+/// of control groups perf events may know another hierarchy than that of the quotas.
+fn limited(facts: &Facts<'_>, t: &Thread) -> NameId {
+    let group = facts.analysis.group(t);
+    if facts.analysis.path_of(group) == "/" { NameId::NONE } else { group }
+}
+
+/// The control group that loses most by a quota; [`NameId::NONE`] where groups are not known.
+pub(crate) fn throttled_group(facts: &Facts<'_>) -> NameId {
+    let mut by: BTreeMap<NameId, Nanos> = BTreeMap::new();
+    for (_, t) in facts.analysis.all_threads() {
+        if let Some(throttle) = t.throttle() {
+            *by.entry(limited(facts, t)).or_default() += throttle.share_ns();
+        }
+    }
+    let path = |group: NameId| facts.analysis.path_of(group);
+    let most = by.into_iter().max_by(|a, b| a.1.cmp(&b.1).then_with(|| path(b.0).cmp(path(a.0))));
+    most.map_or(NameId::NONE, |(group, _)| group)
+}
+
+/// Groups, or programs, by the idle CPU time that they could have used, each with its threads.
 pub(crate) fn throttled(facts: &Facts<'_>) -> Vec<Culprit> {
     let mut by: BTreeMap<String, Program<'_>> = BTreeMap::new();
     for (slot, t) in facts.analysis.all_threads() {
         let Some(throttle) = t.throttle() else { continue };
+        let group = limited(facts, t);
+        if let Some(name) = facts.analysis.group_words(group) {
+            let path = facts.analysis.path_of(group).to_owned();
+            let program = by.entry(path).or_default();
+            (program.kind, program.name) = ("cgroup", name);
+            program.add(slot, throttle);
+            continue;
+        }
         let comm = facts.analysis.comm(t);
         let role = String::from_utf8_lossy(holdup_passes::role(comm.as_bytes())).into_owned();
         let program = by.entry(role.clone()).or_default();
@@ -31,13 +62,20 @@ pub(crate) fn throttled(facts: &Facts<'_>) -> Vec<Culprit> {
         } else if program.name != comm {
             program.name = role + "*";
         }
-        program.threads.push((slot, throttle));
-        program.share += throttle.share_ns();
-        program.off += throttle.ns;
+        program.kind = "program";
+        program.add(slot, throttle);
     }
     let mut programs: Vec<Program<'_>> = by.into_values().collect();
     programs.sort_by(|a, b| b.share.cmp(&a.share).then_with(|| a.name.cmp(&b.name)));
     most_costly(facts, programs.into_iter().map(|p| culprit(facts, p)).collect())
+}
+
+impl<'a> Program<'a> {
+    fn add(&mut self, slot: Slot, throttle: &'a Throttle) {
+        self.threads.push((slot, throttle));
+        self.share += throttle.share_ns();
+        self.off += throttle.ns;
+    }
 }
 
 fn culprit(facts: &Facts<'_>, mut program: Program<'_>) -> Culprit {
@@ -54,7 +92,7 @@ fn culprit(facts: &Facts<'_>, mut program: Program<'_>) -> Culprit {
         }
     };
     Culprit {
-        kind: "program",
+        kind: program.kind,
         id: program.name.clone(),
         name: program.name,
         ns: program.share,

@@ -7,9 +7,14 @@
 //! period begins, without being woken; from that follow the period and the quota, which no event
 //! names.
 //!
+//! Where the recording says in which control groups threads are (`holdup record`, `perf record
+//! --all-cgroups`), the culprits are groups, by the names of their services and containers, and
+//! each has a quota of its own. `holdup record` also reads the limit (`cpu.max`) and how often the
+//! kernel says it was used up (`cpu.stat`).
+//!
 //! # What it cannot tell
-//! Which control group it is, and whether there are several: the culprits are its programs. The
-//! quota is the CPU time of threads that were throttled at least once, so it is too small where
+//! Without groups: which it is, and whether there are several. The culprits are programs then. The
+//! quota that follows from returns is the CPU time of threads that were throttled at least once, so it is too small where
 //! short-lived threads use some of it. Real-time threads that `sched_rt_runtime_us` stops, and CPUs
 //! that core scheduling keeps idle beside a stranger, look the same, but come back at other times.
 //!
@@ -45,13 +50,20 @@ pub(super) const RULE: Rule = Rule {
 
 fn check(facts: &Facts<'_>) -> Finding {
     let idle = facts.leaf(Leaf::Throttled);
-    let quota = facts.analysis.quota();
+    let group = culprits::throttled_group(facts);
+    // Where the group is not known, what is known of whichever was kept off most often.
+    let quota = facts.analysis.quota_of(group).unwrap_or_else(|| facts.analysis.quota());
+    let read = facts.analysis.limit_of(group);
     let groups = culprits::throttled(facts);
     let ms = |ns: u64| ns as f64 / 1e6;
     let cpus = quota.period_ns.zip(quota.quota_ns).map(|(p, q)| q as f64 / p.max(1) as f64);
     let told = match groups.first() {
         Some(program) => {
             let limit = match (quota.period_ns, cpus) {
+                _ if read.is_some() => read.map_or_else(String::new, |l| {
+                    let (cpus, period) = (l.cpus(), ms(l.period_ns));
+                    format!(", whose limit is {cpus:.2} CPUs in each {period:.0} ms")
+                }),
                 (Some(period), Some(cpus)) => {
                     format!(", which allows about {cpus:.1} CPUs in each {:.0} ms", ms(period))
                 }
@@ -97,6 +109,17 @@ fn check(facts: &Facts<'_>) -> Finding {
         f.evidence.push(of("part of all periods", of_time.map(|pct| pct.min(100.0)), "%"));
         f.evidence.push(of("CPU time that the quota allows", cpus, "CPUs"));
         let kept_off = facts.throttled as f64 / facts.wall.max(1) as f64;
+        if let Some(limit) = read {
+            let counted = |metric, value: f64, unit| Evidence {
+                value: Some((value * 1000.0).round() / 1000.0),
+                ..Evidence::of(metric, 0.0, unit, "cpu.max, cpu.stat")
+            };
+            f.evidence.push(counted("limit of the control group", limit.cpus(), "CPUs"));
+            let used_up = limit.throttled_periods as f64;
+            f.evidence.push(counted("nr_throttled of the control group", used_up, "periods"));
+            let stopped = ms(limit.throttled_ns);
+            f.evidence.push(counted("its run queues stopped, summed over CPUs", stopped, "ms"));
+        }
         f.evidence.push(of("threads ready and kept off, on average", Some(kept_off), "threads"));
     }
     f.culprits = groups;

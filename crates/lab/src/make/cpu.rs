@@ -92,6 +92,9 @@ pub(crate) fn kernel_path_worker(site: &Site, index: usize) -> Result<Worker, Er
     }))
 }
 
+/// What the control groups of the lab are called, before a number.
+const GROUP: &str = "holdup-lab";
+
 /// A control group that this process is in until the end of the run.
 struct Group {
     path: PathBuf,
@@ -104,7 +107,7 @@ impl Group {
     fn join(quota: u64, period: u64) -> Result<Group, Error> {
         let none = || Error::Impossible("no control group can be made".to_owned());
         let (base, second) = groups().ok_or_else(none)?;
-        let path = base.join(format!("holdup-lab-{}", std::process::id()));
+        let path = base.join(format!("{GROUP}-{}", std::process::id()));
         fs::create_dir(&path).tried("a control group")?;
         let group = Group { path, before: base.join(own_group(second).trim_start_matches('/')) };
         let set = |file: &str, text: String| {
@@ -151,8 +154,9 @@ impl Drop for Group {
 /// Threads that compute below a quota.
 pub(crate) fn quota(site: &Site) -> Result<Made, Error> {
     let (share, period) = (site.get("share"), site.get("period") / 1000);
-    // The name of the program, which the group holds.
-    let mut made = computing(site, "quota", site.workers(), vec![culprit(&["program"])]);
+    // The group, or the program that it holds where the recording does not say who is in which.
+    let culprits = vec![culprit(&["cgroup", GROUP]), culprit(&["program"])];
+    let mut made = computing(site, "quota", site.workers(), culprits);
     if share > 0 {
         let quota = period * crate::cpus() * share / 100;
         // The kernel takes no less.

@@ -330,6 +330,7 @@ impl Analysis {
                 None => {
                     let idle = waiter.is_idle();
                     self.shown.is_none()
+                        && o.cgroups.is_empty()
                         && (o.pids.is_empty() || idle && o.pids.contains(&0))
                         && (o.tids.is_empty() || idle && o.tids.contains(&0))
                         && (o.comms.is_empty() || idle && o.comms.iter().any(|c| fits(c, SWAPPER)))

@@ -7,7 +7,8 @@
 
 use crate::analysis::Analysis;
 use crate::engine::Engine;
-use crate::rows::{CgroupRow, Rival, percent};
+use crate::options::Selection;
+use crate::rows::{CgroupRow, CpuRow, Rival, percent};
 use crate::threads::Thread;
 use holdup_trace::{GroupLimit, GroupName, NameId, Nanos, Pid};
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,85 +56,103 @@ impl Analysis {
     /// What each control group used of the machine and what it wanted beyond; then what is no
     /// group's. The time used adds up to the capacity.
     pub fn cgroups(&self) -> Vec<CgroupRow> {
-        #[derive(Default)]
-        struct Sum {
-            row: CgroupRow,
-            pids: BTreeSet<u32>,
-            behind: BTreeMap<String, Nanos>,
-            group: NameId,
+        let mut sums = self.group_sums();
+        // A quota of a group around others, which has no threads of its own.
+        for limit in self.groups.limits.iter().filter(|l| l.periods > 0) {
+            sums.entry(limit.path.clone()).or_default();
         }
-        let capacity = self.capacity_ns();
-        let wakeups = self.capabilities.wakeups;
-        let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
-        for (_, t) in self.threads() {
-            let group = self.group(t);
-            let sum = sums.entry(self.path_of(group).to_owned()).or_default();
-            sum.group = group;
-            let throttled = t.throttle().map_or(0, |throttle| throttle.ns);
-            let ready = (t.woken_ns + t.preempted_ns).saturating_sub(throttled);
-            let used = t.user_ns + t.kernel_ns;
-            if used + ready + throttled > 0 {
-                sum.pids.insert(super::pid_of(t).unwrap_or(t.tid.0));
-                let threads = sum.row.threads.unwrap_or(0);
-                sum.row.threads = Some(threads + 1);
-            }
-            let r = &mut sum.row;
-            r.used_ns += used;
-            r.ready_ns = wakeups.then(|| r.ready_ns.unwrap_or(0) + ready);
-            r.throttled_ns = Some(r.throttled_ns.unwrap_or(0) + throttled);
-            r.throttled_idle_ns =
-                Some(r.throttled_idle_ns.unwrap_or(0) + t.throttle().map_or(0, |th| th.share_ns()));
-        }
-        for (slot, ran, ns) in self.engine.rivals.sums() {
-            let t = self.thread(slot);
-            if let Some(sum) = sums.get_mut(self.path_of(self.group(t))).filter(|_| self.wanted(t))
-            {
-                *sum.behind.entry(self.path_of(ran).to_owned()).or_default() += ns;
-            }
-        }
-        sums.retain(|_, sum| sum.row.threads.is_some());
-        let words = |path: &str| GroupName::of(path).words(&self.groups);
         let mut rows: Vec<CgroupRow> =
-            sums.into_iter()
-                .map(|(path, sum)| {
-                    let mut behind: Vec<(String, Nanos)> = sum.behind.into_iter().collect();
-                    behind.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-                    let rival = |(path, ns): (String, Nanos)| Rival {
-                        cgroup: (!path.is_empty()).then(|| words(&path)),
-                        ns,
-                    };
-                    let limit = self.groups.limits.iter().find(|l| l.path == path);
-                    CgroupRow {
-                        kind: "cgroup",
-                        cgroup: (!path.is_empty()).then(|| words(&path)),
-                        path: (!path.is_empty()).then_some(path),
-                        processes: Some(sum.pids.len() as u64),
-                        wanted_ns: sum.row.ready_ns.map(|ready| {
-                            sum.row.used_ns + ready + sum.row.throttled_ns.unwrap_or(0)
-                        }),
-                        behind: behind.into_iter().map(rival).collect(),
-                        limit_cpus: limit.map(|l| (l.cpus() * 1000.0).round() / 1000.0),
-                        periods: limit.map(|l| l.periods),
-                        throttled_periods: limit.map(|l| l.throttled_periods),
-                        stopped_ns: limit.map(|l| l.throttled_ns),
-                        pct_capacity: percent(sum.row.used_ns, capacity),
-                        ..sum.row
-                    }
-                })
-                .collect();
-        if !self.options.filter.chooses_threads() && self.shown.is_none() {
-            let cpus = self.cpu_rows();
-            let sum = |f: fn(&crate::rows::CpuRow) -> u64| cpus.iter().map(f).sum::<u64>();
-            let irqs = sum(|c| c.irq_ns.unwrap_or(0) + c.softirq_ns.unwrap_or(0));
-            for (kind, used_ns) in [
-                ("interrupts", irqs),
-                ("idle", sum(|c| c.idle_ns)),
-                ("unaccounted", sum(|c| c.unaccounted_ns)),
-            ] {
-                let pct_capacity = percent(used_ns, capacity);
-                rows.push(CgroupRow { kind, used_ns, pct_capacity, ..CgroupRow::default() });
-            }
+            sums.into_iter().map(|(path, sum)| self.group_row(path, sum)).collect();
+        if self.options.filter.chooses_threads() || self.shown.is_some() {
+            rows.retain(|row| row.threads.is_some());
+            return rows;
+        }
+        let cpus = self.cpu_rows();
+        let sum = |f: fn(&CpuRow) -> u64| cpus.iter().map(f).sum::<u64>();
+        for (kind, used_ns) in [
+            ("interrupts", sum(|c| c.irq_ns.unwrap_or(0) + c.softirq_ns.unwrap_or(0))),
+            ("idle", sum(|c| c.idle_ns)),
+            ("unaccounted", sum(|c| c.unaccounted_ns)),
+        ] {
+            let pct_capacity = percent(used_ns, self.capacity_ns());
+            rows.push(CgroupRow { kind, used_ns, pct_capacity, ..CgroupRow::default() });
         }
         rows
     }
+
+    /// By path, empty of threads whose group is not known.
+    fn group_sums(&self) -> BTreeMap<String, Sum> {
+        let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
+        for (_, t) in self.threads() {
+            let (throttled, share) = t.throttle().map_or((0, 0), |th| (th.ns, th.share_ns()));
+            let ready = (t.woken_ns + t.preempted_ns).saturating_sub(throttled);
+            let used = t.user_ns + t.kernel_ns;
+            if used + ready + throttled == 0 {
+                continue;
+            }
+            let sum = sums.entry(self.path_of(self.group(t)).to_owned()).or_default();
+            sum.pids.insert(super::pid_of(t).unwrap_or(t.tid.0));
+            sum.threads += 1;
+            sum.used += used;
+            sum.ready += ready;
+            sum.throttled += throttled;
+            sum.share += share;
+        }
+        for (slot, ran, ns) in self.engine.rivals.sums() {
+            let t = self.thread(slot);
+            let sum = sums.get_mut(self.path_of(self.group(t)));
+            if let Some(sum) = sum.filter(|_| self.wanted(t)) {
+                *sum.behind.entry(self.path_of(ran).to_owned()).or_default() += ns;
+            }
+        }
+        sums
+    }
+
+    fn group_row(&self, path: String, mut sum: Sum) -> CgroupRow {
+        let limit = self.groups.limits.iter().find(|l| l.path == path);
+        // The kernel counts stopped run queues, each of which has a thread at least; and of the
+        // whole recording.
+        let whole = self.options.selection == Selection::default();
+        let stopped = limit.filter(|_| whole).map_or(0, |l| l.throttled_ns);
+        let unseen = stopped.saturating_sub(sum.throttled).min(sum.ready);
+        (sum.ready, sum.throttled) = (sum.ready - unseen, sum.throttled + unseen);
+        let words = |path: &str| GroupName::of(path).words(&self.groups);
+        let named = |path: &str| (!path.is_empty()).then(|| words(path));
+        let mut behind: Vec<(String, Nanos)> = sum.behind.into_iter().collect();
+        behind.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        let rival = |(path, ns): (String, Nanos)| Rival { cgroup: named(&path), ns };
+        let wakeups = self.capabilities.wakeups;
+        CgroupRow {
+            kind: "cgroup",
+            cgroup: named(&path),
+            processes: (sum.threads > 0).then_some(sum.pids.len() as u64),
+            threads: (sum.threads > 0).then_some(sum.threads),
+            used_ns: sum.used,
+            pct_capacity: percent(sum.used, self.capacity_ns()),
+            wanted_ns: wakeups.then_some(sum.used + sum.ready + sum.throttled),
+            ready_ns: wakeups.then_some(sum.ready),
+            behind: behind.into_iter().map(rival).collect(),
+            throttled_ns: Some(sum.throttled),
+            throttled_idle_ns: Some(sum.share),
+            limit_cpus: limit.map(|l| (l.cpus() * 1000.0).round() / 1000.0),
+            periods: limit.map(|l| l.periods),
+            throttled_periods: limit.map(|l| l.throttled_periods),
+            stopped_ns: limit.map(|l| l.throttled_ns),
+            path: (!path.is_empty()).then_some(path),
+        }
+    }
+}
+
+/// What the threads of one group add up to.
+#[derive(Default)]
+struct Sum {
+    pids: BTreeSet<u32>,
+    threads: u64,
+    used: Nanos,
+    ready: Nanos,
+    /// Ready and kept off by a quota, and the idle CPU time that they could have used.
+    throttled: Nanos,
+    share: Nanos,
+    /// By the path of the group that had the CPU.
+    behind: BTreeMap<String, Nanos>,
 }
