@@ -191,18 +191,18 @@ pub struct CpuRow {
 /// Scheduling of one thread, as `perf sched` reports it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SwitchRow {
-    /// Control group by its name: service, container, pod; `null` if the trace does not say.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cgroup: Option<Option<String>>,
-    /// Threads in the row; only by control group.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub threads: Option<u64>,
     /// Name.
     pub comm: String,
     /// Process.
     pub pid: Option<u32>,
     /// Thread.
     pub tid: u32,
+    /// Control group by its name: service, container, pod; `null` if the trace does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<Option<String>>,
+    /// Threads in the row; only by control group.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u64>,
     /// CPU time of all stays on a CPU that ended in the trace (`perf sched timehist -s` run-time).
     /// Stays that began before the CPU's first switch count from nothing, as perf has it; `procs`
     /// accounts for them. Stays that began with a switch that was not recorded count from where the

@@ -168,6 +168,7 @@ mod tests {
             let manner = Manner {
                 stacks: false,
                 calls: false,
+                groups: false,
                 maps: false,
                 build_ids: false,
                 backward: false,

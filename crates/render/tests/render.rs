@@ -142,6 +142,8 @@ fn cpu_rows() -> Vec<CpuRow> {
 fn switch_rows() -> Vec<SwitchRow> {
     vec![
         SwitchRow {
+            cgroup: Some(None),
+            threads: None,
             comm: "quiet".into(),
             pid: Some(1),
             tid: 1,
@@ -151,6 +153,8 @@ fn switch_rows() -> Vec<SwitchRow> {
             ..SwitchRow::default()
         },
         SwitchRow {
+            cgroup: Some(Some("a.service".into())),
+            threads: None,
             comm: "waiter".into(),
             pid: Some(2),
             tid: 3,

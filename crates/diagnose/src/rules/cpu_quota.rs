@@ -60,19 +60,17 @@ fn check(facts: &Facts<'_>) -> Finding {
     let told = match groups.first() {
         Some(program) => {
             let limit = match (quota.period_ns, cpus) {
-                _ if read.is_some() => read.map_or_else(String::new, |l| {
-                    let (cpus, period) = (l.cpus(), ms(l.period_ns));
-                    format!(", whose limit is {cpus:.2} CPUs in each {period:.0} ms")
-                }),
+                _ if read.is_some() => String::new(),
                 (Some(period), Some(cpus)) => {
                     format!(", which allows about {cpus:.1} CPUs in each {:.0} ms", ms(period))
                 }
                 _ => String::new(),
             };
+            let of = read.map_or_else(String::new, |l| format!(" of {:.2} CPUs", l.cpus()));
             Told {
                 story: "quota",
                 summary: format!(
-                    "a CPU quota keeps {} off idle CPUs{limit}: {:.1} of {} CPUs are idle for it",
+                    "a CPU quota{of} keeps {} off idle CPUs{limit}: {:.1} of {} CPUs are idle for it",
                     program.name,
                     in_cpus(facts, idle),
                     facts.analysis.cpus

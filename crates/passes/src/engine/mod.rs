@@ -61,8 +61,8 @@ use dark::DarkCalls;
 pub(crate) use groups::Rivals;
 use holdup_syscalls::Arch;
 use holdup_trace::{
-    Batch, Capabilities, Cpu, Event, EventDesc, EventId, EventKind, NameId, Names, Nanos, Presence,
-    Quality, QualityCode, Reading, Recorded, SymbolTable, Tid, TraceInfo, What,
+    Batch, Capabilities, Cpu, Event, EventDesc, EventId, EventKind, Groups, NameId, Names, Nanos,
+    Presence, Quality, QualityCode, Reading, Recorded, SymbolTable, Tid, TraceInfo, What,
 };
 pub use laws::Law;
 pub(crate) use reasons::{Reason, Untold};
@@ -114,6 +114,8 @@ pub(crate) struct Engine {
     pub(crate) rivals: Rivals,
     /// The group at the root of a hierarchy.
     root_group: NameId,
+    /// What the recorder read of groups.
+    groups: Groups,
     pub(crate) timeline: Timeline,
     pub(crate) programs: Programs,
     pub(crate) waits: Waits,
@@ -189,6 +191,7 @@ impl Engine {
             throttles: FxHashMap::default(),
             rivals: Rivals::default(),
             root_group: info.names.intern(b"/"),
+            groups: info.groups.clone(),
             timeline: Timeline::new(grid),
             programs: Programs::default(),
             waits: Waits::new(detail, outside),

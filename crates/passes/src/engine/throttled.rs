@@ -84,13 +84,27 @@ impl Engine {
     }
 
     /// Whether a thread that is on the queue of a CPU as that goes idle is out of quota rather than
-    /// gone unseen: it was out of quota before, and no event is missing.
+    /// gone unseen: it, or another of its control group, was out of quota before, or the group is
+    /// one with a quota; and no event is missing.
     pub(super) fn is_out_of_quota(&self, slot: Slot) -> bool {
         let t = &self.threads[slot];
-        t.throttle.is_some()
-            && matches!(t.state, State::Preempted(_))
+        matches!(t.state, State::Preempted(_))
             && self.caps.wakeups
             && !self.lost
+            && (t.throttle.is_some() || self.may_have_quota(t.group))
+    }
+
+    /// Whether a control group has a quota, or may have: where the recorder read none of any group,
+    /// any but the root may, if nothing escapes the recording by which a thread leaves a queue.
+    fn may_have_quota(&self, group: NameId) -> bool {
+        if group == NameId::NONE || group == self.root_group {
+            return false;
+        }
+        if !self.groups.limits.is_empty() {
+            return self.groups.limit(&self.names.get(group)).is_some();
+        }
+        let blind = || self.cpus.iter().any(|(_, c)| c.is_blind());
+        self.throttles.contains_key(&group) || self.caps.migrations && !blind()
     }
 
     /// When a throttled thread came back that shows on `cpu`, whose switches out of idle are not

@@ -4,6 +4,7 @@ mod dark_calls;
 mod descriptors;
 mod fights;
 mod figures;
+mod groups;
 mod holders;
 mod laws;
 mod locks;

@@ -581,7 +581,7 @@ fn a_timer_on_top_of_a_call_relates_no_programs() {
     let a = run(&trace.build());
     let neighbours = Attribution::from(&a).neighbours;
     assert!(neighbours.work_known);
-    let names: Vec<&str> = neighbours.programs.iter().map(|p| p.0.as_str()).collect();
+    let names: Vec<&str> = neighbours.programs.iter().map(|p| p.comm.as_str()).collect();
     assert_eq!(names, ["stranger", "daemon"]);
     assert_eq!(neighbours.work.into_iter().collect::<Vec<_>>(), [7]);
 }

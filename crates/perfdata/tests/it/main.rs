@@ -4,5 +4,6 @@ mod built;
 mod code;
 mod common;
 mod damage;
+mod groups;
 mod oddities;
 mod perf_script_oracle;

@@ -3,19 +3,24 @@
 //! | engine | where |
 //! |---|---|
 //! | Docker | `/var/lib/docker/containers/ID/config.v2.json`: `"Name":"/web"` |
-//! | podman | `/var/lib/containers/storage/overlay-containers/containers.json`: `"id":"ID","names":["web"]` |
+//! | podman | `/var/lib/containers/storage/DRIVER-containers/containers.json`: `"id":"ID","names":["web"]` |
 //! | containerd of Kubernetes | `/run/containerd/io.containerd.runtime.v2.task/k8s.io/ID/config.json`: annotations |
 
 use std::fs;
 use std::path::Path;
 
 const DOCKER: &str = "var/lib/docker/containers";
-const PODMAN: &str = "var/lib/containers/storage/overlay-containers/containers.json";
+const PODMAN: &str = "var/lib/containers/storage";
 const CONTAINERD: &str = "run/containerd/io.containerd.runtime.v2.task/k8s.io";
 
 /// Of the containers with these ids, those that have a name below `root`: id and name, in order.
 pub(super) fn names(root: &Path, ids: &[&str]) -> Vec<(String, String)> {
-    let podman = fs::read_to_string(root.join(PODMAN)).unwrap_or_default();
+    let folders = fs::read_dir(root.join(PODMAN)).into_iter().flatten().flatten();
+    let of_driver = |folder: fs::DirEntry| {
+        let is_list = folder.file_name().to_str()?.ends_with("-containers");
+        fs::read_to_string(folder.path().join("containers.json")).ok().filter(|_| is_list)
+    };
+    let podman: String = folders.filter_map(of_driver).collect();
     let name = |id: &str| {
         docker(root, id).or_else(|| of_podman(&podman, id)).or_else(|| of_kubernetes(root, id))
     };
@@ -67,7 +72,8 @@ mod tests {
             &format!("{DOCKER}/aa/config.v2.json"),
             r#"{"MountPoints":{"/d":{"Name":"volume"}},"Name":"/web","Driver":"overlay2"}"#,
         );
-        write(PODMAN, r#"[{"id":"cc","names":["other"]},{"id":"bb","names":["db"],"image":"x"}]"#);
+        let list = format!("{PODMAN}/vfs-containers/containers.json");
+        write(&list, r#"[{"id":"cc","names":["other"]},{"id":"bb","names":["db"],"image":"x"}]"#);
         write(
             &format!("{CONTAINERD}/dd/config.json"),
             r#"{"annotations":{"io.kubernetes.cri.container-name":"nginx",

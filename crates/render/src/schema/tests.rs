@@ -3,7 +3,7 @@
 use super::*;
 use holdup_attribution::{LedgerNode, PathRow, WaitsRow};
 use holdup_diagnose::predict::PredictRow;
-use holdup_passes::{CpuRow, IrqRow, LockRow, ProcRow, SarRow, SwitchRow, SyscallRow};
+use holdup_passes::{CgroupRow, CpuRow, IrqRow, LockRow, ProcRow, SarRow, SwitchRow, SyscallRow};
 use holdup_profile::ProfileRow;
 use serde::Serialize;
 
@@ -25,6 +25,7 @@ fn same_keys<R: Serialize>(row: R, verb: &Verb<R>) {
 fn columns_are_the_fields_of_the_rows() {
     same_keys(
         SyscallRow {
+            cgroup: Some(None),
             comm: Some(String::new()),
             pid: Some(None),
             tid: Some(1),
@@ -32,7 +33,8 @@ fn columns_are_the_fields_of_the_rows() {
         },
         &syscalls::VERB,
     );
-    let waits = WaitsRow { objects: Some(1), tid: Some(1), ..Default::default() };
+    let waits =
+        WaitsRow { cgroup: Some(None), objects: Some(1), tid: Some(1), ..Default::default() };
     same_keys(waits, &waits::VERB);
     same_keys(PathRow::default(), &waits::PATH_VERB);
     same_keys(PredictRow::default(), &predict::VERB);
@@ -46,6 +48,7 @@ fn columns_are_the_fields_of_the_rows() {
             pid: Some(None),
             pid_inferred: Some(false),
             tid: Some(1),
+            cgroup: Some(None),
             processes: Some(1),
             threads: Some(1),
             ..Default::default()
@@ -53,7 +56,9 @@ fn columns_are_the_fields_of_the_rows() {
         &procs::VERB,
     );
     same_keys(CpuRow::default(), &cpus::VERB);
-    same_keys(SwitchRow::default(), &switches::VERB);
+    let switch = SwitchRow { cgroup: Some(None), threads: Some(1), ..Default::default() };
+    same_keys(switch, &switches::VERB);
+    same_keys(CgroupRow::default(), &cgroups::VERB);
     same_keys(IrqRow { cpu: Some(0), ..Default::default() }, &irqs::VERB);
     same_keys(SarRow { cpu: Some(0), ..Default::default() }, &sar::VERB);
     let lock = LockRow {

@@ -90,7 +90,11 @@ impl<'a> GroupName<'a> {
             || fits(pattern, &self.words(groups))
             || fits(pattern, path)
             || fits(pattern, plain)
-            || plain.split('/').any(|part| fits(pattern, part))
+            || plain.split('/').any(|part| {
+                // As systemctl takes it.
+                let service = part.strip_suffix(".service");
+                fits(pattern, part) || service.is_some_and(|name| fits(pattern, name))
+            })
     }
 
     /// In words: one word, without blanks but those of the path. Containers go by the names that
@@ -309,6 +313,7 @@ mod tests {
             assert!(!fit(pattern, &path), "{pattern}");
         }
         assert!(fit("nginx.service", "/system.slice/nginx.service"));
+        assert!(fit("nginx", "/system.slice/nginx.service"));
         assert!(fit("system.slice/*", "/system.slice/nginx.service"));
         assert!(fit("/", "/"));
         assert!(!fit("/", "/a"));

@@ -46,6 +46,8 @@ pub struct Builder {
     pub chains: bool,
     /// Switches name the call that the thread is in ([`Builder::switch_in`]).
     pub calls: bool,
+    /// Switches say in which control group a thread is ([`Builder::switch_of`]).
+    pub cgroups: bool,
 }
 
 impl Builder {
@@ -58,6 +60,7 @@ impl Builder {
             group: false,
             chains: false,
             calls: false,
+            cgroups: false,
         }
     }
 
@@ -117,6 +120,25 @@ impl Builder {
     pub fn switch_from(&mut self, ts: u64, cpu: u32, tid: u32, next: u32, chain: &[u64]) {
         let raw = self.switch_payload(tid, next);
         self.sample(ID_SWITCH, ts, cpu, tid, Some(chain), &raw);
+    }
+
+    /// A sched_switch of a thread in the control group with this id, in files with `cgroups`.
+    pub fn switch_of(&mut self, ts: u64, cpu: u32, (tid, next): (u32, u32), group: u64) {
+        let at = self.records.len();
+        self.switch(ts, cpu, tid, next);
+        let size = self.records.len() - at + 8;
+        let size = self.u16(size as u16);
+        self.records[at + 6..at + 8].copy_from_slice(&size);
+        let id = self.u64(group);
+        self.records.extend(id);
+    }
+
+    /// PERF_RECORD_CGROUP.
+    pub fn cgroup(&mut self, ts: u64, id: u64, path: &str) {
+        let mut b = self.u64(id).to_vec();
+        b.extend(path.bytes());
+        b.resize((b.len() + 1).next_multiple_of(8), 0);
+        self.side(19, 0, &b, ts, 0, 0);
     }
 
     /// A sched_switch with the kernel's part of a call chain and one register, in files with
@@ -262,6 +284,10 @@ impl Builder {
     fn switch_attr(&self) -> Vec<u8> {
         const REGS_USER: u64 = 1 << 12;
         const EXCLUDE_CALLCHAIN_USER: u64 = 1 << 22;
+        const CGROUP: u64 = 1 << 21;
+        if self.cgroups {
+            return self.attr(SWITCH_ID, TRACEPOINT | CGROUP);
+        }
         if !self.calls {
             return self.attr(SWITCH_ID, if self.chains { WITH_CHAIN } else { TRACEPOINT });
         }
