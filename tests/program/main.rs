@@ -5,6 +5,7 @@ mod support;
 
 mod cases;
 mod choice;
+mod cgroups;
 mod cli;
 mod cli_events;
 mod cli_locks;
