@@ -14,8 +14,8 @@ pub(crate) const PROCS: &str = "holdup procs shows the times of chosen threads";
 pub(crate) const DIAGNOSE: &str =
     "holdup diagnose says what holds chosen threads up, and holdup procs shows their times";
 /// What divides the machine among groups of them.
-pub(crate) const LEDGER: &str = "holdup ledger --by cgroup divides it among control groups, and \
-     holdup diagnose says what holds chosen threads up";
+pub(crate) const LEDGER: &str = "holdup ledger --by cgroup divides it among control groups, \
+     holdup diagnose says what holds chosen threads up, and holdup procs shows their times";
 /// Names that are told where a choice matches nothing.
 const NAMES: usize = 5;
 

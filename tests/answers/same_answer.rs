@@ -84,8 +84,8 @@ fn silent(reader: &dyn Reader) -> BTreeSet<&'static str> {
     };
     let mut silent = BTreeSet::new();
     for (name, present, events) in info.capabilities.list() {
-        // Call chains hang on other events.
-        if !present || shown.contains(name) || name == "stacks" {
+        // Call chains and control groups hang on other events.
+        if !present || shown.contains(name) || matches!(name, "stacks" | "groups") {
             continue;
         }
         let always = ["switches", "wakeups", "wakers", "syscalls", "counters"];

@@ -99,6 +99,9 @@ fn the_ledger_adds_up_to_the_capacity() {
         must(&mut failures, ledger.capacity_ns == capacity && leaves == capacity, || {
             format!("{leaves} of {capacity}")
         });
+        // Divided among control groups it is the same machine, also where none is known.
+        let groups: u64 = a.cgroups().iter().map(|row| row.used_ns).sum();
+        must(&mut failures, groups == capacity, || format!("groups: {groups} of {capacity}"));
         let mut children: BTreeMap<&str, u64> = BTreeMap::new();
         for n in &nodes {
             if let Some((parent, _)) = n.path.rsplit_once('/') {
