@@ -4,8 +4,8 @@
 mod support;
 
 mod cases;
-mod choice;
 mod cgroups;
+mod choice;
 mod cli;
 mod cli_events;
 mod cli_locks;

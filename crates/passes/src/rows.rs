@@ -338,7 +338,8 @@ pub struct CgroupRow {
     /// and stays that were not seen.
     pub behind: Vec<Rival>,
     /// Time that its threads were ready and a quota kept them off, as far as switches show it (a
-    /// CPU must have gone idle meanwhile); of a whole recording no less than `stopped_ns`.
+    /// CPU must have gone idle meanwhile); of a whole recording no less than `stopped_ns`, and no
+    /// more than that for each thread.
     pub throttled_ns: Option<u64>,
     /// Idle CPU time that they could have used.
     pub throttled_idle_ns: Option<u64>,

@@ -126,7 +126,8 @@ mod tests {
     #[test]
     fn samples_of_each_row_come_back_in_order() {
         let mut times = Times::new().unwrap();
-        let row = |tid| Row { event: EventId(3), pid: Pid(1), tid: Tid(tid), comm: NameId(7) };
+        let (event, pid, comm) = (EventId(3), Pid(1), NameId(7));
+        let row = |tid| Row { event, pid, tid: Tid(tid), comm, group: NameId::NONE };
         let sample = |n: u64| Timed {
             time: n << 40 | n,
             period: u64::MAX - n,

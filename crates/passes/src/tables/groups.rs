@@ -110,12 +110,16 @@ impl Analysis {
 
     fn group_row(&self, path: String, mut sum: Sum) -> CgroupRow {
         let limit = self.groups.limits.iter().find(|l| l.path == path);
-        // The kernel counts stopped run queues, each of which has a thread at least; and of the
-        // whole recording.
-        let whole = self.options.selection == Selection::default();
-        let stopped = limit.filter(|_| whole).map_or(0, |l| l.throttled_ns);
-        let unseen = stopped.saturating_sub(sum.throttled).min(sum.ready);
-        (sum.ready, sum.throttled) = (sum.ready - unseen, sum.throttled + unseen);
+        // The kernel counts stopped run queues, of the whole recording: on each is a thread at
+        // least, and none is on two. The switches see a thread come back when it gets a CPU, which
+        // may be long after it could.
+        if let Some(limit) = limit.filter(|_| self.options.selection == Selection::default()) {
+            let all = sum.ready + sum.throttled;
+            let least = limit.throttled_ns.min(all);
+            let most = limit.throttled_ns.saturating_mul(sum.threads.max(1)).min(all);
+            sum.throttled = sum.throttled.clamp(least, most);
+            sum.ready = all - sum.throttled;
+        }
         let words = |path: &str| GroupName::of(path).words(&self.groups);
         let named = |path: &str| (!path.is_empty()).then(|| words(path));
         let mut behind: Vec<(String, Nanos)> = sum.behind.into_iter().collect();
