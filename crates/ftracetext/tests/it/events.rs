@@ -178,6 +178,13 @@ fn other_sched_events() {
         assert_eq!(kernel(&line), format!("StatDelay {{ kind: {kind}, tid: Tid(7), delay: 55 }}"));
     }
     assert_eq!(
+        kernel(
+            "cgroup_attach_task: dst_root=0 dst_id=44 dst_level=2 dst_path=/a b/c.service pid=7 \
+             comm=a b"
+        ),
+        "AttachTask 7 0 /a b/c.service"
+    );
+    assert_eq!(
         kernel("sched_pi_setprio: comm=a b pid=7 oldprio=120 newprio=-1"),
         "PiSetPrio { tid: Tid(7), old: 120, new: -1 }"
     );

@@ -84,6 +84,7 @@ pub(crate) fn spell(what: &What, batch: &Batch, names: &Names) -> String {
         What::WorkQueue { work, .. } => format!("WorkQueue {work:x}"),
         What::WorkStart { work, .. } => format!("WorkStart {work:x}"),
         // So it does with the instruction of a fault in the kernel.
+        What::AttachTask { tid, root, path } => format!("AttachTask {tid} {root} {}", n(path)),
         What::BlockedReason { tid, io_wait, caller, name: id } => {
             format!("BlockedReason {tid} {io_wait} {caller:x} {}", n(id))
         }
