@@ -204,8 +204,8 @@ mod tests {
     const UID: &str = "1b2c3d4e-0001-4abc-8def-0123456789ab";
 
     fn words(path: &str) -> String {
-        let path = path.replace("ID", ID).replace("UID_", &UID.replace('-', "_"));
-        let path = path.replace("UID", UID);
+        let path = path.replace("UID_", &UID.replace('-', "_")).replace("UID", UID);
+        let path = path.replace("ID", ID);
         GroupName::of(&path).words(&Groups::default())
     }
 
