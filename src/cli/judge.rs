@@ -115,7 +115,8 @@ pub(crate) struct PredictArgs {
     /// diagnose --metrics reads)
     #[arg(
         long, value_name = "FILE",
-        conflicts_with_all = ["trace", "input", "pid", "tid", "comm", "cgroup", "cpu", "time", "phase"]
+        conflicts_with_all =
+            ["trace", "input", "pid", "tid", "comm", "cgroup", "cpu", "time", "phase"]
     )]
     pub(crate) metrics: Option<PathBuf>,
     /// The case to predict, where FILE of --metrics holds several

@@ -61,8 +61,8 @@ impl Turns {
             let takes = |(slot, pair): &(&Slot, &PairSum)| {
                 let own = people.waited_by.get(&o.object).and_then(|by| by.get(slot));
                 let own = own.map_or(0, |pair| pair.waits);
-                // Who has a lock and waited for it before is one of those who want it, however seldom
-                // that was.
+                // Who has a lock and waited for it before is one of those who want it, however
+                // seldom that was.
                 let often = || thresholds.at_least(percent(own, pair.waits), &MATTERS).holds();
                 own > 0 && (o.is_lock || often())
             };

@@ -3,7 +3,7 @@
 //! | engine | where |
 //! |---|---|
 //! | Docker | `/var/lib/docker/containers/ID/config.v2.json`: `"Name":"/web"` |
-//! | podman | `/var/lib/containers/storage/DRIVER-containers/containers.json`: `"id":"ID","names":["web"]` |
+//! | podman | `/var/lib/containers/storage/DRIVER-containers/containers.json`: `"names":["web"]` |
 //! | containerd of Kubernetes | `/run/containerd/io.containerd.runtime.v2.task/k8s.io/ID/config.json`: annotations |
 
 use std::fs;

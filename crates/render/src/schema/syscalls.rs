@@ -8,8 +8,8 @@ use holdup_passes::{Group, SyscallRow};
 pub(crate) const VERB: Verb<SyscallRow> = Verb {
     name: "syscalls",
     columns: columns! { SyscallRow {
-        cgroup Text, comm Text, pid Id, tid Id, name Text, nr Id, count Count, errors Count, total_ns Ns,
-        cpu_ns Ns, interrupted_ns Ns, runnable_ns Ns, blocked_ns Ns,
+        cgroup Text, comm Text, pid Id, tid Id, name Text, nr Id, count Count, errors Count,
+        total_ns Ns, cpu_ns Ns, interrupted_ns Ns, runnable_ns Ns, blocked_ns Ns,
         min_ns Ns (|r: &SyscallRow| returned(r, r.min_ns)),
         avg_ns Ns (|r: &SyscallRow| returned(r, r.avg_ns)),
         max_ns Ns (|r: &SyscallRow| returned(r, r.max_ns)),

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!  /system.slice/nginx.service                                   nginx.service
-//!  /user.slice/…/user@1000.service/app.slice/editor.service      user@1000.service/app.slice/editor.service
+//!  …/user@1000.service/app.slice/x.service                       user@1000.service/app.slice/x.service
 //!  /system.slice/docker-<64 hex>.scope, /docker/<64 hex>         docker:0123456789ab
 //!  /machine.slice/libpod-<64 hex>.scope/container                podman:0123456789ab
 //!  /kubepods.slice/…-pod<uid>.slice/cri-containerd-<64 hex>.scope   pod:<uid>/0123456789ab
@@ -75,8 +75,8 @@ impl<'a> GroupName<'a> {
         name
     }
 
-    /// Whether `pattern` means the group, whose path is `path`: by its name in words, by its path or
-    /// a part of that, or by the container's id or name. In a pattern `*` and `?` stand for any
+    /// Whether `pattern` means the group, whose path is `path`: by its name in words, by its path
+    /// or a part of that, or by the container's id or name. In a pattern `*` and `?` stand for any
     /// characters. A group that others are in means those too.
     pub fn fits(&self, pattern: &str, path: &str, groups: &Groups) -> bool {
         let of_container = self.container.is_some_and(|c| {
