@@ -1,9 +1,9 @@
 //! Control groups of the machine: which there are, their quotas, and what containers are called.
 //!
 //! In which group a thread is comes with the events ([`crate::attr`]), as a number. What the
-//! numbers stand for is read from the mount of the hierarchy that perf events know, as perf does it: the
-//! number of a group is that of its folder (`kernfs`, on machines of 64 bits). Groups that are made
-//! meanwhile come as records of the kernel.
+//! numbers stand for is read from the mount of the hierarchy that perf events know, as perf does
+//! it: the number of a group is that of its folder (`kernfs`, on machines of 64 bits). Groups that
+//! are made meanwhile come as records of the kernel.
 //!
 //! The kernel counts for each group with a quota how often that was used up (`cpu.stat`). No event
 //! tells of it, so it is read when the recording begins and when it ends. With the first version of

@@ -162,12 +162,12 @@ fn see_again(
 /// Objects that nobody waits for any more, by the chains of wake-ups.
 struct Chained {
     changes: Vec<Change>,
-    /// Whether threads take turns at most of them. Words that threads wake each other through may hand
-    /// work on as well.
+    /// Whether threads take turns at most of them. Words that threads wake each other through may
+    /// hand work on as well.
     in_turns: bool,
     /// Where they do: the CPU time of going to sleep and of waking, of each kind of call the part
-    /// that those objects have of the waits in it. Who finds a lock free is through in a fraction of
-    /// that time.
+    /// that those objects have of the waits in it. Who finds a lock free is through in a fraction
+    /// of that time.
     calls_ns: Nanos,
 }
 

@@ -14,9 +14,10 @@
 //!
 //! # What it cannot tell
 //! Without groups: which it is, and whether there are several. The culprits are programs then. The
-//! quota that follows from returns is the CPU time of threads that were throttled at least once, so it is too small where
-//! short-lived threads use some of it. Real-time threads that `sched_rt_runtime_us` stops, and CPUs
-//! that core scheduling keeps idle beside a stranger, look the same, but come back at other times.
+//! quota that follows from returns is the CPU time of threads that were throttled at least once, so
+//! it is too small where short-lived threads use some of it. Real-time threads that
+//! `sched_rt_runtime_us` stops, and CPUs that core scheduling keeps idle beside a stranger, look
+//! the same, but come back at other times.
 //!
 //! # What it is told from
 //! A thread that queues behind another one while other CPUs are idle is the scheduler's

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | Docker | `/var/lib/docker/containers/ID/config.v2.json`: `"Name":"/web"` |
 //! | podman | `/var/lib/containers/storage/DRIVER-containers/containers.json`: `"names":["web"]` |
-//! | containerd of Kubernetes | `/run/containerd/io.containerd.runtime.v2.task/k8s.io/ID/config.json`: annotations |
+//! | containerd | `/run/containerd/io.containerd.runtime.v2.task/k8s.io/ID/config.json`, of pods |
 
 use std::fs;
 use std::path::Path;

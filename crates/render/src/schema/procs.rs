@@ -9,7 +9,8 @@ pub(crate) const VERB: Verb<ProcRow> = Verb {
     name: "procs",
     columns: columns! { ProcRow {
         comm Text, pid Id, pid_inferred Flag, tid Id, cgroup Text, processes Count, threads Count,
-        kthread Flag, combined_ns Ns, app_ns Ns, kernel_ns Ns, interrupted_ns Ns, runnable_ns Ns, blocked_ns Ns,
+        kthread Flag, combined_ns Ns, app_ns Ns, kernel_ns Ns, interrupted_ns Ns, runnable_ns Ns,
+        blocked_ns Ns,
         pct_capacity Percent, switches Count, voluntary Count, involuntary Count,
         switches_per_s Rate, migrations Count, lock_ratio Ratio, waiting_ratio Ratio,
     } },

@@ -9,7 +9,8 @@ pub(crate) const VERB: Verb<SwitchRow> = Verb {
     name: "switches",
     columns: columns! { SwitchRow {
         comm Text, pid Id, tid Id, cgroup Text, threads Count, runtime_ns Ns, switches Count,
-        delay_count Count, avg_delay_ns Ns, max_delay_ns Ns, max_delay_start_ns Time, max_delay_end_ns Time,
+        delay_count Count, avg_delay_ns Ns, max_delay_ns Ns, max_delay_start_ns Time,
+        max_delay_end_ns Time,
         voluntary Count, involuntary Count, preempted_ns Ns, migrations Count, stat_runtime_ns Ns,
     } },
     shapes: &[&SWITCHES, &BY_CGROUP],

@@ -37,9 +37,9 @@ impl Builder<'_> {
         Some(Ended { sleeper, number, at: slept.at, ns, object })
     }
 
-    /// Whether a thread of the kernel slept for nearly all of this time. Then its work is not what was
-    /// waited for, but time that has to pass, such as until all CPUs were somewhere else (RCU): it
-    /// would pass as well had the wait begun sooner.
+    /// Whether a thread of the kernel slept for nearly all of this time. Then its work is not what
+    /// was waited for, but time that has to pass, such as until all CPUs were somewhere else (RCU):
+    /// it would pass as well had the wait begun sooner.
     fn only_answers(&self, waker: Slot, from: Nanos, to: Nanos) -> bool {
         let Some(slept) = self.kernel_slept.get(&waker) else { return false };
         let until = |at: Nanos| {
@@ -64,8 +64,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Whether an object is the end of a thread or process. Whoever waits for it has nothing more to
-    /// ask.
+    /// Whether an object is the end of a thread or process. Whoever waits for it has nothing more
+    /// to ask.
     pub(super) fn is_end(&self, object: Object) -> bool {
         let known = self.objects.get(self.id(object).0 as usize);
         known.is_some_and(|o| o.kind == ObjectKind::Child || o.usage == Some(FutexUse::Join))

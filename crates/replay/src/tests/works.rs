@@ -9,8 +9,8 @@ use holdup_trace::Nanos;
 const US: Nanos = 1_000;
 
 /// For a fifth of a second a program makes one thread after the other. A player beside it runs now
-/// and then for a second: for a hundredth of the CPU time, but for longer than any of those threads.
-/// Its second was the time of the work, and no change gained anything.
+/// and then for a second: for a hundredth of the CPU time, but for longer than any of those
+/// threads. Its second was the time of the work, and no change gained anything.
 #[test]
 fn a_player_beside_many_short_threads_is_no_part_of_the_work() {
     let mut b = TraceBuilder::new(2)

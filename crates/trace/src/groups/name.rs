@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!  /system.slice/nginx.service                                   nginx.service
-//!  …/user@1000.service/app.slice/x.service                       user@1000.service/app.slice/x.service
+//!  …/user@1000.service/app.slice/x.service            user@1000.service/app.slice/x.service
 //!  /system.slice/docker-<64 hex>.scope, /docker/<64 hex>         docker:0123456789ab
 //!  /machine.slice/libpod-<64 hex>.scope/container                podman:0123456789ab
 //!  /kubepods.slice/…-pod<uid>.slice/cri-containerd-<64 hex>.scope   pod:<uid>/0123456789ab
