@@ -71,7 +71,8 @@ fn check(facts: &Facts<'_>) -> Finding {
             Told {
                 story: "quota",
                 summary: format!(
-                    "a CPU quota{of} keeps {} off idle CPUs{limit}: {:.1} of {} CPUs are idle for it",
+                    "a CPU quota{of} keeps {} off idle CPUs{limit}: {:.1} of {} CPUs are idle for \
+                     it",
                     program.name,
                     in_cpus(facts, idle),
                     facts.analysis.cpus
