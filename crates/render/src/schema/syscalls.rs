@@ -28,7 +28,7 @@ const THREAD: Shape = Shape { without: &["cgroup", "code"], text: TEXT };
 const BY_CGROUP: Shape = Shape { without: &["comm", "pid", "tid", "code"], text: TEXT };
 
 /// Whose calls they are.
-const OWNER: &[&str] = &["cgroup", "comm", "pid", "tid"];
+const OWNER: &[&str] = &["comm", "pid", "tid"];
 
 const TEXT: &[Layout] = &[
     block(
@@ -51,7 +51,8 @@ const TEXT: &[Layout] = &[
             field("", "pending", Key("pending"), 6),
             only(Verbose, field("", "returned only", Key("returned_only"), 10)),
             field("", "system call", Words(&["name"], words::syscall), 0),
-            field("", "process", Words(OWNER, words::owner), 0),
+            field("", "control group", Words(&["cgroup"], words::cgroup), 0),
+            field("", "process", Words(OWNER, words::process), 0),
             only(Known, field("", "called in", Key("code"), 0)),
         ],
     ),
@@ -64,7 +65,8 @@ const TEXT: &[Layout] = &[
                 field("", "pending", Key("pending"), 0),
                 field("", "elapsed so far", Key("pending_ns"), 0),
                 field("", "system call", Words(&["name"], words::syscall), 0),
-                field("", "process", Words(OWNER, words::owner), 0),
+                field("", "control group", Words(&["cgroup"], words::cgroup), 0),
+                field("", "process", Words(OWNER, words::process), 0),
             ],
         )
     },
@@ -76,7 +78,8 @@ const TEXT: &[Layout] = &[
             &[
                 only(Verbose, field("", "errors", Key("errors"), 0)),
                 only(Verbose, field("", "system call", Words(&["name"], words::syscall), 0)),
-                only(Verbose, field("", "process", Words(OWNER, words::owner), 0)),
+                only(Verbose, field("", "control group", Words(&["cgroup"], words::cgroup), 0)),
+                only(Verbose, field("", "process", Words(OWNER, words::process), 0)),
                 only(Verbose, field("", "of these", Key("errnos"), 0)),
             ],
         )

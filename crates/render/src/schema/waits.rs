@@ -9,7 +9,7 @@ use holdup_attribution::{Edge, Holder, HolderTime, PathRow, WaitsBy, WaitsRow};
 const PROCESS: &[&str] = &["comm", "pid", "tid"];
 
 /// Whose waits a row is of.
-const OWNER: &[&str] = &["cgroup", "comm", "pid", "tid"];
+const OWNER: &[&str] = &["comm", "pid", "tid"];
 
 pub(crate) const VERB: Verb<WaitsRow> = Verb {
     name: "waits",
@@ -82,7 +82,8 @@ const WAITS: &[Layout] = &[block(
         field("", "retries", Key("retries"), 8),
         field("", "rule", Key("rule"), 1),
         field("", "object", Words(OBJECT, words::object), 0),
-        field("", "process", Words(OWNER, words::owner), 0),
+        field("", "control group", Words(&["cgroup"], words::cgroup), 0),
+        field("", "process", Words(OWNER, words::process), 0),
         field("", "held meanwhile by (~ inferred)", Words(&["holders"], words::holders), 0),
         field("", "holders did", Words(&["holders_did"], words::holders_did), 4),
         only(Known, field("", "waited for in", Key("code"), 0)),

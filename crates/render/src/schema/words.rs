@@ -88,19 +88,10 @@ pub(super) fn syscall(l: Line<'_>) -> String {
     escape(l.text("name")).into_owned()
 }
 
-/// `lazyp (5874 5683)`; empty for the system.
-pub(super) fn owner(l: Line<'_>) -> String {
-    match (l.get("comm"), l.get("cgroup")) {
-        (Some(_), _) => process(l),
-        (None, Some(_)) => cgroup(l),
-        (None, None) => String::new(),
-    }
-}
-
 /// `nginx.service`, `docker:web`; of a thread whose group is not known, nothing.
 pub(super) fn cgroup(l: Line<'_>) -> String {
     match l.text("cgroup") {
-        "" if l.get("comm").is_some() => String::new(),
+        "" if l.get("comm").is_some() || l.get("cgroup").is_none() => String::new(),
         "" => "n/a".to_owned(),
         name => escape(name).into_owned(),
     }
