@@ -26,7 +26,7 @@ use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding, Part};
 use holdup_attribution::limits::{ALONE, MATTERS, SERVER_ENDS};
-use holdup_attribution::{Leaf, Server};
+use holdup_attribution::{JudgedObject, Leaf, Server};
 use holdup_passes::{Slot, percent};
 use holdup_trace::Nanos;
 
@@ -203,8 +203,15 @@ fn check(facts: &Facts<'_>) -> Finding {
         Story::Bound => culprits::queued(facts),
         Story::Spread => first.map_or(Vec::new(), |slot| culprits::alone(facts, slot)),
     };
-    // Who waits for it at a barrier is not served by it.
-    if matches!(story, Story::Server { .. }) && f.culprits.iter().any(|c| c.kind == "barrier") {
+    // Who waits for it at a barrier is not served by it. Those of two threads are not told from
+    // handing work to and fro, but who wakes all hands nothing to one of them.
+    let meets = |server: Server| {
+        let ended = |o: &&JudgedObject| o.top_waker.is_some_and(|(slot, _)| slot == server.slot);
+        let all = facts.judged.objects.values().filter(ended).filter(|o| o.stats.wakes_all);
+        all.map(|o| o.stats.wait_ns).sum::<Nanos>() * 2 > server.ended_wait_ns
+    };
+    let at_barrier = f.culprits.iter().any(|c| c.kind == "barrier");
+    if matches!(story, Story::Server { server } if at_barrier || meets(server)) {
         f.advice = vec![EVENLY.to_owned()];
     }
     f
