@@ -8,8 +8,9 @@
 //!
 //! A replay keeps the traced order of whoever serves several others in turn: a client waits for
 //! the answer to another's request, as it did while only one of them could ask. This keeps nobody's
-//! order, and so it knows no queue that forms only when the first is gone. The laws of [`bound`]
-//! hold for both.
+//! order, and so it knows no queue that forms only when the first is gone. CPUs do at most one
+//! second of work in a second in both ([`bound`]); and no thread runs twice at once, but what one
+//! thread of a team does in the time it saves is work that another would have had to do.
 //!
 //! [`bound`]: crate::bound
 
