@@ -140,7 +140,8 @@ impl<'a> Decoder<'a> {
     #[inline]
     fn group<E: Endian>(&mut self, d: &Decodable, rec: &[u8], batch: &mut Batch) {
         let l = &d.layout;
-        let Some(id) = l.cgroup::<E>(rec) else { return };
+        // What is wrong with a record that is too short is said where its event is looked for.
+        let Some(id) = l.cgroup::<E>(rec).filter(|_| rec.len() >= l.min as usize) else { return };
         let at = |field: u16| if field == 0 { u64::MAX } else { E::u64(rec, field.into()) };
         let (tid, ts) = (E::u32(rec, usize::from(l.tid) + 4), at(l.time));
         if l.tid == 0 || ts == u64::MAX || !self.lately.is_news(tid, id, ts) {
@@ -167,6 +168,8 @@ impl<'a> Decoder<'a> {
         };
         let what = What::InGroup { tid, group };
         batch.events.push(event::<E>(d, rec, ts, EventId::SIDEBAND, what));
+        // An event without a time, next, is no earlier.
+        self.last = ts;
     }
 
     /// As it is done for any event and any layout.

@@ -2,7 +2,7 @@
 
 use crate::common::{Builder, Container, drain, merged, open_bytes};
 use holdup_perfdata::PerfData;
-use holdup_trace::{Event, Reader, Tid, What};
+use holdup_trace::{Batch, Event, Reader, Tid, What};
 
 /// (time, thread, path) of what is said of groups.
 fn said(file: &PerfData, events: &[Event]) -> Vec<(u64, u32, String)> {
@@ -94,5 +94,40 @@ fn a_record_that_is_cut_off_harms_nobody() {
         b.switch_of(1000, 0, (7, 0), 44);
         let file = open_bytes(&b.build(Container::File)).unwrap();
         assert_eq!(said(&file, &merged(&file)).len(), 1);
+    }
+}
+
+/// What a sample says of its thread's group counts for the time of what comes next, and a sample
+/// that is too short says nothing.
+#[test]
+fn groups_of_damaged_samples_stay_in_order() {
+    let mut b = with_groups(false);
+    for i in 0..6 {
+        b.switch_of(1000 + i * 20_000_000, 0, (7 + i as u32, 0), 44);
+        // One without a time.
+        b.switch_of(u64::MAX, 0, (7 + i as u32, 0), 44);
+    }
+    let whole = b.build(Container::File);
+    for at in 0..whole.len() {
+        for value in [0, 1, 0xff] {
+            let mut bytes = whole.clone();
+            bytes[at] = value;
+            let Ok(file) = open_bytes(&bytes) else { continue };
+            let mut batch = Batch::new();
+            for (i, run) in file.runs().iter().enumerate() {
+                let (mut decoder, mut last) = (file.decoder(i), run.first_ts);
+                loop {
+                    batch.clear();
+                    let more = decoder.fill(&mut batch).unwrap();
+                    for e in &batch.events {
+                        assert!(e.ts >= last, "byte {at} is {value}: {} after {last}", e.ts);
+                        last = e.ts;
+                    }
+                    if !more {
+                        break;
+                    }
+                }
+            }
+        }
     }
 }
