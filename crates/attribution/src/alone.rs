@@ -5,6 +5,7 @@
 //! wait their turn at an object say why one at a time has work: that is no lack of parallelism. Nor
 //! is it one if threads that nap most of the time seldom work at the same time.
 
+use crate::People;
 use crate::leaf::{Leaf, Total};
 use crate::ledger::Ledger;
 use crate::limits::{ALONE, Check, MATTERS, Thresholds};
@@ -30,7 +31,12 @@ pub struct Alone {
 /// For how much of the time with work just one of the threads that do the work would have it if
 /// each were active when it is by chance, in per cent. That is so of threads that mostly sleep
 /// until a time; others may be active because one ends the wait of the next.
-fn by_chance(analysis: &Analysis, neighbours: &Neighbours, thresholds: &Thresholds) -> f64 {
+fn by_chance(
+    analysis: &Analysis,
+    people: &People,
+    neighbours: &Neighbours,
+    thresholds: &Thresholds,
+) -> f64 {
     let wall = analysis.wall_ns().max(1) as f64;
     let works = |slot: Slot| {
         let t = analysis.thread(slot);
@@ -38,9 +44,8 @@ fn by_chance(analysis: &Analysis, neighbours: &Neighbours, thresholds: &Threshol
         program && !t.is_kthread() && !is_recorder(&analysis.comm(t))
     };
     let threads: Vec<Slot> = analysis.all_threads().map(|of| of.0).filter(|&s| works(s)).collect();
-    let waited = analysis.waited_by();
     let timers = analysis.objects().filter(|o| o.kind == ObjectKind::Timer);
-    let naps = timers.filter_map(|o| waited.get(&o.object)).flatten();
+    let naps = timers.filter_map(|o| people.waited_by.get(&o.object)).flatten();
     let napped: Nanos = naps.filter(|of| works(*of.0)).map(|of| of.1.wait_ns).sum();
     let slept: Nanos = threads.iter().map(|&slot| analysis.thread(slot).blocked_ns).sum();
     if napped * 2 < slept {
@@ -69,7 +74,7 @@ impl Alone {
     pub(crate) fn of(
         analysis: &Analysis,
         serial: Check,
-        neighbours: &Neighbours,
+        (people, neighbours): (&People, &Neighbours),
         ledger: &Ledger,
         thresholds: &Thresholds,
     ) -> Alone {
@@ -94,7 +99,7 @@ impl Alone {
         let turns = turns as f64 * 100.0 / ledger.wanted_ns().max(1) as f64;
         let in_turns = thresholds.at_least(turns, &MATTERS).holds();
         let more_than_chance = || {
-            let beyond = serial.value - by_chance(analysis, neighbours, thresholds);
+            let beyond = serial.value - by_chance(analysis, people, neighbours, thresholds);
             thresholds.at_least(beyond, &MATTERS).holds()
         };
         let is_one = several

@@ -229,7 +229,7 @@ impl<'a> Attribution<'a> {
             thresholds,
         });
         ledger.bound(&mut waits);
-        let alone = Alone::of(analysis, serial, &neighbours, &ledger, thresholds);
+        let alone = Alone::of(analysis, serial, (&people, &neighbours), &ledger, thresholds);
         let driver = Driver::of(analysis);
         assign::turns(&mut ledger, &spinning);
         if !driver.as_ref().is_some_and(Driver::is_confined) {

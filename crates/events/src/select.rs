@@ -2,7 +2,7 @@
 
 use crate::Tracker;
 use holdup_trace::{
-    Cpu, Event, EventDesc, EventId, GroupName, Groups, Names, Nanos, Tid, TraceInfo, What, fits,
+    Cpu, Event, EventDesc, EventId, Groups, Names, Nanos, Tid, TraceInfo, What, fits,
 };
 use std::sync::Arc;
 use wildmatch::WildMatch;
@@ -130,12 +130,8 @@ impl Resolved<'_> {
                 && (s.pids.is_empty() || s.pids.contains(&pid))
         };
         let group = |tid: Tid| {
-            s.cgroups.is_empty() || {
-                let path = self.names.get(tracker.group_of(tid));
-                let name = GroupName::of(&path);
-                let fits = |pattern: &String| name.fits(pattern, &path, &self.groups);
-                !path.is_empty() && s.cgroups.iter().any(fits)
-            }
+            s.cgroups.is_empty()
+                || self.groups.fits_any(&s.cgroups, &self.names.get(tracker.group_of(tid)))
         };
         if by_id(e.tid, tracker.pid(e).0) && comm(tracker.comm(e)) && group(e.tid) {
             return true;

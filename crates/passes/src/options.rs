@@ -3,7 +3,7 @@
 use crate::limits::Thresholds;
 use crate::locks::LockKind;
 use crate::variables::Variables;
-use holdup_trace::{Cpu, GroupName, Groups, Nanos, SymbolTable, TraceInfo, fits};
+use holdup_trace::{Cpu, Groups, Nanos, SymbolTable, TraceInfo, fits};
 use std::sync::Arc;
 
 /// How much to keep about waits.
@@ -69,7 +69,7 @@ pub struct Filter {
     /// for all.
     pub comms: Vec<String>,
     /// Only rows of threads in control groups that fit one of these patterns
-    /// ([`GroupName::fits`]); empty for all.
+    /// ([`Groups::fits_any`]); empty for all.
     pub cgroups: Vec<String>,
     /// Only rows of kernel locks of these kinds; empty for all.
     pub lock_kinds: Vec<LockKind>,
@@ -92,9 +92,7 @@ impl Filter {
     /// Whether it wants threads in the control group `path`; of a thread whose group is not known,
     /// an empty one.
     pub fn wants_group(&self, path: &str, groups: &Groups) -> bool {
-        let name = || GroupName::of(path);
-        let fits = |pattern: &String| !path.is_empty() && name().fits(pattern, path, groups);
-        self.cgroups.is_empty() || self.cgroups.iter().any(fits)
+        self.cgroups.is_empty() || groups.fits_any(&self.cgroups, path)
     }
 
     /// Whether it wants a thread of this process, number and name, if it wants its control group.

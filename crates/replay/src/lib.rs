@@ -28,6 +28,7 @@ mod program;
 mod relief;
 mod resources;
 mod simulate;
+mod spans;
 pub mod words;
 
 pub use bound::Bound;

@@ -16,6 +16,7 @@
 
 use crate::change::{Change, LockChange};
 use crate::program::{ObjectId, Op, Program};
+use crate::spans::Spans;
 use holdup_passes::{ObjectKind, role};
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
@@ -34,45 +35,13 @@ struct Wait {
     waker: Option<u32>,
 }
 
-/// What goes away of a thread's time.
-#[derive(Clone, Debug, Default)]
-struct Gone {
-    /// From when to when, how much of it, and how much before: in order of time.
-    parts: Vec<(Nanos, Nanos, Nanos, Nanos)>,
-    all: Nanos,
-}
-
-impl Gone {
-    fn add(&mut self, from: Nanos, to: Nanos, ns: Nanos) {
-        if ns > 0 && to > from {
-            self.parts.push((from, to, ns, self.all));
-            self.all += ns;
-        }
-    }
-
-    /// What goes away until a moment.
-    fn until(&self, at: Nanos) -> Nanos {
-        let after = self.parts.partition_point(|part| part.0 < at);
-        let Some(&(from, to, ns, before)) = after.checked_sub(1).and_then(|i| self.parts.get(i))
-        else {
-            return 0;
-        };
-        let part = u128::from(ns) * u128::from(at.min(to) - from) / u128::from(to - from);
-        before + part as Nanos
-    }
-
-    fn within(&self, from: Nanos, to: Nanos) -> Nanos {
-        self.until(to).saturating_sub(self.until(from)).min(to - from)
-    }
-}
-
 /// The sleeps of a program.
 #[derive(Clone, Debug)]
 pub(crate) struct Waits {
     /// In order of their ends.
     all: Vec<Wait>,
     /// Of each thread: those in `epoll_wait`. An event loop sleeps there with nothing in hand.
-    in_loops: Vec<Gone>,
+    in_loops: Vec<Spans>,
 }
 
 impl Waits {
@@ -119,7 +88,7 @@ impl Waits {
             }
         }
         waits.sort_unstable_by_key(|w| (w.to, w.from, w.thread));
-        let mut in_loops = vec![Gone::default(); program.threads.len()];
+        let mut in_loops = vec![Spans::default(); program.threads.len()];
         for w in &waits {
             let object = program.objects.get(w.object.0 as usize);
             if object.is_some_and(|o| o.kind == ObjectKind::Epoll) {
@@ -213,7 +182,8 @@ pub(crate) fn left(
 ) -> Option<f64> {
     let freed = freed(program, changes)?;
     let is_freed = |object: ObjectId| freed.get(object.0 as usize).copied().unwrap_or(false);
-    let mut gone: Vec<Gone> = vec![Gone::default(); program.threads.len()];
+    // What goes away of each thread's time.
+    let mut gone: Vec<Spans> = vec![Spans::default(); program.threads.len()];
     // Spinning that is over, in order of time, beside the waits.
     let mut runs: Vec<(Nanos, Nanos, u32, Nanos)> = Vec::new();
     for (t, thread) in program.threads.iter().zip(0_u32..) {

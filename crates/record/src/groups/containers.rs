@@ -6,6 +6,7 @@
 //! | podman | `/var/lib/containers/storage/DRIVER-containers/containers.json`: `"names":["web"]` |
 //! | containerd | `/run/containerd/io.containerd.runtime.v2.task/k8s.io/ID/config.json`, of pods |
 
+use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
@@ -18,41 +19,41 @@ pub(super) fn names(root: &Path, ids: &[&str]) -> Vec<(String, String)> {
     let folders = fs::read_dir(root.join(PODMAN)).into_iter().flatten().flatten();
     let of_driver = |folder: fs::DirEntry| {
         let is_list = folder.file_name().to_str()?.ends_with("-containers");
-        fs::read_to_string(folder.path().join("containers.json")).ok().filter(|_| is_list)
+        read(&folder.path().join("containers.json")).filter(|_| is_list)
     };
-    let podman: String = folders.filter_map(of_driver).collect();
+    let podman: Vec<Value> = folders.filter_map(of_driver).collect();
     let name = |id: &str| {
-        docker(root, id).or_else(|| of_podman(&podman, id)).or_else(|| of_kubernetes(root, id))
+        let name =
+            docker(root, id).or_else(|| of_podman(&podman, id)).or_else(|| of_kubernetes(root, id));
+        name.filter(|name| !name.is_empty())
     };
     ids.iter().filter_map(|id| Some(((*id).to_owned(), name(id)?))).collect()
 }
 
-fn docker(root: &Path, id: &str) -> Option<String> {
-    let text = fs::read_to_string(root.join(DOCKER).join(id).join("config.v2.json")).ok()?;
-    // Volumes have names too, without a slash before them.
-    string(&text, "\"Name\":\"/")
+/// A file of JSON, if it is there and whole.
+fn read(path: &Path) -> Option<Value> {
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
 }
 
-fn of_podman(containers: &str, id: &str) -> Option<String> {
-    let at = containers.find(&format!("\"id\":\"{id}\""))?;
-    string(&containers[at..], "\"names\":[\"")
+fn docker(root: &Path, id: &str) -> Option<String> {
+    let config = read(&root.join(DOCKER).join(id).join("config.v2.json"))?;
+    Some(config["Name"].as_str()?.trim_start_matches('/').to_owned())
+}
+
+fn of_podman(lists: &[Value], id: &str) -> Option<String> {
+    let mut all = lists.iter().filter_map(Value::as_array).flatten();
+    Some(all.find(|c| c["id"] == id)?["names"][0].as_str()?.to_owned())
 }
 
 fn of_kubernetes(root: &Path, id: &str) -> Option<String> {
-    let text = fs::read_to_string(root.join(CONTAINERD).join(id).join("config.json")).ok()?;
-    let pod = string(&text, "\"io.kubernetes.cri.sandbox-name\":\"")?;
+    let config = read(&root.join(CONTAINERD).join(id).join("config.json"))?;
+    let said = |what: &str| config["annotations"][format!("io.kubernetes.cri.{what}")].as_str();
+    let pod = said("sandbox-name")?;
     // The one that holds the pod's namespaces has no name.
-    match string(&text, "\"io.kubernetes.cri.container-name\":\"") {
-        Some(container) => Some(format!("{pod}/{container}")),
-        None => Some(pod),
-    }
-}
-
-/// What follows `key` up to the end of its string: names of containers need no escapes.
-fn string(json: &str, key: &str) -> Option<String> {
-    let rest = &json[json.find(key)? + key.len()..];
-    let name = &rest[..rest.find('"')?];
-    (!name.is_empty() && !name.contains('\\')).then(|| name.to_owned())
+    Some(match said("container-name") {
+        Some(container) => format!("{pod}/{container}"),
+        None => pod.to_owned(),
+    })
 }
 
 #[cfg(test)]

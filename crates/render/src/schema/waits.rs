@@ -16,9 +16,8 @@ pub(crate) const VERB: Verb<WaitsRow> = Verb {
     columns: columns! { WaitsRow {
         cgroup Text, kind Text, usage Text, object Text, objects Count, pid Id, tid Id, comm Text,
         waits Count, waiters Count, wait_total_ns Ns, wait_avg_ns Ns, wait_p99_ns Ns,
-        wait_max_ns Ns,
-        elapsed_ns Ns, wake_delay_ns Ns, retries Count, holders List, holders_did List,
-        pct_explained Percent,
+        wait_max_ns Ns, elapsed_ns Ns, wake_delay_ns Ns, retries Count, holders List,
+        holders_did List, pct_explained Percent,
         top_waker Id, harmful Flag, rule Text, idle_blamed_ns Ns, pct_idle_blamed Percent,
         code Text,
     } },

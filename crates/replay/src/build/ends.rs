@@ -1,6 +1,7 @@
 //! Which sleeps other threads ended, and who made whom.
 
 use super::{Builder, is_part};
+use crate::spans::Spans;
 use holdup_passes::limits::NAMED;
 use holdup_passes::{Did, FutexUse, Object, ObjectKind, Slot, Step};
 use holdup_trace::Nanos;
@@ -42,25 +43,20 @@ impl Builder<'_> {
     /// it would pass as well had the wait begun sooner.
     fn only_answers(&self, waker: Slot, from: Nanos, to: Nanos) -> bool {
         let Some(slept) = self.kernel_slept.get(&waker) else { return false };
-        let until = |at: Nanos| {
-            let after = slept.partition_point(|&(from, ..)| from < at);
-            let last = after.checked_sub(1).map(|i| slept[i]);
-            last.map_or(0, |(from, ns, before)| before + (at - from).min(ns))
-        };
         let nearly_all = 100.0 - self.analysis.limit(&NAMED);
-        is_part(until(to) - until(from), to.saturating_sub(from).max(1), nearly_all)
+        is_part(slept.within(from, to), to.saturating_sub(from).max(1), nearly_all)
     }
 
     /// When threads of the kernel slept.
     pub(super) fn find_kernel_sleeps(&mut self) {
         for &(slot, _) in self.slots.iter().filter(|(_, t)| t.is_kthread()) {
-            let mut all = 0;
-            let sleeps = self.analysis.steps(slot).steps.iter().filter_map(|step| {
-                let Did::Sleep(ns, _) = step.what else { return None };
-                all += ns;
-                Some((step.at, ns, all - ns))
-            });
-            self.kernel_slept.insert(slot, sleeps.collect());
+            let mut slept = Spans::default();
+            for step in self.analysis.steps(slot).steps {
+                if let Did::Sleep(ns, _) = step.what {
+                    slept.add(step.at, step.at + ns, ns);
+                }
+            }
+            self.kernel_slept.insert(slot, slept);
         }
     }
 

@@ -20,6 +20,7 @@ mod writer;
 
 use crate::bits::BitSet;
 use crate::program::{ObjectId, Op, Program, ReplayObject, ThreadProgram};
+use crate::spans::Spans;
 use holdup_passes::limits::MATTERS;
 use holdup_passes::{Analysis, Held, Object, ObjectStats, Slot, Thread};
 use holdup_trace::Nanos;
@@ -62,8 +63,8 @@ struct Builder<'a> {
     in_round: FxHashMap<(Slot, u32), u32>,
     /// How threads were passed over by idle CPUs.
     passed_over: FxHashMap<bound::Alike, bound::PassedOver>,
-    /// When threads of the kernel slept: since when, for how long, and how long before in all.
-    kernel_slept: FxHashMap<Slot, Vec<(Nanos, Nanos, Nanos)>>,
+    /// When threads of the kernel slept.
+    kernel_slept: FxHashMap<Slot, Spans>,
     /// Sleeps that a thread of the trace ended, by number.
     woken: BitSet,
     /// Threads that others made.

@@ -50,6 +50,13 @@ impl Groups {
         self.containers.iter().find(|c| c.0 == id).map(|c| c.1.as_str())
     }
 
+    /// Whether one of `patterns` means the group `path` ([`GroupName::fits`]); of a thread whose
+    /// group is not known the path is empty, and nothing means it.
+    pub fn fits_any(&self, patterns: &[String], path: &str) -> bool {
+        let name = GroupName::of(path);
+        !path.is_empty() && patterns.iter().any(|pattern| name.fits(pattern, path, self))
+    }
+
     /// The limit that a thread in the group `path` meets first: its own, or that of the nearest
     /// group around it.
     pub fn limit(&self, path: &str) -> Option<&GroupLimit> {
