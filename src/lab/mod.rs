@@ -4,6 +4,7 @@ pub(crate) mod args;
 mod list;
 mod prove;
 mod random;
+mod say;
 mod trial;
 
 use crate::cli::{Cli, Command};

@@ -3,6 +3,7 @@
 use super::args::ProveArgs;
 use super::named;
 use super::random;
+use super::say::{say, table, times};
 use super::trial::{Gain, Named, Trial, Tried, Verdict};
 use crate::config;
 use crate::exit::{self, Failure, unwritable, usage};
@@ -14,7 +15,7 @@ use holdup_lab::{HEALTHY, Lack, Need, WORKLOADS, Workload};
 use holdup_record::probe::try_out;
 use holdup_render::Format;
 use serde_json::{Value, json};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// So often each twin runs untraced, and how long; and how long it is recorded.
@@ -125,33 +126,11 @@ fn trial<'a>(workload: &'static Workload, folder: &'a Path) -> Trial<'a> {
 }
 
 /// Say on the terminal's last line how far it is.
-pub(super) fn say(text: &str, quiet: bool) {
-    if !quiet && io::stderr().is_terminal() {
-        let _ = write!(io::stderr(), "\r\x1b[Kholdup: {text}");
-    }
-}
-
-pub(super) fn times(times: f64) -> String {
-    format!("{times:.2}x")
-}
-
 fn range(gain: Option<Gain>) -> String {
     match gain {
         None => "n/a".to_owned(),
         Some(g) => format!("{} ({:.2} to {:.2})", times(g.times), g.low, g.high),
     }
-}
-
-/// A table whose columns are as wide as what stands in them.
-pub(super) fn table(out: &mut dyn Write, rows: &[Vec<String>]) -> io::Result<()> {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |i: usize| rows.iter().filter_map(|r| r.get(i)).map(String::len).max();
-    let widths: Vec<usize> = (0..columns).map(|i| width(i).unwrap_or(0)).collect();
-    for row in rows {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
-        writeln!(out, "{}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
-    }
-    Ok(())
 }
 
 const HEAD: [&str; 8] =

@@ -1,7 +1,7 @@
 //! `holdup lab prove --random`: many short runs of random strength, to see where the border lies
 //! between what is a verdict and what is not.
 
-use super::prove::{say, table, times};
+use super::say::{say, table, times};
 use super::trial::{Trial, Tried};
 use anyhow::Result;
 use holdup_lab::{HEALTHY, Unit, Workload};

@@ -7,7 +7,6 @@
 use crate::held::HeldInAll;
 use crate::leaf::Leaf;
 use crate::object::WaitRule;
-use crate::rings;
 use crate::table::{WaitsRow, in_words};
 use crate::{Attribution, People};
 use holdup_passes::{FutexUse, HoldSum, Object, ObjectKind, ObjectStats, Slot, WaitSum};
@@ -81,9 +80,8 @@ impl Blamed {
 }
 
 impl Attribution<'_> {
-    /// The objects that threads waited for, in no order. Threads that the filters leave out are
-    /// among the sleepers, as they are in the sums.
-    pub fn blamed(&self) -> Vec<Blamed> {
+    /// The objects that threads waited for, one by one, in no order.
+    pub(crate) fn blamed_one_by_one(&self) -> Vec<Blamed> {
         let a = self.analysis;
         let mut leaves: BTreeMap<Object, BTreeMap<Leaf, WaitSum>> = BTreeMap::new();
         let mut in_calls: BTreeMap<Object, BTreeMap<&str, Nanos>> = BTreeMap::new();
@@ -100,8 +98,7 @@ impl Attribution<'_> {
             .filter(|o| matches!(o.usage, Some(FutexUse::Mutex | FutexUse::RwLock)))
             .map(|o| (o.object, o))
             .collect();
-        let objects = self
-            .object_rows()
+        self.object_rows()
             .into_iter()
             .filter_map(|o| {
                 let judged = self.objects.get(o.objects.first()?)?;
@@ -150,7 +147,6 @@ impl Attribution<'_> {
                     names,
                 })
             })
-            .collect();
-        rings::join(a, objects, &self.people)
+            .collect()
     }
 }

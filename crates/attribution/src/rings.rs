@@ -12,11 +12,11 @@
 //! What it cannot tell: stages of a pipeline that hand work on and room back are a ring too, and
 //! two files for which one program fights look like one.
 
-use crate::People;
 use crate::blamed::{Blamed, Sleeper};
 use crate::graph::components;
 use crate::object::WaitRule;
 use crate::table::{Holder, absorb};
+use crate::{Attribution, People};
 use holdup_passes::{Analysis, ByThread, HoldSum, ObjectKind, PairSum, Slot, role};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
@@ -25,8 +25,16 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What the objects of one lock have in common: kind, use, rule, and the program that waits.
 type Likeness = (ObjectKind, Option<&'static str>, WaitRule, Vec<u8>);
 
+impl Attribution<'_> {
+    /// The objects that threads waited for, in no order, those together that are one. Threads that
+    /// the filters leave out are among the sleepers, as they are in the sums.
+    pub fn blamed(&self) -> Vec<Blamed> {
+        join(self.analysis, self.blamed_one_by_one(), &self.people)
+    }
+}
+
 /// Put those together that are one.
-pub(crate) fn join(analysis: &Analysis, objects: Vec<Blamed>, people: &People) -> Vec<Blamed> {
+fn join(analysis: &Analysis, objects: Vec<Blamed>, people: &People) -> Vec<Blamed> {
     let program = |s: Slot| role(analysis.comm(analysis.thread(s)).as_bytes()).to_vec();
     let like = |b: &Blamed| -> Option<Likeness> {
         let longest = b.sleepers.first()?;

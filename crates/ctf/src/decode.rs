@@ -1,9 +1,8 @@
 //! Events in holdup's terms.
 
 use crate::kind::{Meaning, reg};
-use crate::lane::{Here, LaneCursor, Next, Store};
+use crate::lane::{Here, LaneCursor, LaneInfo, Next, Store};
 use crate::packet::text;
-use crate::reader::LaneInfo;
 use crate::schema::CallNumber;
 use holdup_trace::{
     ArgsRef, Batch, Cpu, Event, EventId, EventKind, LocalNames, NameId, Nanos, Pid, Quality,

@@ -1,6 +1,6 @@
 //! Carries plans out: bytes in, registers full.
 
-use crate::plan::{Count, Dest, Load, Plain, Step};
+use crate::plan::{Count, Dest, Load, NOTED, NOTED_DATA, Plain, Step};
 use std::ops::Range;
 
 /// Where plans leave what they read. Registers that a plan does not write keep what was there.
@@ -24,11 +24,6 @@ pub struct Spot {
     /// Where the plan leaves it.
     pub(crate) slot: u8,
 }
-
-/// Set in the number of a slot: what is there is noted.
-pub(crate) const NOTED: u8 = 0x80;
-/// The same of what is no text.
-pub(crate) const NOTED_DATA: u8 = 0xc0;
 
 impl Regs {
     #[inline(always)]

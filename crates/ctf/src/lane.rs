@@ -11,7 +11,7 @@ use crate::packet::{Packet, enter};
 use crate::plan::Slot;
 use crate::schema::{EventClass, StreamClass, TraceClass};
 use crate::time::widen;
-use holdup_trace::{Cpu, Nanos, Quality, QualityCode, progress};
+use holdup_trace::{Cpu, Nanos, Quality, QualityCode, Tid, progress};
 use std::ops::Range;
 
 /// The number in a compact header that says that another one follows; the plan reads that.
@@ -438,4 +438,11 @@ fn loss(last: Option<&Packet>, packet: &Packet) -> Loss {
         _ => false,
     };
     Loss { events, packets }
+}
+
+/// A CPU, and what opening found out about it.
+pub(crate) struct LaneInfo {
+    pub(crate) lane: Lane,
+    /// Who ran at the beginning, and after each loss.
+    pub(crate) hints: Vec<Tid>,
 }

@@ -7,7 +7,6 @@
 //! Values land in numbered registers ([`crate::exec::Regs`]): those the caller wants, and those a
 //! later step needs, the length of a sequence or the tag of a variant.
 
-use crate::exec::{NOTED, NOTED_DATA};
 use crate::types::{Enum, Int, Order, Type};
 use std::sync::Arc;
 
@@ -18,6 +17,11 @@ const FIELDS: usize = 4096;
 const SHARED: u8 = 64;
 /// … and of the event's own fields. Those below [`SHARED`] are the callers'.
 const OWN: u8 = 160;
+
+/// Set in the number of a slot: what is there is noted.
+pub(crate) const NOTED: u8 = 0x80;
+/// The same of what is no text.
+pub(crate) const NOTED_DATA: u8 = 0xc0;
 
 /// Where a value goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

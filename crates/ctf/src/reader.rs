@@ -2,7 +2,7 @@
 
 use crate::decode::Decoder;
 use crate::files::{Content, Folder};
-use crate::lane::{Channel, Lane, Store};
+use crate::lane::{Channel, Lane, LaneInfo, Store};
 use crate::packet::{Packet, index};
 use crate::parse::{Metadata, parse};
 use crate::scan::{Scan, scan};
@@ -12,8 +12,7 @@ use holdup_map::IN_MEMORY;
 use holdup_syscalls::Arch;
 use holdup_trace::{
     Beside, Capabilities, Clock, Cpu, ErrorKind, EventDesc, EventKind, LocalNames, Names, Nanos,
-    Opened, Presence, Quality, QualityCode, Reader, Result, Run, RunDecoder, Tid, TraceInfo,
-    progress,
+    Opened, Presence, Quality, QualityCode, Reader, Result, Run, RunDecoder, TraceInfo, progress,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,13 +24,6 @@ pub struct CtfTrace {
     opened: Opened,
     lanes: Vec<LaneInfo>,
     store: Store,
-}
-
-/// A CPU, and what opening found out about it.
-pub(crate) struct LaneInfo {
-    pub(crate) lane: Lane,
-    /// Who ran at the beginning, and after each loss.
-    pub(crate) hints: Vec<Tid>,
 }
 
 /// Which stream a packet belongs to: trace, kind, instance, CPU. The same trace may lie in several

@@ -9,9 +9,9 @@
 //! An LTTng event does not say which thread it happened in: the latest switch of its CPU does, and
 //! stays with it.
 
-use crate::head::Place;
 use crate::keep::Keep;
 use crate::names::Names;
+use crate::spot::Place;
 use crate::{CutError, Written, opens, tsdl};
 use holdup_ctf::{Counts, RawCtf, RawEvent, RawKind, RawPacket, Spot, open_raw};
 use holdup_trace::{ErrorKind, Nanos};

@@ -8,15 +8,11 @@
 //! not happen in the part, is not taken for what was not recorded.
 
 use crate::about::{About, awaits_events, futex_waits, lets_go};
-use crate::spot::{Spot, Spots};
+use crate::spot::{Place, Spot, Spots};
 use holdup_syscalls::{Arch, name};
 use holdup_trace::{Batch, Cpu, Event, EventId, Nanos, Pid, Recorded, Tid, TraceInfo, What};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
-
-/// Where a record is: enough to find it again in the file, whatever its format. Several records
-/// of one place stay together.
-pub(crate) type Place = (Nanos, Cpu);
 
 /// So many uses of one futex are kept of each operation: who uses it, and for what, shows then.
 const USES: usize = 32;

@@ -1,7 +1,7 @@
 //! Whether a record stays.
 
 use crate::Written;
-use crate::head::Place;
+use crate::spot::Place;
 use holdup_trace::{Cpu, Cut, Nanos};
 use rustc_hash::FxHashSet;
 

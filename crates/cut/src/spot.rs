@@ -2,11 +2,14 @@
 //! with `sched_wakeup`, the beginning of an interrupt with its end. A call that never returned
 //! would have its thread in it for ever, and whatever the thread does later would be done in it.
 
-use crate::head::Place;
-use holdup_trace::{Cpu, Event, Tid, What};
+use holdup_trace::{Cpu, Event, Nanos, Tid, What};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
+
+/// Where a record is: enough to find it again in the file, whatever its format. Several records
+/// of one place stay together.
+pub(crate) type Place = (Nanos, Cpu);
 
 /// A record, the switch that brought its thread to the CPU, the call or the lock that it is in, and
 /// of a wake-up the interrupt that did it on top of its thread.

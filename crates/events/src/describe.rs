@@ -1,8 +1,9 @@
 //! What an event says, in words.
 
 use crate::Tracker;
-use crate::names::{Spelled, Threads, Word};
+use crate::names::{Spelled, Threads};
 use crate::put::Out;
+use crate::word::Word;
 use holdup_syscalls::{Arch, arguments, errno_name};
 use holdup_trace::{
     Batch, Cpu, Event, EventId, NameId, StatKind, Tid, TraceInfo, What, softirq_name,

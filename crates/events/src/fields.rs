@@ -5,8 +5,21 @@ use crate::Tracker;
 use crate::describe::{Describe, errno, lock_flags, stat_name};
 use crate::names::Spelled;
 use crate::put::{Number, Out};
-use crate::writer::{json_comm, json_id};
 use holdup_trace::{Batch, Cpu, Event, NameId, Tid, What, softirq_name};
+
+/// A thread or process id, `null` if unknown.
+pub(crate) fn json_id(out: &mut Out, id: u32) {
+    if id == u32::MAX { out.str("null") } else { out.int(id) }
+}
+
+/// A name, `null` if there is none.
+pub(crate) fn json_comm(out: &mut Out, comms: &mut Spelled, tid: Tid, comm: NameId) {
+    match comm {
+        _ if tid == Tid::IDLE => out.str("\"<idle>\""),
+        NameId::NONE => out.str("null"),
+        comm => out.word(comms.get(comm)),
+    }
+}
 
 /// Writes members, with commas between.
 struct Members<'a> {

@@ -15,6 +15,7 @@ mod fields;
 mod names;
 mod put;
 mod select;
+mod word;
 mod writer;
 
 pub use context::{Context, Tracker};

@@ -1,53 +1,12 @@
 //! Names as they are written, each spelled once.
 
 use crate::put::Out;
+use crate::word::Word;
 use holdup_trace::{NameId, Names, Tid};
 use std::sync::Arc;
 
 /// A name spelled for one kind of output.
 type Spell = fn(&str) -> String;
-
-/// Text that is written often.
-#[derive(Clone, Default)]
-pub(crate) struct Word {
-    text: Box<[u8]>,
-    /// Its first bytes: all of it, nearly always.
-    head: [u8; 32],
-    /// Columns it takes on a terminal.
-    columns: u16,
-}
-
-impl Word {
-    pub(crate) fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.text).unwrap_or("")
-    }
-
-    pub(crate) fn new(text: &str) -> Word {
-        let mut head = [0; 32];
-        for (to, from) in head.iter_mut().zip(text.bytes()) {
-            *to = from;
-        }
-        let columns = unicode_width::UnicodeWidthStr::width(text).min(u16::MAX.into()) as u16;
-        Word { text: text.as_bytes().into(), head, columns }
-    }
-
-    #[inline(always)]
-    pub(crate) fn text(&self) -> &[u8] {
-        &self.text
-    }
-
-    /// An array that begins with the text, and how much of it that is, unless the text is longer.
-    #[inline(always)]
-    pub(crate) fn short(&self) -> Option<(&[u8; 32], usize)> {
-        (self.text.len() <= self.head.len()).then_some((&self.head, self.text.len()))
-    }
-
-    /// How many bytes more than columns.
-    #[inline(always)]
-    pub(crate) fn surplus(&self) -> usize {
-        self.text.len().saturating_sub(self.columns.into())
-    }
-}
 
 /// Remembers how names are written.
 pub(crate) struct Spelled {

@@ -5,7 +5,7 @@
 //! where a copy of just so many bytes is a call and a loop. Numbers are spelled eight digits at a
 //! time in one register, without a loop over the digits.
 
-use crate::names::Word;
+use crate::word::Word;
 
 /// Collects lines.
 pub(crate) struct Out {
@@ -265,7 +265,7 @@ fn eight_nibbles(n: u32) -> [u8; 8] {
 #[cfg(test)]
 mod tests {
     use super::Out;
-    use crate::names::Word;
+    use crate::word::Word;
 
     fn text(write: impl FnOnce(&mut Out)) -> String {
         let mut out = Out::new(0);

@@ -1,13 +1,14 @@
 //! One line per event.
 
 use crate::describe::Describe;
-use crate::fields::fields;
-use crate::names::{Spelled, Word};
+use crate::fields::{fields, json_comm, json_id};
+use crate::names::Spelled;
 use crate::put::Out;
+use crate::word::Word;
 use crate::{Context, Form, Tracker};
 use holdup_profile::NamedFrame;
 use holdup_symbols::Named;
-use holdup_trace::{Batch, Cpu, Event, EventId, NameId, Nanos, Pid, Tid, TraceInfo, What};
+use holdup_trace::{Batch, Cpu, Event, EventId, Nanos, Pid, Tid, TraceInfo, What};
 use std::sync::Arc;
 
 /// Columns of text: where each begins.
@@ -298,20 +299,6 @@ fn record_name(e: &Event) -> &'static str {
         What::ContextSwitch { .. } => "SWITCH",
         What::Lost { .. } => "LOST",
         _ => "RECORD",
-    }
-}
-
-/// A thread or process id, `null` if unknown.
-pub(crate) fn json_id(out: &mut Out, id: u32) {
-    if id == u32::MAX { out.str("null") } else { out.int(id) }
-}
-
-/// A name, `null` if there is none.
-pub(crate) fn json_comm(out: &mut Out, comms: &mut Spelled, tid: Tid, comm: NameId) {
-    match comm {
-        _ if tid == Tid::IDLE => out.str("\"<idle>\""),
-        NameId::NONE => out.str("null"),
-        comm => out.word(comms.get(comm)),
     }
 }
 

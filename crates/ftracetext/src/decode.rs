@@ -2,12 +2,12 @@
 
 use crate::events::Cache;
 use crate::fields::{Context, what};
-use crate::index::line_end;
 use crate::line::{Line, Other, Syntax, other, parse};
+use crate::lines::line_end;
 use crate::order::Place;
 use crate::scan::{blank, hex};
 use crate::stack::Chains;
-use crate::trace::TextTrace;
+use crate::text::Text;
 use holdup_trace::{
     Batch, Cpu, Event, EventId, LocalNames, NameId, Nanos, Pid, QualityCode, Result, RunDecoder,
     StackRef, Tid, What, progress,
@@ -15,7 +15,7 @@ use holdup_trace::{
 
 /// What turns lines into events.
 struct Lines<'a> {
-    trace: &'a TextTrace,
+    text: &'a Text,
     names: LocalNames,
     cache: Cache,
     chains: Chains<'a>,
@@ -25,12 +25,12 @@ struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    fn new(trace: &'a TextTrace) -> Lines<'a> {
+    fn new(text: &'a Text) -> Lines<'a> {
         Lines {
-            trace,
-            names: LocalNames::new(trace.names()),
+            text,
+            names: LocalNames::new(text.names.clone()),
             cache: Cache::default(),
-            chains: Chains::new(trace.text(), trace.syntax()),
+            chains: Chains::new(text.bytes(), text.syntax),
             losses: Vec::new(),
             last: 0,
         }
@@ -39,12 +39,12 @@ impl<'a> Lines<'a> {
     /// Decode the line from `at` to `end`.
     #[inline]
     fn line(&mut self, at: usize, end: usize, batch: &mut Batch) {
-        let line = &self.trace.text()[at..end];
+        let line = &self.text.bytes()[at..end];
         // A frame was read with its event.
-        if line.first() == Some(&b'\t') && self.trace.syntax() == Syntax::Perf {
+        if line.first() == Some(&b'\t') && self.text.syntax == Syntax::Perf {
             return;
         }
-        match parse(self.trace.syntax(), line) {
+        match parse(self.text.syntax, line) {
             Some(l) => self.event(&l, end, batch),
             None => self.not_event(line, batch),
         }
@@ -57,12 +57,12 @@ impl<'a> Lines<'a> {
         if !self.losses.is_empty() {
             self.date_losses(ts, batch);
         }
-        let Some(entry) = self.trace.events().find(l.name, l.form, &mut self.cache) else {
+        let Some(entry) = self.text.events.find(l.name, l.form, &mut self.cache) else {
             batch.quality.add(QualityCode::MissingFormat, 1);
             return;
         };
         let record = entry.kind.is_record();
-        let old_states = self.trace.old_states();
+        let old_states = self.text.old_states;
         let what =
             what(entry, l, &mut Context { names: &mut self.names, batch, old_states, found: None });
         let mut what = match what {
@@ -81,7 +81,7 @@ impl<'a> Lines<'a> {
         let comm = if record { NameId::NONE } else { self.names.name(hint(l), l.comm) };
         let event = |id, what| Event { ts, tid: l.tid, pid: l.pid, comm, cpu: l.cpu, id, what };
         let mut chain = StackRef::NONE;
-        if self.trace.has_chains() && !record {
+        if self.text.has_chains && !record {
             chain = self.chains.of(l, end, &mut self.names, batch);
         }
         match &mut what {
@@ -89,7 +89,7 @@ impl<'a> Lines<'a> {
                 // Without a call chain perf prints the address beside the event.
                 let has_address =
                     || hex(l.body).is_some_and(|(_, n)| l.body.get(n).is_none_or(|&b| blank(b)));
-                if chain.is_empty() && self.trace.syntax() == Syntax::Perf && has_address() {
+                if chain.is_empty() && self.text.syntax == Syntax::Perf && has_address() {
                     chain = self.chains.beside(l, &mut self.names, batch);
                 }
                 *stack = chain;
@@ -102,7 +102,7 @@ impl<'a> Lines<'a> {
     }
 
     fn not_event(&mut self, line: &[u8], batch: &mut Batch) {
-        match other(self.trace.syntax(), line) {
+        match other(self.text.syntax, line) {
             Other::Lost(cpu, count) => {
                 count_loss(count.unwrap_or(0), batch);
                 self.losses.push((cpu, count.unwrap_or(0)));
@@ -131,7 +131,7 @@ impl<'a> Lines<'a> {
     fn finish(&mut self, batch: &mut Batch) {
         let last = self.last;
         self.date_losses(last, batch);
-        batch.quality.add(QualityCode::Truncated, self.trace.has_shrunk().into());
+        batch.quality.add(QualityCode::Truncated, self.text.source.has_shrunk().into());
     }
 }
 
@@ -156,14 +156,14 @@ pub(crate) struct Ascent<'a> {
 }
 
 impl<'a> Ascent<'a> {
-    pub(crate) fn new(trace: &'a TextTrace, start: usize, end: usize) -> Ascent<'a> {
-        Ascent { lines: Lines::new(trace), at: start, end }
+    pub(crate) fn new(text: &'a Text, start: usize, end: usize) -> Ascent<'a> {
+        Ascent { lines: Lines::new(text), at: start, end }
     }
 }
 
 impl RunDecoder for Ascent<'_> {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
-        let text = &self.lines.trace.text()[..self.end];
+        let text = &self.lines.text.bytes()[..self.end];
         let from = self.at;
         while self.at < text.len() {
             let Some(end) = line_end(text, self.at) else {
@@ -191,14 +191,14 @@ pub(crate) struct Picked<'a> {
 }
 
 impl<'a> Picked<'a> {
-    pub(crate) fn new(trace: &'a TextTrace, places: &'a [Place]) -> Picked<'a> {
-        Picked { lines: Lines::new(trace), places, next: 0 }
+    pub(crate) fn new(text: &'a Text, places: &'a [Place]) -> Picked<'a> {
+        Picked { lines: Lines::new(text), places, next: 0 }
     }
 }
 
 impl RunDecoder for Picked<'_> {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
-        let text = self.lines.trace.text();
+        let text = self.lines.text.bytes();
         let mut done = 0;
         while let Some(&(_, at)) = self.places.get(self.next) {
             if batch.is_full() {

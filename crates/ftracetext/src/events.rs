@@ -3,7 +3,7 @@
 use crate::kind::{Kind, Meaning, meaning};
 use crate::lack::Lack;
 use crate::line::{Form, Line, Syntax};
-use crate::{SyscallNumber, UNNUMBERED_SYSCALL};
+use crate::numbers::{SyscallNumber, UNNUMBERED_SYSCALL};
 use holdup_trace::{EventDesc, EventId, EventKind, Presence};
 use rustc_hash::FxHashMap;
 

@@ -11,17 +11,15 @@
 use crate::fields::sched::idle_letters;
 use crate::lack::{Lack, Tally};
 use crate::line::{Form, Line, Other, Syntax, other, parse};
+use crate::lines::lines;
 use crate::scan::{hex, lossy};
 use crate::stack::{Spelt, spelt};
 use holdup_trace::{Nanos, progress, union};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
-use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A line longer than this is not one of a trace.
-const MAX_LINE: usize = 1 << 20;
 /// More names than this are not events but a misunderstanding.
 const NAMES: usize = crate::events::MAX_NAMES + 1;
 /// Unreadable lines kept as examples.
@@ -137,45 +135,6 @@ impl Index {
         self.idle_letters.1 |= other.idle_letters.1;
         self.frames |= other.frames;
         self.symbols.extend(other.symbols);
-    }
-}
-
-/// Call `each` with place and bytes of every line that starts in `range`. Gives the number of
-/// lines given up for their length.
-pub(crate) fn lines(text: &[u8], range: Range<usize>, mut each: impl FnMut(usize, &[u8])) -> u64 {
-    let mut too_long = 0;
-    let mut at = range.start;
-    // A line that starts before the range belongs to the one before.
-    if at > 0 && text[at - 1] != b'\n' {
-        at += memchr::memchr(b'\n', &text[range.clone()]).map_or(range.len(), |n| n + 1);
-    }
-    while at < range.end {
-        let end = match line_end(text, at) {
-            Some(end) => end,
-            None => {
-                too_long += 1;
-                match memchr::memchr(b'\n', &text[at..range.end]) {
-                    Some(n) => {
-                        at += n + 1;
-                        continue;
-                    }
-                    None => break,
-                }
-            }
-        };
-        each(at, &text[at..end]);
-        at = end + 1;
-    }
-    too_long
-}
-
-/// Where the line that starts at `at` ends; `None` if it is too long to be one.
-#[inline]
-pub(crate) fn line_end(text: &[u8], at: usize) -> Option<usize> {
-    let rest = &text[at..text.len().min(at + MAX_LINE)];
-    match memchr::memchr(b'\n', rest) {
-        Some(n) => Some(at + n),
-        None => (rest.len() < MAX_LINE).then_some(text.len()),
     }
 }
 

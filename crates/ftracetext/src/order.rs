@@ -3,8 +3,9 @@
 //! Ascents are merged; when there are thousands of them and each has but a few lines, as in a
 //! dump sorted by anything but time, that costs more than sorting. Sixteen bytes per event then.
 
-use crate::index::{Index, lines};
+use crate::index::Index;
 use crate::line::{Syntax, parse};
+use crate::lines::lines;
 use holdup_trace::Nanos;
 
 /// From this many ascents on …

@@ -1,8 +1,8 @@
 //! A text as it lies there, for who writes a part of it into another: line by line, with what it
 //! takes to choose among them.
 
-use crate::index::lines;
 use crate::line::{Other, other, parse};
+use crate::lines::lines;
 use crate::sniff::{DialectKind, sniff};
 use crate::words::Words;
 use holdup_map::Bytes;

@@ -10,8 +10,8 @@
 //! the same CPU; events of other CPUs may stand between. Either way the text has names, for which
 //! no file is needed. A chain is read when its event is met, by looking ahead.
 
-use crate::index::line_end;
 use crate::line::{Line, Other, Syntax, other, parse};
+use crate::lines::line_end;
 use crate::scan::{blank, hex, trim};
 use holdup_trace::{Batch, Frame, FrameName, LocalNames, StackRef, is_recorder};
 

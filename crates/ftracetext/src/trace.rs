@@ -8,10 +8,12 @@ use crate::kind::{Kind, meaning};
 use crate::lack::Lack;
 use crate::line::{Line, Other, Syntax, other, parse};
 use crate::nearly::nearly;
+use crate::numbers::{SyscallNumber, UNNUMBERED_SYSCALL};
 use crate::order::{self, Place};
 use crate::scan::lossy;
 use crate::sniff::{Dialect, DialectKind, sniff};
 use crate::source::Source;
+use crate::text::Text;
 use crate::{html, preamble};
 use holdup_trace::{
     Batch, Beside, Capabilities, Clock, ErrorKind, LocalNames, Names, Opened, Presence, Quality,
@@ -20,16 +22,6 @@ use holdup_trace::{
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-/// Finds the number of a syscall by its name. The first argument is the machine (`uname -m`) if
-/// the text says, which only perf's header does.
-pub type SyscallNumber = fn(machine: Option<&str>, name: &str) -> Option<u32>;
-
-/// Text may name a syscall without its number (`sys_read(fd: 3, …)`). The k-th such name for which
-/// [`TextOptions::syscall_nr`] knows no number gets this plus k, far above any real number, so
-/// that entry and exit still match; [`TextTrace::unnumbered_syscall`] gives the name back.
-pub const UNNUMBERED_SYSCALL: u32 = 0xF000_0000;
 
 /// What the caller can tell the reader.
 #[derive(Clone, Copy, Debug)]
@@ -105,12 +97,7 @@ enum Order {
 pub struct TextTrace {
     opened: Opened,
     dialect: Dialect,
-    source: Source,
-    syntax: Syntax,
-    old_states: bool,
-    events: Events,
-    /// Events come with call chains.
-    has_chains: bool,
+    text: Text,
     order: Order,
     event_count: u64,
 }
@@ -207,14 +194,12 @@ impl TextTrace {
             }
         };
         let old_states = found.idle_letters == (true, false);
+        let names = info.names.clone();
+        let text = Text { source, names, syntax, old_states, events, has_chains: found.frames };
         Ok(TextTrace {
             opened: Opened { info, quality, runs },
             dialect,
-            source,
-            syntax,
-            old_states,
-            events,
-            has_chains: found.frames,
+            text,
             order,
             event_count: found.events,
         })
@@ -233,37 +218,7 @@ impl TextTrace {
     /// The name of a syscall numbered from [`UNNUMBERED_SYSCALL`] on.
     pub fn unnumbered_syscall(&self, nr: u32) -> Option<&str> {
         let at = nr.checked_sub(UNNUMBERED_SYSCALL)? as usize;
-        self.events.unnumbered.get(at).map(String::as_str)
-    }
-
-    pub(crate) fn names(&self) -> Arc<Names> {
-        self.info().names.clone()
-    }
-
-    #[inline]
-    pub(crate) fn text(&self) -> &[u8] {
-        self.source.bytes()
-    }
-
-    /// See [`Source::has_shrunk`].
-    pub(crate) fn has_shrunk(&self) -> bool {
-        self.source.has_shrunk()
-    }
-
-    pub(crate) fn syntax(&self) -> Syntax {
-        self.syntax
-    }
-
-    pub(crate) fn old_states(&self) -> bool {
-        self.old_states
-    }
-
-    pub(crate) fn has_chains(&self) -> bool {
-        self.has_chains
-    }
-
-    pub(crate) fn events(&self) -> &Events {
-        &self.events
+        self.text.events.unnumbered.get(at).map(String::as_str)
     }
 }
 
@@ -282,10 +237,15 @@ impl Reader for TextTrace {
 
     fn decoder(&self, run: usize) -> Box<dyn RunDecoder + '_> {
         match &self.order {
-            Order::Ascents(starts) => Box::new(Ascent::new(self, starts[run], starts[run + 1])),
+            Order::Ascents(starts) => {
+                Box::new(Ascent::new(&self.text, starts[run], starts[run + 1]))
+            }
             Order::Sorted(places) => {
                 let from = run * order::RUN;
-                Box::new(Picked::new(self, &places[from..places.len().min(from + order::RUN)]))
+                Box::new(Picked::new(
+                    &self.text,
+                    &places[from..places.len().min(from + order::RUN)],
+                ))
             }
         }
     }

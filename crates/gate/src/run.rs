@@ -2,7 +2,7 @@
 
 use crate::figures::{self, Figures};
 use crate::metric::Table;
-use crate::why::{self, Object};
+use crate::objects::{self, Object};
 use holdup_attribution::{Attribution, is_recorder};
 use holdup_diagnose::phases::{self, Wanted};
 use holdup_diagnose::{Class, PhaseRow, Thresholds, diagnose_judged};
@@ -154,7 +154,7 @@ impl Run {
             verdict: Judgement { class: verdict.class, confidence: verdict.confidence },
             lacks: lacks(&whole),
             figures: figures::of(&whole, &ledger, &attribution),
-            objects: why::objects(&attribution, &diagnosis),
+            objects: objects::objects(&attribution, &diagnosis),
             damage: damage(&whole),
         })
     }

@@ -1,14 +1,12 @@
 //! Who waits for whom: what a failing gate says beside its number.
 
 use crate::diff::{self, Row};
-use crate::figures::wait_key;
 use crate::judge::Sides;
 use crate::metric::{Kind, Metric, Table};
+use crate::objects::Object;
 use crate::sample;
 use crate::stats::spread::median;
 use crate::work::Work;
-use holdup_attribution::{Attribution, WaitsBy};
-use holdup_diagnose::{Diagnosis, Finding};
 
 /// Lines that a failing gate adds.
 const REASONS: usize = 3;
@@ -22,50 +20,6 @@ pub struct Reason {
     pub row: Row,
     /// Who waits for whom now, where that is known.
     pub people: Option<String>,
-}
-
-/// The object of a kind that a program waited for longest.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Object {
-    /// Its key in [`crate::metric::Table::Waits`].
-    pub key: String,
-    /// Who waited, and who held it, in words.
-    pub people: String,
-}
-
-/// The longest wait of each key, longest first. What mending it would gain is known of that which
-/// the verdict is about.
-pub(crate) fn objects(judged: &Attribution<'_>, diagnosis: &Diagnosis) -> Vec<Object> {
-    let verdict = &diagnosis.verdict;
-    let holds = |f: &&Finding| f.class == verdict.class && f.ruled_out.is_none();
-    let finding = diagnosis.findings.iter().find(holds);
-    let named = |object: &str| finding.filter(|f| f.culprits.iter().any(|c| c.id == object));
-    let mut all: Vec<Object> = Vec::new();
-    let mut rows = judged.waits(WaitsBy::Object);
-    rows.sort_by(|a, b| {
-        b.wait_total_ns.cmp(&a.wait_total_ns).then_with(|| a.object.cmp(&b.object))
-    });
-    for row in rows {
-        let key = wait_key(&row);
-        if all.iter().any(|o| o.key == key) {
-            continue;
-        }
-        let threads = if row.waiters == 1 { "thread waits" } else { "threads wait" };
-        let mut people = format!("{} {threads} for {}", row.waiters, row.object);
-        let held: Vec<String> = (row.holders.iter().take(3))
-            .map(|h| format!("{} (tid {}) {:.0} %", h.comm, h.tid, h.pct_explained))
-            .collect();
-        if !held.is_empty() {
-            people += &format!("; held meanwhile by {}", held.join(", "));
-        } else if let Some(waker) = row.top_waker {
-            people += &format!("; mostly woken by tid {waker}");
-        }
-        if let Some(worth) = named(&row.object).map(|f| &f.worth) {
-            people += &format!(". Without it the work is {:.2} times as fast", worth.times);
-        }
-        all.push(Object { key, people });
-    }
-    all
 }
 
 /// The changes for the worse that are worth most time. Of what holds others up comes first what

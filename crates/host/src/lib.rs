@@ -8,6 +8,7 @@
 
 mod fact;
 mod facts;
+mod host;
 mod kernel;
 mod obstacle;
 mod process;
@@ -18,14 +19,11 @@ pub mod tracefs;
 mod ways;
 
 pub use fact::{Fact, State, Word};
-pub use facts::{
-    BUFFER, Calls, Events, Host, Idle, Tried, can_record, facts, largest_buffer, no_tracefs,
-    stopped,
-};
+pub use facts::{BUFFER, can_record, facts, largest_buffer, no_tracefs, refused, stopped};
+pub use host::{Attempt, Calls, Events, Host, Idle, Tried};
 pub use kernel::{Kernel, Lockdown, Perf};
 pub use obstacle::{Costs, Obstacle, WayOut};
 pub use process::{Capability, Limit, Namespace, Process, Surroundings};
-pub use refusal::{Attempt, refused};
 pub use root::Root;
 pub use sys::{empty_call, page_size};
 

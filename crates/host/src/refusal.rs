@@ -1,22 +1,19 @@
 //! From an error number to what is behind it: the same words for who records and for who asks
 //! beforehand.
 
-use crate::facts::{Host, Tried, facts, largest_buffer, no_more_files, stopped};
+use crate::facts::{largest_buffer, no_more_files};
+use crate::host::{Attempt, Host, Tried};
 use crate::{Obstacle, WayOut, errno, ways};
 use std::io;
 
-/// What a recorder tried when it was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Attempt<'a> {
-    /// To open this event (`sched:sched_switch`).
-    Open(&'a str),
-    /// To get a buffer of so many bytes for each CPU.
-    Buffer(u64),
-}
-
-/// Why the kernel refused, and the way out. `error` is what the call said (`errno`); what the
-/// recorder would have recorded, and what else it tried, is in `tried`, as far as it knows.
-pub fn refused(host: &Host, tried: &Tried, attempt: &Attempt<'_>, error: i32) -> Obstacle {
+/// Why the kernel refused, and the way out; `stop` is the setting that forbids a recording.
+pub(crate) fn why(
+    host: &Host,
+    tried: &Tried,
+    attempt: &Attempt<'_>,
+    error: i32,
+    stop: Option<&Obstacle>,
+) -> Obstacle {
     let name = errno(error);
     match (*attempt, error) {
         (_, libc::EMFILE) => no_more_files(host, tried),
@@ -35,14 +32,10 @@ pub fn refused(host: &Host, tried: &Tried, attempt: &Attempt<'_>, error: i32) ->
             let what = format!("no buffer of {kib} KiB for each CPU ({name}){most}");
             Obstacle::stops(what, vec![smaller, ways::as_root(&host.process)])
         }
-        (Attempt::Open(event), libc::EPERM | libc::EACCES | libc::ENOSYS) => {
-            // Not asked again whether this attempt works: that is known.
-            let tried = Tried { record: None, ..tried.clone() };
-            match stopped(&facts(host, &tried)) {
-                Some(obstacle) => obstacle.clone(),
-                None => by_somebody_else(host, event, &name),
-            }
-        }
+        (Attempt::Open(event), libc::EPERM | libc::EACCES | libc::ENOSYS) => match stop {
+            Some(obstacle) => obstacle.clone(),
+            None => by_somebody_else(host, event, &name),
+        },
         (Attempt::Open(event), libc::ENOENT | libc::EINVAL | libc::EOPNOTSUPP) => Obstacle::stops(
             format!("this kernel does not offer {event} ({name})"),
             vec![WayOut::words("see what the host allows: holdup doctor")],

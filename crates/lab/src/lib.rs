@@ -11,11 +11,13 @@ mod make;
 mod needs;
 mod param;
 mod run;
+mod site;
 mod table;
 
 pub use clock::Pace;
 pub use count::{Counted, SCHEMA, Tally};
-pub use needs::{Lack, Need};
+pub use needs::{Lack, Need, cpus};
 pub use param::{Param, ParamError, Settings, Unit, halves};
-pub use run::{Error, Order, cpus, run, work};
+pub use run::{Order, run, work};
+pub use site::Error;
 pub use table::{COMMON, HEALTHY, WORKLOADS, Workload};

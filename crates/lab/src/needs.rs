@@ -3,6 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// The CPUs that this process may use.
+pub fn cpus() -> u64 {
+    std::thread::available_parallelism().map_or(1, |n| n.get() as u64)
+}
+
 /// Something that not every host has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
@@ -37,7 +42,7 @@ impl Need {
             Some(Lack { what: what.to_owned(), way_out: way_out.to_owned() })
         };
         match self {
-            Need::Cpus if crate::cpus() < 2 => lack(
+            Need::Cpus if cpus() < 2 => lack(
                 "this process may use one CPU only, where nothing can wait for another CPU's work",
                 "give the machine a second CPU, or widen the affinity (taskset -c 0-1)",
             ),

@@ -6,9 +6,10 @@
 
 use crate::clock::{Clock, Pace};
 use crate::count::{Counted, SCHEMA, Tally, ns};
+use crate::needs::cpus;
 use crate::param::Settings;
+use crate::site::{Crew, Error, Made, PIDS, Site, Spot, Tried, Worker};
 use crate::table::Workload;
-use std::any::Any;
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
@@ -18,116 +19,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
-use thiserror::Error;
 
 /// So long all processes may take until they are there.
 const MUSTER: Duration = Duration::from_secs(20);
-
-/// Why a run failed.
-#[derive(Debug, Error)]
-pub enum Error {
-    /// The system refused something.
-    #[error("{what}: {error}")]
-    System {
-        /// What was tried.
-        what: String,
-        /// What the system said.
-        error: io::Error,
-    },
-    /// This host cannot do what the workload needs.
-    #[error("{0}")]
-    Impossible(String),
-    /// A worker ended badly.
-    #[error("{0} ended before its time")]
-    Worker(String),
-}
-
-/// Says what was tried when the system refuses it.
-pub(crate) trait Tried<T> {
-    fn tried(self, what: impl Into<String>) -> Result<T, Error>;
-}
-
-impl<T, E: Into<io::Error>> Tried<T> for Result<T, E> {
-    fn tried(self, what: impl Into<String>) -> Result<T, Error> {
-        self.map_err(|error| Error::System { what: what.into(), error: error.into() })
-    }
-}
-
-/// Where a run takes place: its settings, its folder, how fast this CPU is.
-#[derive(Clone, Debug)]
-pub(crate) struct Site {
-    pub(crate) settings: Settings,
-    pub(crate) folder: PathBuf,
-    pub(crate) pace: Pace,
-}
-
-impl Site {
-    pub(crate) fn get(&self, key: &str) -> u64 {
-        self.settings.get(key)
-    }
-
-    pub(crate) fn count(&self, key: &str) -> usize {
-        self.settings.count(key)
-    }
-
-    /// The number of workers.
-    pub(crate) fn workers(&self) -> usize {
-        self.count("workers")
-    }
-
-    pub(crate) fn lasts(&self) -> Duration {
-        Duration::from_nanos(self.get("duration"))
-    }
-}
-
-/// What a worker does from the start of a run to its end.
-pub(crate) type Work = Box<dyn FnOnce(&Clock, &mut Tally) -> io::Result<()> + Send>;
-
-/// A worker: its name, and what it does.
-pub(crate) struct Worker {
-    pub(crate) role: String,
-    pub(crate) work: Work,
-}
-
-impl Worker {
-    pub(crate) fn new(
-        role: impl Into<String>,
-        work: impl FnOnce(&Clock, &mut Tally) -> io::Result<()> + Send + 'static,
-    ) -> Worker {
-        Worker { role: role.into(), work: Box::new(work) }
-    }
-}
-
-/// The place of a worker that is a process: what it finds on its standard input and output.
-#[derive(Debug, Default)]
-pub(crate) struct Spot {
-    pub(crate) input: Option<OwnedFd>,
-    pub(crate) output: Option<OwnedFd>,
-}
-
-/// Who works.
-pub(crate) enum Crew {
-    Threads(Vec<Worker>),
-    Processes(Vec<Spot>),
-}
-
-/// A workload that is ready to go.
-pub(crate) struct Made {
-    pub(crate) crew: Crew,
-    pub(crate) culprits: Vec<Vec<String>>,
-    /// What must stay until the end of the run.
-    pub(crate) keep: Option<Box<dyn Any>>,
-}
-
-impl Made {
-    pub(crate) fn threads(workers: Vec<Worker>, culprits: Vec<Vec<String>>) -> Made {
-        Made { crew: Crew::Threads(workers), culprits, keep: None }
-    }
-
-    pub(crate) fn processes(spots: Vec<Spot>, culprits: Vec<Vec<String>>) -> Made {
-        Made { crew: Crew::Processes(spots), culprits, keep: None }
-    }
-}
 
 /// What is to be run.
 #[derive(Clone, Debug)]
@@ -184,11 +78,6 @@ pub fn run(order: &Order) -> Result<Counted, Error> {
     Ok(counted.sum_up())
 }
 
-/// The CPUs that this process may use.
-pub fn cpus() -> u64 {
-    thread::available_parallelism().map_or(1, |n| n.get() as u64)
-}
-
 /// A folder of its own on a disk, if there is one that is not of memory.
 fn folder() -> Result<tempfile::TempDir, Error> {
     let places = [std::env::temp_dir(), "/var/tmp".into(), ".".into()];
@@ -198,9 +87,6 @@ fn folder() -> Result<tempfile::TempDir, Error> {
         .tempdir_in(place)
         .tried(format!("a folder in {}", place.display()))
 }
-
-/// `PIDS` in a culprit's words stands for each process that worked.
-pub(crate) const PIDS: &str = "pid of a worker";
 
 fn named(culprits: Vec<Vec<String>>, workers: &[Tally]) -> Vec<Vec<String>> {
     let mut all = Vec::new();

@@ -5,7 +5,7 @@ use crate::make::{
 };
 use crate::needs::Need;
 use crate::param::{Param, ParamError, Settings, Unit};
-use crate::run::{Error, Made, Site, Worker};
+use crate::site::{Error, Made, Site, Worker};
 
 /// The class of what nothing holds up.
 pub const HEALTHY: &str = "healthy";

@@ -11,6 +11,7 @@
 mod foreign;
 mod glance;
 mod look;
+mod meter;
 mod printed;
 mod unpacked;
 mod wrap;
@@ -24,11 +25,12 @@ pub use unpacked::{Unpacked, first_bytes, unpacked};
 use holdup_trace::{
     ErrorKind, Glance, QualityCode, ReadError, Reader, Result, TraceInfo, progress, union,
 };
+use meter::Meter;
 use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::path::Path;
 use std::sync::Arc;
-use wrap::{Input, Meter, Wrapper};
+use wrap::{Input, Wrapper};
 
 /// How much of a file is looked at to tell what it is: enough for text that begins with a few
 /// hundred lines of heading.

@@ -1,6 +1,7 @@
 //! A trace as a file or folder of its own, for who reads its bytes again.
 
-use crate::wrap::{Input, Meter, Wrapper};
+use crate::meter::Meter;
+use crate::wrap::{Input, Wrapper};
 use crate::{not_unpacked, read_head, unwrap_all};
 use holdup_trace::{ErrorKind, Result};
 use std::fs::File;

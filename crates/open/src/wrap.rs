@@ -5,12 +5,13 @@
 //! what comes out against what went in, so that a small file cannot fill the disk:
 //! [`holdup_map::most_unpacked`] says how much may.
 
+use crate::meter::{Meter, Metered};
 use crate::{Stream, zip};
-use holdup_trace::{ErrorKind, progress};
+use holdup_trace::ErrorKind;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Memory the xz decoder may take: eight times what `xz -9` needs.
 const XZ_MEMORY: u64 = 512 << 20;
@@ -124,79 +125,6 @@ fn buffered(input: Input, meter: &Arc<Meter>) -> BufReader<Metered> {
         Input::Stream(stream) => stream,
     };
     BufReader::with_capacity(64 << 10, meter.metered(stream))
-}
-
-/// What is known about the unpacking of one file, shared by all its layers.
-#[derive(Default)]
-pub(crate) struct Meter {
-    /// Bytes read from the file.
-    read: AtomicU64,
-    /// Layers that read from the file itself: only the outermost does.
-    layers: AtomicU64,
-    /// Reading the file failed, not unpacking it.
-    io_failed: AtomicBool,
-    /// The limit was hit.
-    too_much: AtomicBool,
-    /// Why unpacking stopped before the end.
-    damage: Mutex<Option<String>>,
-}
-
-impl Meter {
-    /// Count what is read of `stream` if it is the file's own.
-    pub(crate) fn metered(self: &Arc<Meter>, stream: Stream) -> Metered {
-        Metered {
-            stream,
-            meter: (self.layers.fetch_add(1, Ordering::Relaxed) == 0).then(|| self.clone()),
-        }
-    }
-
-    /// Bytes of the file read so far.
-    pub(crate) fn bytes_read(&self) -> u64 {
-        self.read.load(Ordering::Relaxed)
-    }
-
-    /// Whether more came out than is believed.
-    pub(crate) fn is_too_much(&self) -> bool {
-        self.too_much.load(Ordering::Relaxed)
-    }
-
-    /// Why unpacking stopped before the end, if it did.
-    pub(crate) fn damage(&self) -> Option<String> {
-        self.damage.lock().unwrap_or_else(|e| e.into_inner()).clone()
-    }
-
-    /// Unpacking cannot go on.
-    pub(crate) fn note_damage(&self, what: String) {
-        self.damage.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert(what);
-    }
-
-    /// Most that may come out after what has gone in.
-    fn limit(&self) -> u64 {
-        holdup_map::most_unpacked(self.bytes_read())
-    }
-}
-
-/// Counts compressed bytes.
-pub(crate) struct Metered {
-    stream: Stream,
-    meter: Option<Arc<Meter>>,
-}
-
-impl Read for Metered {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let result = self.stream.read(buf);
-        if let Some(meter) = &self.meter {
-            match &result {
-                Ok(n) => {
-                    meter.read.fetch_add(*n as u64, Ordering::Relaxed);
-                    progress::advance(*n as u64);
-                }
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => meter.io_failed.store(true, Ordering::Relaxed),
-            }
-        }
-        result
-    }
 }
 
 /// What comes out of a wrapper: held to the limit, and ended, not failed, where it is damaged. What

@@ -5,7 +5,7 @@
 //! from its first entry on.
 
 use crate::Stream;
-use crate::wrap::Meter;
+use crate::meter::Meter;
 use holdup_trace::ErrorKind;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};

@@ -27,6 +27,11 @@ pub(crate) struct Attr {
 }
 
 impl Attr {
+    /// Whether it counts something the hardware does.
+    pub(crate) fn counts_hardware(&self) -> bool {
+        matches!(self.kind, kind::HARDWARE | kind::HW_CACHE | kind::RAW)
+    }
+
     /// How many of `bytes`, which start with an attr, it claims for itself.
     pub(crate) fn size(bytes: &[u8], order: Order) -> usize {
         match order.u32(bytes, 4) as usize {

@@ -24,7 +24,7 @@ pub(crate) fn classes(
 ) -> Vec<(Class, u8)> {
     let formats = formats(tracing);
     let abi = Abi { long_size: tracing.map_or(8, |t| t.long_size) };
-    let groups = attrs.iter().any(|a| is_counter(a) && a.only_counts());
+    let groups = attrs.iter().any(|a| a.counts_hardware() && a.only_counts());
     let class = |a: &Attr| match a.kind {
         kind::TRACEPOINT => formats.get(&a.config).map_or((Class::NoFormat, 0), |f| {
             let shows = witness::of(a, EventKind::of(&f.system, &f.name), groups);
@@ -103,11 +103,6 @@ pub(crate) fn settle(
         switch_records: switches.iter().any(|&kind| found.census[kind as usize] > 0),
     };
     info.capabilities = Capabilities::of(&info.events, beside);
-}
-
-/// Whether this attr counts something the hardware does.
-pub(crate) fn is_counter(attr: &Attr) -> bool {
-    matches!(attr.kind, kind::HARDWARE | kind::HW_CACHE | kind::RAW)
 }
 
 /// Threads known before the first event: from records of time 0, else from saved comms.

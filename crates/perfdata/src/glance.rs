@@ -164,7 +164,7 @@ impl Seen {
         let met = || attrs.iter().zip(&self.attrs).filter(|(_, seen)| **seen).map(|(a, _)| a);
         Beside {
             stacks: met().any(Attr::has_chains),
-            counters: met().any(describe::is_counter),
+            counters: met().any(Attr::counts_hardware),
             switch_records: self.switches,
             groups: met().any(Attr::tells_group),
         }
@@ -175,7 +175,7 @@ impl Seen {
 fn promised(attrs: &[Attr]) -> Beside {
     Beside {
         stacks: attrs.iter().any(Attr::has_chains),
-        counters: attrs.iter().any(describe::is_counter),
+        counters: attrs.iter().any(Attr::counts_hardware),
         switch_records: attrs.iter().any(|a| a.has(flag::CONTEXT_SWITCH)),
         groups: attrs.iter().any(Attr::tells_group),
     }

@@ -142,7 +142,7 @@ pub(crate) mod witness {
     /// What a sample of `attr` shows, which is a sample of the event `of`.
     /// `groups`: those that read a group show counters.
     pub(crate) fn of(attr: &Attr, of: Option<EventKind>, groups: bool) -> u8 {
-        if crate::describe::is_counter(attr) {
+        if attr.counts_hardware() {
             return COUNTER;
         }
         let counters = if groups && attr.reads_group() { COUNTER } else { 0 };

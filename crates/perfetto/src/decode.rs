@@ -1,7 +1,7 @@
 //! From bundles to events, one run of one CPU at a time.
 
 use crate::bundle::{Compact, Lane, Raw};
-use crate::fields::{Meaning, Plan, SLOTS, Slots, what};
+use crate::fields::{Meaning, Plan, SLOTS, Slots, Symbols, what};
 use crate::index::Bundle;
 use crate::schema::{bundle, event, generic};
 use crate::source::Source;
@@ -11,11 +11,7 @@ use holdup_trace::{
     Batch, Cpu, Event, EventId, EventKind, LocalNames, NameId, Names, Nanos, Pid, QualityCode,
     Result, RunDecoder, StateTable, Tid, What, progress,
 };
-use rustc_hash::FxHashMap;
 use std::sync::Arc;
-
-/// Functions by their number in the trace, resolved by the recorder.
-pub(crate) type Symbols = FxHashMap<u64, NameId>;
 
 /// What all decoders of a file share.
 pub(crate) struct Shared {

@@ -5,11 +5,11 @@
 //! `match`. Events the recorder knew have fixed numbers; of others it writes descriptors, or the
 //! names of the fields with every event. All three end in the same slots.
 
-use crate::decode::Symbols;
 use crate::wire::{Fields, Value};
 use holdup_trace::{
     ArgsRef, Batch, Cpu, EventKind, LocalNames, NameId, StackRef, StatKind, StateTable, Tid, What,
 };
+use rustc_hash::FxHashMap;
 
 /// Fields of one event at most.
 pub(crate) const SLOTS: usize = 7;
@@ -235,6 +235,9 @@ impl Plan {
         names(kind)?.iter().position(|w| w.name.as_bytes() == name)
     }
 }
+
+/// Functions by their number in the trace, resolved by the recorder.
+pub(crate) type Symbols = FxHashMap<u64, NameId>;
 
 /// What the numbers in events stand for.
 #[derive(Clone, Copy)]

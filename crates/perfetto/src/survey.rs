@@ -1,6 +1,6 @@
 //! Everything in a trace but its events: one walk over the packets.
 
-use crate::decode::Symbols;
+use crate::fields::Symbols;
 use crate::index::Found;
 use crate::samples::{Around, Defaults, Samples};
 use crate::schema::{buffers, clock, config, interned, packet, snapshot, stats, system, tree};

@@ -44,6 +44,19 @@ pub use code::{Around, Code, KnowsCode, Spot, code};
 pub use collect::{Collector, Profile, Timeline};
 pub use firefox::firefox;
 pub use pprof::pprof;
-pub use rows::{By, ProfileRow, rows, stays};
+pub use rows::{By, ProfileRow, stays};
 pub use stacks::folded;
 pub use tree::{Tree, TreeRow, tree};
+
+/// The rows of a profile, most samples first; with [`By::Children`] most in all first.
+pub fn rows(
+    profile: &Profile,
+    filter: &holdup_passes::Filter,
+    by: By,
+    symbols: &mut holdup_symbols::Symbols<'_>,
+) -> Vec<ProfileRow> {
+    match by {
+        By::Children => children::children(profile, filter, symbols),
+        _ => rows::hit(profile, filter, by, symbols),
+    }
+}

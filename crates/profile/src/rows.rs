@@ -1,7 +1,6 @@
 //! The tables.
 
 use crate::chains::Frame;
-use crate::children::children;
 use crate::collect::{Profile, Sampled, Sum};
 use crate::names::Owners;
 use holdup_passes::{Analysis, Filter, Group, percent};
@@ -160,16 +159,13 @@ impl Shares {
     }
 }
 
-/// The rows of a profile, most samples first; with [`By::Children`] most in all first.
-pub fn rows(
+/// The rows of what samples hit, most samples first.
+pub(crate) fn hit(
     profile: &Profile,
     filter: &Filter,
     by: By,
     symbols: &mut Symbols<'_>,
 ) -> Vec<ProfileRow> {
-    if by == By::Children {
-        return children(profile, filter, symbols);
-    }
     // By hash: names begin alike, which makes it slow to compare them.
     let mut rows: FxHashMap<Key, (Sum, u64)> = FxHashMap::default();
     let owners = Owners::new(profile, symbols);

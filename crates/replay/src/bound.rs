@@ -6,22 +6,9 @@
 //! mends a program can leave that order as it was.
 
 use crate::change::{Change, LockChange, Rule, View, ends_piece};
-use crate::predict::Prediction;
+use crate::prediction::{Bound, Prediction};
 use crate::program::Op;
 use holdup_trace::Nanos;
-
-/// Why a replay was not believed.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Bound {
-    /// All CPUs are busy all the time with the CPU work that is left.
-    Cpus,
-    /// One thread has so much of it.
-    Thread,
-    /// What was divided, or made faster, gains no more than that.
-    Factor,
-    /// Nothing that was done makes it slower.
-    Relief,
-}
 
 /// CPU work that is left to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

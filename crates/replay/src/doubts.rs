@@ -1,6 +1,6 @@
 //! Reasons not to trust a replay.
 
-use crate::predict::Prediction;
+use crate::prediction::Prediction;
 use crate::program::Program;
 use holdup_passes::Analysis;
 use holdup_passes::limits::MATTERS;

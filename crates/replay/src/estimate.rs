@@ -2,7 +2,8 @@
 
 use crate::bound::Work;
 use crate::change::{Change, LockChange, View};
-use crate::predict::{Prediction, Seeds, compared_with, predict_all};
+use crate::predict::{Seeds, compared_with, predict_all};
+use crate::prediction::Prediction;
 use crate::program::Program;
 use crate::relief::{self, Waits};
 use crate::resources::{Member, Scarce, resources};

@@ -24,6 +24,7 @@ mod doubts;
 mod estimate;
 mod next;
 mod predict;
+mod prediction;
 mod program;
 mod relief;
 mod resources;
@@ -31,13 +32,13 @@ mod simulate;
 mod spans;
 pub mod words;
 
-pub use bound::Bound;
 pub use build::CannotReplay;
 pub use change::{Change, ChangeError, FACTORS, LockChange, MAX_CPUS, PARTS};
 pub use doubts::{doubts, off_pct};
 pub use estimate::{Depth, Estimate, Estimates, estimate};
 pub use next::{Next, next};
-pub use predict::{Prediction, Seeds, free_off_pct, predict, predict_all};
+pub use predict::{Seeds, free_off_pct, predict, predict_all};
+pub use prediction::{Bound, Prediction};
 pub use program::{ObjectId, Order, Program, ReplayObject, ThreadProgram};
 pub use resources::Member;
 

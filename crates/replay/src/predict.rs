@@ -1,7 +1,8 @@
 //! How long the work would take.
 
-use crate::bound::{self, Bound};
+use crate::bound;
 use crate::change::{Change, ChangeError, View};
+use crate::prediction::Prediction;
 use crate::program::{Free, Program};
 use crate::simulate::simulate;
 use holdup_trace::Nanos;
@@ -24,32 +25,6 @@ impl Seeds {
 
     /// One replay, without chance.
     pub const ONE: Seeds = Seeds(1);
-}
-
-/// What a change would make of the work.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Prediction {
-    /// Time of the work: the median of all seeds.
-    pub wall_ns: Nanos,
-    /// The shortest.
-    pub wall_low_ns: Nanos,
-    /// The longest.
-    pub wall_high_ns: Nanos,
-    /// In the replay of the median: times that threads waited for each other in a ring, which the
-    /// trace did not have, and one was let go. Many of them, and the figure means little.
-    pub forced: u64,
-    /// CPU time of each thread, by its number in [`Program::threads`].
-    pub run_ns: Vec<Nanos>,
-    /// The law that the replay broke, if it broke one: then the times are those that the law
-    /// allows.
-    pub bounded: Option<Bound>,
-}
-
-impl Prediction {
-    /// Whether its band and that of the other do not touch.
-    pub fn is_beyond_chance(&self, other: &Prediction) -> bool {
-        self.wall_high_ns < other.wall_low_ns || self.wall_low_ns > other.wall_high_ns
-    }
 }
 
 /// Replay `program` with `changes`.

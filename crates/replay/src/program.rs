@@ -1,6 +1,6 @@
 //! What the threads of a trace did, as programs that a simulated machine can run.
 
-use crate::predict::Prediction;
+use crate::prediction::Prediction;
 use holdup_attribution::is_recorder;
 use holdup_passes::{FutexUse, Object, ObjectKind, Slot};
 use holdup_trace::Nanos;

@@ -1,7 +1,7 @@
 //! Folders of exported tables, opened as lazy frames.
 
 use crate::Error;
-use crate::scan::{Part, Scan, kind};
+use crate::scan::{Part, Scan, TRACE, kind};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use polars_core::prelude::{DataType, Schema};
 use polars_lazy::frame::LazyFrame;
@@ -9,9 +9,6 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// The column that says which trace a row is of, where several are open.
-pub const TRACE: &str = "trace";
 
 /// One export: a folder with a file `<table>.parquet` for each table.
 #[derive(Clone, Debug, PartialEq, Eq)]

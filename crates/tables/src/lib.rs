@@ -17,8 +17,9 @@ mod sql;
 mod values;
 
 pub use error::{Error, Place};
-pub use frames::{Frames, Source, TRACE};
+pub use frames::{Frames, Source};
 pub use polars_core::prelude::{DataFrame, DataType, Schema};
 pub use polars_lazy::frame::LazyFrame;
+pub use scan::TRACE;
 pub use sql::{query, tables_named};
 pub use values::answer;

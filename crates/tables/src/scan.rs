@@ -19,6 +19,9 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// The column that says which trace a row is of, where several are open.
+pub const TRACE: &str = "trace";
+
 /// Rows that are decoded at once.
 const BATCH: usize = 64 * 1024;
 
@@ -91,7 +94,7 @@ impl Scan {
         let rows = batch.num_rows();
         let columns = wanted.iter().map(|name| match (batch.column_by_name(name), &part.trace) {
             (Some(array), _) => Ok(column(name, array)?.into_column()),
-            (None, Some(trace)) if name == crate::TRACE => {
+            (None, Some(trace)) if name == TRACE => {
                 Ok(Column::new_scalar(name.clone(), Scalar::from(PlSmallStr::from(trace)), rows))
             }
             (None, _) => {

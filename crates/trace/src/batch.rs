@@ -1,40 +1,8 @@
 //! A recycled block of decoded events.
 
-use crate::{Event, EventId, Mapping, NameId, Nanos, Quality};
-
-/// Where a [`crate::What::SysEnter`]'s arguments are in its batch.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ArgsRef(u32);
-
-impl ArgsRef {
-    /// The event came without arguments.
-    pub const NONE: ArgsRef = ArgsRef(u32::MAX);
-}
-
-/// Where an event's call chain is in its batch: innermost address first, those in the kernel before
-/// those in the program.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct StackRef {
-    start: u32,
-    len: u16,
-    /// How many of them are in the kernel.
-    kernel: u16,
-}
-
-impl StackRef {
-    /// The event came without a call chain.
-    pub const NONE: StackRef = StackRef { start: 0, len: 0, kernel: 0 };
-
-    /// Whether there is no address.
-    pub fn is_empty(self) -> bool {
-        self.len == 0
-    }
-
-    /// How many of the addresses, from the innermost on, are in the kernel.
-    pub fn in_kernel(self) -> usize {
-        self.kernel.into()
-    }
-}
+use crate::{
+    ArgsRef, Event, EventId, Mapping, MappingRef, NameId, Nanos, Quality, ReadingsRef, StackRef,
+};
 
 /// One address of a call chain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,17 +29,6 @@ pub struct FrameName {
     pub dso: NameId,
     /// The function, without the offset in it; [`NameId::NONE`] if the trace does not say.
     pub function: NameId,
-}
-
-/// Where a [`crate::What::Mapped`]'s mapping is in its batch.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct MappingRef(u32);
-
-/// Where the [`Reading`]s of a [`crate::What::Readings`] are in its batch.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ReadingsRef {
-    start: u32,
-    len: u16,
 }
 
 /// What one counter stood at.

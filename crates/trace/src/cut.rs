@@ -1,6 +1,6 @@
 //! What a trace that `holdup cut` wrote says of itself.
 
-use crate::{Cpu, Nanos, TraceInfo};
+use crate::{Cpu, Nanos};
 
 /// Which part of a longer trace a file is. What it has of other times is there only so that the
 /// state at the beginning of the part is known, and what the recorder was asked for.
@@ -76,21 +76,6 @@ fn nanos(text: &str) -> Option<Nanos> {
     let (whole, part) = text.split_once('.')?;
     let part = part.get(..9).filter(|p| p.bytes().all(|b| b.is_ascii_digit()))?;
     whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(part.parse().ok()?)
-}
-
-impl TraceInfo {
-    /// Note which part of a longer trace this is, if `text` says so; whether it does.
-    pub fn is_cut(&mut self, text: &str) -> bool {
-        let Some(cut) = Cut::find(text) else { return false };
-        self.cut = Some(cut);
-        true
-    }
-
-    /// Earliest and latest time of the part that this trace is, without what a cut has from
-    /// before and after it.
-    pub fn part(&self) -> Option<(Nanos, Nanos)> {
-        self.cut.as_ref().and_then(|cut| cut.time).or(self.span)
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::descriptors::Descriptors;
 use crate::groups::Groups;
-use crate::{Built, Capabilities, Cpu, Cut, NameId, Names, Nanos, Pid, Presence, Tid};
+use crate::{Built, Capabilities, Cpu, Cut, NameId, Names, Nanos, Pid, Tid};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -112,6 +112,32 @@ impl TraceInfo {
             extra: Vec::new(),
         }
     }
+}
+
+impl TraceInfo {
+    /// Note which part of a longer trace this is, if `text` says so; whether it does.
+    pub fn is_cut(&mut self, text: &str) -> bool {
+        let Some(cut) = Cut::find(text) else { return false };
+        self.cut = Some(cut);
+        true
+    }
+
+    /// Earliest and latest time of the part that this trace is, without what a cut has from
+    /// before and after it.
+    pub fn part(&self) -> Option<(Nanos, Nanos)> {
+        self.cut.as_ref().and_then(|cut| cut.time).or(self.span)
+    }
+}
+
+/// How a file knows of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Presence {
+    /// The file explains how it would be read. That says nothing about recording.
+    Described,
+    /// The recorder was asked for it, by the file's own account; none was seen.
+    Enabled,
+    /// At least one is in the file.
+    Seen,
 }
 
 /// One kind of event in the file.

@@ -31,12 +31,13 @@ pub mod progress;
 mod quality;
 mod reader;
 mod recorded;
+mod refs;
 mod shell;
 mod state;
 mod state_table;
 mod switches;
 
-pub use batch::{ArgsRef, Batch, Frame, FrameName, MappingRef, Reading, ReadingsRef, StackRef};
+pub use batch::{Batch, Frame, FrameName, Reading};
 pub use calls::Calls;
 pub use cut::Cut;
 pub use descriptors::{DescriptorKind, Descriptors, Seen};
@@ -45,7 +46,7 @@ pub use event::{Cpu, Event, EventId, Nanos, Pid, StatKind, Tid, What};
 pub use glance::Glance;
 pub use groups::{Container, GroupLimit, GroupName, Groups};
 pub use info::{
-    Clock, EventDesc, SymbolTable, Task, TraceInfo, is_recorder, kernel_version, union,
+    Clock, EventDesc, Presence, SymbolTable, Task, TraceInfo, is_recorder, kernel_version, union,
 };
 pub use kernel::{is_kernel_thread, kernel_thread};
 pub use kind::{Capabilities, EventKind, softirq_name};
@@ -53,7 +54,8 @@ pub use mapping::{BuildId, Built, Mapping};
 pub use names::{LocalNames, NameId, Names, fits};
 pub use quality::{Quality, QualityCode, QualityEntry, Severity};
 pub use reader::{Opened, Reader, Run, RunDecoder, Sieve};
-pub use recorded::{Beside, Presence, Recorded};
+pub use recorded::{Beside, Recorded};
+pub use refs::{ArgsRef, MappingRef, ReadingsRef, StackRef};
 pub use shell::shell_word;
 pub use state::TaskState;
 pub use state_table::StateTable;

@@ -21,19 +21,8 @@
 //!
 //! It is decided of the file, so it holds for every window of it.
 
-use crate::{Calls, Capabilities, EventDesc, EventId, EventKind};
+use crate::{Calls, Capabilities, EventDesc, EventId, EventKind, Presence};
 use std::collections::{BTreeSet, HashSet};
-
-/// How a file knows of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Presence {
-    /// The file explains how it would be read. That says nothing about recording.
-    Described,
-    /// The recorder was asked for it, by the file's own account; none was seen.
-    Enabled,
-    /// At least one is in the file.
-    Seen,
-}
 
 /// What a file holds beside events that have a name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

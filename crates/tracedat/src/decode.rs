@@ -120,7 +120,7 @@ impl<'a, E: Endian> Decoder<'a, E> {
                     let what = match plan.decode::<E>(payload, &mut self.names, batch) {
                         Some(What::Other) => {
                             if let Some(stack) = table.stack(id) {
-                                stack.attach::<E>(payload, tid, table, batch);
+                                table.attach::<E>(stack, payload, tid, batch);
                             } else if let Some(fault) = table.fault(id, plan) {
                                 batch.quality.add(fault, 1);
                             }

@@ -87,7 +87,7 @@ impl LatencyText {
         info.format = format!("trace.dat v{}, text of a latency tracer", self.meta.version);
         // The text says how many CPUs recorded; where it does not, the file does.
         let cpus = info.cpus_online;
-        crate::reader::describe_machine(info, &self.meta);
+        crate::describe::describe_machine(info, &self.meta);
         info.cpus_online = cpus.or(info.cpus_online);
         if let Some(clock) = &self.meta.options.clock {
             info.clock.name.clone_from(clock);

@@ -33,9 +33,11 @@
 //! Sources: trace-cmd.dat.v6(5), trace-cmd.dat.v7(5), the kernel's `include/linux/ring_buffer.h`
 //! and `kernel/trace/ring_buffer.c`.
 
+mod attach;
 mod blocks;
 mod codec;
 mod decode;
+mod describe;
 mod format;
 mod glance;
 mod guest;

@@ -3,6 +3,7 @@
 use crate::blocks::CpuData;
 use crate::codec::Codec;
 use crate::decode::{Decoder, Shared};
+use crate::describe::describe;
 use crate::format::EventTable;
 use crate::meta::{Buffer, Meta, RawMeta};
 use crate::page::PageLayout;
@@ -12,8 +13,8 @@ use crate::stacks::Recorders;
 use crate::time::TimeMap;
 use crate::{Content, LatencyText, v6, v7};
 use holdup_trace::{
-    Beside, Capabilities, Cpu, ErrorKind, Opened, Pid, Quality, QualityCode, Reader, Result, Run,
-    RunDecoder, SymbolTable, Task, Tid, TraceInfo, progress,
+    Beside, Capabilities, Cpu, ErrorKind, Opened, Quality, QualityCode, Reader, Result, Run,
+    RunDecoder, SymbolTable, TraceInfo, progress,
 };
 use holdup_tracepoint::{Abi, Big, Endian, Little};
 use std::path::Path;
@@ -310,24 +311,6 @@ fn fits_in<E: Endian>(lanes: &[Lane], layout: &PageLayout) -> bool {
     })
 }
 
-/// Facts about the machine, the recorder and the threads.
-pub(crate) fn describe_machine(info: &mut TraceInfo, meta: &Meta) {
-    let options = &meta.options;
-    info.cpus_online = meta.cpus.filter(|&n| n > 0);
-    info.cut.clone_from(&options.cut);
-    if let Some(uname) = &options.uname {
-        let word = |n: usize| options.uname_word(n).map(str::to_owned);
-        (info.hostname, info.os_release) = (word(1), word(2));
-        // The machine is always last.
-        info.arch = uname.split_whitespace().skip(3).last().map(str::to_owned);
-    }
-    info.recorder = options.version.as_ref().map(|v| format!("trace-cmd {}", v.trim()));
-    for (pid, name) in &meta.cmdlines {
-        let comm = info.names.intern(name.as_bytes());
-        info.tasks.push(Task { tid: Tid(*pid), pid: Pid::UNKNOWN, parent: None, comm });
-    }
-}
-
 /// Whether the clock counts something other than nanoseconds (`x86-tsc`, `counter`), and the file
 /// does not say at which rate.
 fn is_in_ticks(info: &TraceInfo, meta: &Meta) -> bool {
@@ -335,63 +318,4 @@ fn is_in_ticks(info: &TraceInfo, meta: &Meta) -> bool {
     meta.options.time.mult == 0
         && !ns.contains(&info.clock.name.as_str())
         && !info.clock.name.starts_with("mono")
-}
-
-/// All that is known beside the events.
-fn describe(
-    info: &mut TraceInfo,
-    meta: &Meta,
-    layout: &PageLayout,
-    table: &EventTable,
-    recorded: Option<u64>,
-) {
-    let options = &meta.options;
-    let top = meta.buffers.iter().find(|b| b.name.is_empty());
-    info.clock.name = options.clock.clone().or(top.map(|b| b.clock.clone())).unwrap_or_default();
-    describe_machine(info, meta);
-    let mut note = |label: &str, value: String| info.extra.push((label.to_owned(), value));
-    note("byte order", if meta.big { "big endian" } else { "little endian" }.into());
-    note("kernel long", format!("{} bits", layout.long * 8));
-    if meta.codec != Codec::None {
-        note("compression", format!("{:?}", meta.codec).to_lowercase());
-    }
-    for b in meta.buffers.iter().filter(|b| !b.name.is_empty()) {
-        note(
-            "instance",
-            if b.clock.is_empty() {
-                b.name.clone()
-            } else {
-                format!("{} (clock {})", b.name, b.clock)
-            },
-        );
-    }
-    if let Some(recorded) = recorded {
-        note("events recorded", recorded.to_string());
-    }
-    if table.selected {
-        note(
-            "events enabled",
-            table
-                .descs
-                .iter()
-                .filter(|d| d.system != "ftrace" && !d.system.is_empty())
-                .count()
-                .to_string(),
-        );
-    }
-    if options.overrun > 0 {
-        note("events overwritten or dropped", options.overrun.to_string());
-    }
-    if table.unreadable > 0 {
-        note("event formats not understood", table.unreadable.to_string());
-    }
-    if let Some(id) = options.trace_id {
-        info.extra.push(("trace id".into(), format!("{id:#x}")));
-    }
-    for guest in &options.guests {
-        info.extra.push(("traced guest".into(), guest.clone()));
-    }
-    if !options.texts.is_empty() {
-        info.extra.push(("buffers of text, not read".into(), options.texts.len().to_string()));
-    }
 }

@@ -1,15 +1,7 @@
 //! Call chains: records of their own (`trace-cmd record -T`), behind the events they belong to.
-//!
-//! When the kernel has written an event it writes its `kernel_stack` and, where it was asked to,
-//! its `user_stack`. An interrupt may come between, with events and stacks of its own; so a chain
-//! belongs to the latest event of its thread on its CPU that has none yet.
 
-use crate::format::EventTable;
-use holdup_trace::{Batch, Event, EventId, Frame, StackRef, SymbolTable, Tid, What, is_recorder};
+use holdup_trace::{Frame, SymbolTable, is_recorder};
 use holdup_tracepoint::{Abi, Endian, Format};
-
-/// Events looked at to find the one that a chain belongs to.
-const NEAR: usize = 16;
 
 /// Where the addresses of a chain are in its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +31,10 @@ impl StackPlan {
     }
 
     /// The frames of a record, innermost first.
-    fn frames<'a, E: Endian>(&self, payload: &'a [u8]) -> impl Iterator<Item = Frame> + use<'a, E> {
+    pub(crate) fn frames<'a, E: Endian>(
+        &self,
+        payload: &'a [u8],
+    ) -> impl Iterator<Item = Frame> + use<'a, E> {
         let StackPlan { from, count, long, user } = *self;
         let count = match count.filter(|at| at + 4 <= payload.len()) {
             Some(at) => E::u32(payload, at) as usize,
@@ -56,61 +51,6 @@ impl StackPlan {
         let narrow = move |a: u64| if long == 4 { a & u64::from(u32::MAX) } else { a };
         addresses.map(move |a| Frame { address: narrow(a), kernel: !user })
     }
-
-    /// Give the chain in `payload`, written by the thread `tid`, to its event in `batch`.
-    pub(crate) fn attach<E: Endian>(
-        &self,
-        payload: &[u8],
-        tid: Tid,
-        table: &EventTable,
-        batch: &mut Batch,
-    ) {
-        let writes = |frame: &Frame| frame.kernel && table.recorders.contain(frame.address);
-        let mut frames = self.frames::<E>(payload).skip_while(writes).peekable();
-        if frames.peek().is_none() {
-            return;
-        }
-        let Some(at) = self.owner(tid, table, batch) else { return };
-        let before = chain_of(&batch.events, at);
-        let of = match before.is_empty() {
-            true => batch.push_stack(frames),
-            false => batch.extend_stack(before, frames),
-        };
-        let stack = What::Stack { of };
-        match &mut batch.events[at].what {
-            What::ContentionBegin { stack, .. } => *stack = of,
-            _ if before.is_empty() => {
-                let event = Event { id: EventId::SIDEBAND, what: stack, ..batch.events[at] };
-                batch.events.insert(at, event);
-            }
-            _ => batch.events[at - 1].what = stack,
-        }
-    }
-
-    /// Which event of the batch lacks this chain.
-    fn owner(&self, tid: Tid, table: &EventTable, batch: &Batch) -> Option<usize> {
-        let events = batch.events.iter().enumerate().rev().take(NEAR);
-        events
-            .filter(|(_, e)| e.id != EventId::SIDEBAND && table.stack(e.id).is_none())
-            .take_while(|(_, e)| e.tid == tid)
-            .map(|(at, _)| at)
-            .find(|&at| {
-                let chain = chain_of(&batch.events, at);
-                match self.user {
-                    false => chain.is_empty(),
-                    true => chain.in_kernel() == batch.stack(chain).len(),
-                }
-            })
-    }
-}
-
-/// The chain that the event at `at` has.
-fn chain_of(events: &[Event], at: usize) -> StackRef {
-    match (events[at].what, at.checked_sub(1).map(|before| events[before].what)) {
-        (What::ContentionBegin { stack, .. }, _) => stack,
-        (_, Some(What::Stack { of })) => of,
-        _ => StackRef::NONE,
-    }
 }
 
 /// Where the kernel's functions are that write events.
@@ -122,7 +62,7 @@ impl Recorders {
         Recorders(symbols.ranges(is_recorder))
     }
 
-    fn contain(&self, address: u64) -> bool {
+    pub(crate) fn contain(&self, address: u64) -> bool {
         let after = self.0.partition_point(|range| range.0 <= address);
         after.checked_sub(1).is_some_and(|at| address < self.0[at].1)
     }

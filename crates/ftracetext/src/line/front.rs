@@ -125,11 +125,21 @@ fn cpu(line: &[u8], open: usize) -> Option<(Cpu, usize)> {
     }
 }
 
+/// Whether `token` can be the column of irqs-off, need-resched, hardirq/softirq, preempt-depth
+/// and, since 5.17, migrate-disable; some kernels add a delay mark or more.
+#[inline]
+pub(super) fn are_flags(token: &[u8]) -> bool {
+    (3..=9).contains(&token.len())
+        && token.iter().all(|b| {
+            b.is_ascii_alphanumeric() || matches!(b, b'.' | b'#' | b'?' | b'*' | b'!' | b'+')
+        })
+}
+
 /// `d..2. `, and where it ends.
 #[inline]
 fn flags(line: &[u8], at: usize) -> Option<usize> {
     let n = line.get(at..)?.iter().take(10).position(|&b| b == b' ')?;
-    super::kernel::flags(&line[at..at + n]).then_some(at + n + 1)
+    are_flags(&line[at..at + n]).then_some(at + n + 1)
 }
 
 /// `  28.914036:`, and what follows it.

@@ -100,23 +100,13 @@ fn head(head: &[u8]) -> Option<Head<'_>> {
     }
     let start = s.iter().rposition(|&b| blank(b)).map_or(0, |i| i + 1);
     let (before, token) = s.split_at(start);
-    if !flags(token) {
+    if !front::are_flags(token) {
         return latency(before, token);
     }
     match cpu_at_end(trim_end(before)) {
         Some((cpu, rest)) => task(cpu, rest),
         None => latency(before, token),
     }
-}
-
-/// Whether `token` can be the column of irqs-off, need-resched, hardirq/softirq, preempt-depth
-/// and, since 5.17, migrate-disable; some kernels add a delay mark or more.
-#[inline]
-pub(super) fn flags(token: &[u8]) -> bool {
-    (3..=9).contains(&token.len())
-        && token.iter().all(|b| {
-            b.is_ascii_alphanumeric() || matches!(b, b'.' | b'#' | b'?' | b'*' | b'!' | b'+')
-        })
 }
 
 /// `comm-pid` or `comm-pid (tgid)`.
@@ -142,7 +132,7 @@ fn task(cpu: Cpu, s: &[u8]) -> Option<Head<'_>> {
 #[inline]
 fn latency<'a>(before: &'a [u8], token: &[u8]) -> Option<Head<'a>> {
     let (cpu, n) = dec(token)?;
-    if !flags(&token[n..]) {
+    if !front::are_flags(&token[n..]) {
         return None;
     }
     let cpu = u16::try_from(cpu).ok().filter(|&n| n != u16::MAX)?;

@@ -1,6 +1,6 @@
 //! How much may be recorded: memory for buffers, and open files.
 
-use super::{Host, Tried};
+use crate::host::{Host, Tried};
 use crate::process::{Capability, Limit, Surroundings};
 use crate::{Obstacle, State, WayOut, page_size, ways};
 

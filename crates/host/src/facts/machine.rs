@@ -1,33 +1,8 @@
 //! What the machine and its kernel leave out of any recording.
 
-use super::{Host, Tried};
+use crate::host::{Host, Tried};
 use crate::process::{Namespace, Surroundings};
 use crate::{Obstacle, State, WayOut, errno, ways};
-use holdup_trace::Cpu;
-
-/// What came of the idle task of a CPU while a thread slept and woke there again and again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Idle {
-    /// The CPU.
-    pub cpu: Cpu,
-    /// Switches to the idle task: events of the thread that leaves.
-    pub to: u64,
-    /// Switches away from it: events of the idle task.
-    pub from: u64,
-}
-
-impl Idle {
-    /// Whether the CPU was idle often enough to tell: a recording may begin or end between two
-    /// switches.
-    pub fn tells(self) -> bool {
-        self.to >= 5
-    }
-
-    /// Whether events of the idle task are lost.
-    fn is_mute(self) -> bool {
-        self.tells() && self.from < self.to / 2
-    }
-}
 
 /// Whether the events of idle tasks arrive from every CPU.
 pub(super) fn idle_events(_: &Host, tried: &Tried) -> State {

@@ -10,79 +10,26 @@ mod tracing;
 
 pub(crate) use limits::no_more_files;
 pub use limits::{BUFFER, largest_buffer};
-pub use machine::Idle;
 pub use tracing::no_tracefs;
 
-use crate::kernel::Kernel;
-use crate::process::Process;
-use crate::tracefs::{NoTracefs, Tracefs};
-use crate::{Attempt, Fact, Obstacle, Root, State};
-
-/// A host, as its files show it to this process.
-#[derive(Debug)]
-pub struct Host {
-    /// Who asks.
-    pub process: Process,
-    /// Whom it asks.
-    pub kernel: Kernel,
-    /// Where the tracepoints are.
-    pub tracefs: Result<Tracefs, NoTracefs>,
-}
-
-impl Host {
-    /// Look at it.
-    pub fn look(root: &Root) -> Host {
-        Host {
-            process: Process::look(root),
-            kernel: Kernel::look(root),
-            tracefs: Tracefs::find_in(root),
-        }
-    }
-}
-
-/// The events that a recording would hold.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Events {
-    /// How many different ones, those of system calls among them.
-    pub found: usize,
-    /// Those that the preset wants and the kernel does not have: `lock:contention_begin`.
-    pub missing: Vec<String>,
-    /// How system calls are traced.
-    pub calls: Calls,
-}
-
-/// How system calls can be traced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Calls {
-    /// Each alone, so many of those wanted.
-    Single(usize),
-    /// All or none.
-    OnlyAll,
-    /// Not at all.
-    None,
-}
-
-/// What only trying tells, by an error number where it failed. `None` where it was not tried.
-#[derive(Clone, Debug, Default)]
-pub struct Tried {
-    /// The events of the default preset, looked up.
-    pub events: Option<Events>,
-    /// A call of `perf_event_open` that no kernel grants: whatever but `EFAULT` says that the
-    /// call does not get through.
-    pub call: Option<i32>,
-    /// Recording `sched:sched_switch` of every CPU, with what was refused.
-    pub record: Option<Result<(), (Attempt<'static>, i32)>>,
-    /// Counting cycles of this process.
-    pub counters: Option<Result<(), i32>>,
-    /// What came of the idle tasks, by CPU.
-    pub idle: Option<Vec<Idle>>,
-}
+use crate::host::{Attempt, Host, Tried};
+use crate::{Fact, Obstacle, State, refusal};
 
 /// The fact that is the proof of the others.
 const RECORDING: &str = "recording";
 
 /// How it stands with everything, in a fixed order.
 pub fn facts(host: &Host, tried: &Tried) -> Vec<Fact> {
+    let mut facts = before_trying(host, tried);
+    let works = recording(host, tried, stopped(&facts));
+    for fact in facts.iter_mut().filter(|fact| fact.name == RECORDING) {
+        fact.state = works.clone();
+    }
+    facts
+}
+
+/// The same, as long as nobody has tried to record.
+fn before_trying(host: &Host, tried: &Tried) -> Vec<Fact> {
     type Judge = fn(&Host, &Tried) -> State;
     let all: [(&'static str, Judge); 16] = [
         ("perf-events", rights::call),
@@ -92,7 +39,7 @@ pub fn facts(host: &Host, tried: &Tried) -> Vec<Fact> {
         ("tracepoints", tracing::tracepoints),
         ("system-calls", tracing::system_calls),
         ("open-files", limits::open_files),
-        (RECORDING, rights::recording),
+        (RECORDING, |_, _| State::unknown("not tried, as something above stands in its way")),
         ("buffers", limits::buffers),
         ("cpus", machine::cpus),
         ("idle-events", machine::idle_events),
@@ -103,6 +50,30 @@ pub fn facts(host: &Host, tried: &Tried) -> Vec<Fact> {
         ("clock", machine::clock),
     ];
     all.into_iter().map(|(name, judge)| Fact { name, state: judge(host, tried) }).collect()
+}
+
+/// Whether recording works when it is tried, whatever the settings say. `stop` is what of them
+/// forbids it.
+fn recording(host: &Host, tried: &Tried, stop: Option<&Obstacle>) -> State {
+    match (&tried.record, stop) {
+        (None, _) => State::unknown("not tried, as something above stands in its way"),
+        (Some(Ok(())), _) => {
+            State::ok("tried: the switches of every CPU were recorded for a moment")
+        }
+        // One reason is told once.
+        (Some(Err(_)), Some(_)) => State::unknown("refused, as something above stands in its way"),
+        (Some(Err((attempt, error))), None) => {
+            State::Missing(refusal::why(host, tried, attempt, *error, None))
+        }
+    }
+}
+
+/// Why the kernel refused, and the way out. `error` is what the call said (`errno`); what the
+/// recorder would have recorded, and what else it tried, is in `tried`, as far as it knows.
+pub fn refused(host: &Host, tried: &Tried, attempt: &Attempt<'_>, error: i32) -> Obstacle {
+    // Whether this attempt works is not asked again: that is known.
+    let facts = before_trying(host, tried);
+    refusal::why(host, tried, attempt, error, stopped(&facts))
 }
 
 /// Whether a recording works; `None` where nothing forbids it, and it was not tried.

@@ -1,6 +1,6 @@
 //! Who may record.
 
-use super::{Host, Tried, facts, stopped};
+use crate::host::{Host, Tried};
 use crate::kernel::{Lockdown, Perf};
 use crate::process::Namespace;
 use crate::{Obstacle, State, WayOut, errno, ways};
@@ -101,21 +101,5 @@ pub(super) fn lockdown(host: &Host, _: &Tried) -> State {
             State::ok("tracefs can be read, so no kernel lockdown forbids it")
         }
         Lockdown::Unknown => State::unknown("/sys/kernel/security/lockdown is not to be seen"),
-    }
-}
-
-/// Whether recording works when it is tried, whatever the settings say.
-pub(super) fn recording(host: &Host, tried: &Tried) -> State {
-    match tried.record {
-        None => State::unknown("not tried, as something above stands in its way"),
-        Some(Ok(())) => State::ok("tried: the switches of every CPU were recorded for a moment"),
-        Some(Err((attempt, error))) => {
-            let before = Tried { record: None, ..tried.clone() };
-            match stopped(&facts(host, &before)) {
-                // One reason is told once.
-                Some(_) => State::unknown("refused, as something above stands in its way"),
-                None => State::Missing(crate::refused(host, tried, &attempt, error)),
-            }
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! What there is to record.
 
-use super::{Calls, Host, Tried};
+use crate::host::{Calls, Host, Tried};
 use crate::process::Surroundings;
 use crate::tracefs::NoTracefs;
 use crate::{Obstacle, State, WayOut, errno, ways};

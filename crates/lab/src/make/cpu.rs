@@ -2,7 +2,7 @@
 
 use super::{calls, culprit, plain};
 use crate::needs::groups;
-use crate::run::{Error, Made, Site, Tried, Worker};
+use crate::site::{Error, Made, Site, Tried, Worker};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::fs;
 use std::io;

@@ -1,7 +1,7 @@
 //! Processes that wait for the disk.
 
 use super::{culprit, plain};
-use crate::run::{Error, Made, Site, Tried, Worker};
+use crate::site::{Error, Made, Site, Tried, Worker};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 

@@ -6,7 +6,7 @@
 
 use super::culprit;
 use crate::needs::WORKERS;
-use crate::run::{Error, Made, Site, Spot, Tried, Worker};
+use crate::site::{Error, Made, Site, Spot, Tried, Worker};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use std::fs;

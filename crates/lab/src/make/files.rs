@@ -1,7 +1,7 @@
 //! Processes that take turns at locks on files.
 
 use super::{of_a_worker, plain, turns};
-use crate::run::{Error, Made, Site, Tried, Worker};
+use crate::site::{Error, Made, Site, Tried, Worker};
 use rustix::fs::FlockOperation;
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@
 use super::{cpu, plain};
 use crate::clock::Clock;
 use crate::count::Tally;
-use crate::run::{Error, Made, Site, Tried, Worker};
+use crate::site::{Error, Made, Site, Tried, Worker};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::fs::File;
 use std::io;

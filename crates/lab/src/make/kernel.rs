@@ -4,7 +4,7 @@ use super::files::{opened, shared_file};
 use super::{calls, culprit, plain};
 use crate::clock::Clock;
 use crate::count::Tally;
-use crate::run::{Error, Made, Site, Tried, Worker};
+use crate::site::{Error, Made, Site, Tried, Worker};
 use std::fs::{self, File};
 use std::hint::black_box;
 use std::io;

@@ -3,7 +3,7 @@
 use super::{address, culprit};
 use crate::clock::Clock;
 use crate::count::Tally;
-use crate::run::{Error, Made, Site, Worker};
+use crate::site::{Error, Made, Site, Worker};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 

@@ -1,7 +1,7 @@
 //! CPUs that the memory slows down: streams, and words in one cache line.
 
 use super::culprit;
-use crate::run::{Error, Made, Site, Worker};
+use crate::site::{Error, Made, Site, Worker};
 use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

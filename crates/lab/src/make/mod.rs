@@ -15,7 +15,7 @@ pub(crate) mod together;
 
 use crate::clock::Clock;
 use crate::count::Tally;
-use crate::run::{Error, Made, PIDS, Site, Spot};
+use crate::site::{Error, Made, PIDS, Site, Spot};
 use std::io;
 
 /// A culprit with these words in its kind and name.

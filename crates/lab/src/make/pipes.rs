@@ -1,7 +1,7 @@
 //! Processes that are linked by pipes and sockets: a token in a pipe, a ring, a pipeline.
 
 use super::{culprit, of_a_worker, turns};
-use crate::run::{Error, Made, Site, Spot, Tried, Worker};
+use crate::site::{Error, Made, Site, Spot, Tried, Worker};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;

@@ -1,7 +1,7 @@
 //! Processes that take turns at a semaphore or a message queue of the kernel.
 
 use super::{culprit, of_a_worker, turns};
-use crate::run::{Error, Made, Site, Spot, Tried, Worker};
+use crate::site::{Error, Made, Site, Spot, Tried, Worker};
 use nix::mqueue::{MQ_OFlag, MqAttr, mq_close, mq_open, mq_receive, mq_send, mq_unlink};
 use nix::sys::stat::Mode;
 use rustix::event::{EventfdFlags, eventfd};

@@ -1,7 +1,7 @@
 //! Clients that send requests to servers over sockets, and wait for each answer.
 
 use super::culprit;
-use crate::run::{Error, Made, Site, Spot, Tried, Worker};
+use crate::site::{Error, Made, Site, Spot, Tried, Worker};
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Threads that meet at a barrier after each round.
 
 use super::{address, culprit};
-use crate::run::{Error, Made, Site, Worker};
+use crate::site::{Error, Made, Site, Worker};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
 

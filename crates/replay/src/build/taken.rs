@@ -7,7 +7,7 @@
 use super::Builder;
 use super::objects::{Class, is_fought_for};
 use super::runs::Runs;
-use super::unseen::{self, Own};
+use super::unseen::{self, Of, Own};
 use super::writer::Hold;
 use crate::program::{ObjectId, Order};
 use holdup_attribution::HeldInAll;
@@ -22,15 +22,6 @@ use std::collections::BTreeMap;
 /// Of so many locks, those waited for longest, all holds are looked for: each costs a look at all
 /// that its threads did.
 const LOCKS: usize = 64;
-
-/// One hold, by its thread.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Of {
-    pub(super) from: Nanos,
-    pub(super) to: Nanos,
-    pub(super) slot: Slot,
-    pub(super) seen: bool,
-}
 
 /// A lock with all of its holds, in the order of time, but for so many.
 struct Taken {

@@ -4,11 +4,19 @@
 //! other thread has this one.
 
 use super::runs::Runs;
-use super::taken::Of;
 use holdup_passes::Slot;
 use holdup_trace::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
+
+/// One hold, by its thread.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Of {
+    pub(super) from: Nanos,
+    pub(super) to: Nanos,
+    pub(super) slot: Slot,
+    pub(super) seen: bool,
+}
 
 /// When each thread has a lock: from, to.
 #[derive(Default)]

@@ -1,0 +1,26 @@
+//! The text of a trace, and what opening found out about it that decoding needs.
+
+use crate::events::Events;
+use crate::line::Syntax;
+use crate::source::Source;
+use holdup_trace::Names;
+use std::sync::Arc;
+
+/// A text whose lines can be decoded, any of them by itself.
+pub(crate) struct Text {
+    pub(crate) source: Source,
+    pub(crate) names: Arc<Names>,
+    pub(crate) syntax: Syntax,
+    /// Its tasks' states are letters of kernels before 4.14.
+    pub(crate) old_states: bool,
+    pub(crate) events: Events,
+    /// Events come with call chains.
+    pub(crate) has_chains: bool,
+}
+
+impl Text {
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.source.bytes()
+    }
+}

@@ -1,0 +1,70 @@
+//! Which event a call chain belongs to.
+//!
+//! When the kernel has written an event it writes its `kernel_stack` and, where it was asked to,
+//! its `user_stack`. An interrupt may come between, with events and stacks of its own; so a chain
+//! belongs to the latest event of its thread on its CPU that has none yet.
+
+use crate::format::EventTable;
+use crate::stacks::StackPlan;
+use holdup_trace::{Batch, Event, EventId, Frame, StackRef, Tid, What};
+use holdup_tracepoint::Endian;
+
+/// Events looked at to find the one that a chain belongs to.
+const NEAR: usize = 16;
+
+impl EventTable {
+    /// Give the chain in `payload`, written by the thread `tid`, to its event in `batch`.
+    pub(crate) fn attach<E: Endian>(
+        &self,
+        chain: &StackPlan,
+        payload: &[u8],
+        tid: Tid,
+        batch: &mut Batch,
+    ) {
+        let writes = |frame: &Frame| frame.kernel && self.recorders.contain(frame.address);
+        let mut frames = chain.frames::<E>(payload).skip_while(writes).peekable();
+        if frames.peek().is_none() {
+            return;
+        }
+        let Some(at) = self.owner(chain.user, tid, batch) else { return };
+        let before = chain_of(&batch.events, at);
+        let of = match before.is_empty() {
+            true => batch.push_stack(frames),
+            false => batch.extend_stack(before, frames),
+        };
+        let stack = What::Stack { of };
+        match &mut batch.events[at].what {
+            What::ContentionBegin { stack, .. } => *stack = of,
+            _ if before.is_empty() => {
+                let event = Event { id: EventId::SIDEBAND, what: stack, ..batch.events[at] };
+                batch.events.insert(at, event);
+            }
+            _ => batch.events[at - 1].what = stack,
+        }
+    }
+
+    /// Which event of the batch lacks this chain.
+    fn owner(&self, user: bool, tid: Tid, batch: &Batch) -> Option<usize> {
+        let events = batch.events.iter().enumerate().rev().take(NEAR);
+        events
+            .filter(|(_, e)| e.id != EventId::SIDEBAND && self.stack(e.id).is_none())
+            .take_while(|(_, e)| e.tid == tid)
+            .map(|(at, _)| at)
+            .find(|&at| {
+                let chain = chain_of(&batch.events, at);
+                match user {
+                    false => chain.is_empty(),
+                    true => chain.in_kernel() == batch.stack(chain).len(),
+                }
+            })
+    }
+}
+
+/// The chain that the event at `at` has.
+fn chain_of(events: &[Event], at: usize) -> StackRef {
+    match (events[at].what, at.checked_sub(1).map(|before| events[before].what)) {
+        (What::ContentionBegin { stack, .. }, _) => stack,
+        (_, Some(What::Stack { of })) => of,
+        _ => StackRef::NONE,
+    }
+}
