@@ -1,7 +1,7 @@
 //! The code around what threads waited for, where a recording has call chains.
 
+use crate::places::places;
 use crate::profile::args::SymbolArgs;
-use crate::profile::places;
 use anyhow::Result;
 use holdup_attribution::{Attribution, JUDGE};
 use holdup_diagnose::phases::Judged;

@@ -4,8 +4,8 @@ use crate::choice;
 use crate::cli::{ColorName, CommonArgs, FormatName, OutputArgs, SelectArgs, TraceArg};
 use crate::exit::usage;
 use crate::output::Output;
+use crate::places::places;
 use crate::profile::args::SymbolArgs;
-use crate::profile::places;
 use crate::progress;
 use crate::variables;
 use crate::window::Window;
@@ -15,7 +15,7 @@ use holdup_diagnose::phases;
 use holdup_passes::{Analysis, Filter, Options, Selection, Variables};
 use holdup_render::{Format, TextOptions};
 use holdup_trace::{Cpu, Nanos, Reader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Everything a command needs besides its own arguments.
 pub(crate) struct Config {
@@ -213,13 +213,4 @@ pub(crate) fn format(args: &OutputArgs, output: &Output) -> Result<Format> {
             explain: false,
         }),
     })
-}
-
-/// Whether two paths are one file.
-pub(crate) fn same_file(a: &Path, b: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    match (a.metadata(), b.metadata()) {
-        (Ok(a), Ok(b)) => a.is_file() && a.dev() == b.dev() && a.ino() == b.ino(),
-        _ => false,
-    }
 }

@@ -1,8 +1,9 @@
 //! `holdup cut`: a part of a trace as a small file of the same format.
 
 use crate::cli::{CutArgs, SelectArgs};
-use crate::config::{Config, same_file};
+use crate::config::Config;
 use crate::exit::{self, usage};
+use crate::output::same_file;
 use crate::progress;
 use anyhow::Result;
 use holdup_trace::Cut;

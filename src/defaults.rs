@@ -54,7 +54,7 @@ fn file(typed: &ArgMatches) -> Result<Option<(PathBuf, Table)>> {
     if named.is_none() && !path.exists() {
         return Ok(None);
     }
-    let text = crate::diagnose::read(&path)?;
+    let text = crate::thresholds::read(&path)?;
     let table = text.parse().map_err(|e| usage(format!("{}: {e}", path.display())))?;
     Ok(Some((path, table)))
 }

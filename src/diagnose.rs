@@ -2,14 +2,15 @@
 
 use crate::cli::DiagnoseArgs;
 use crate::code;
-use crate::commands::write_report;
 use crate::config::{self, Config, default_trace};
 use crate::exit::{self, usage};
 use crate::measured;
 use crate::output::Output;
+use crate::page;
 use crate::progress;
 use crate::replay;
-use crate::report;
+use crate::thresholds::{read, thresholds};
+use crate::write::write_report;
 use anyhow::Result;
 use holdup_attribution::analyze;
 use holdup_diagnose::metrics::{self, Figures};
@@ -62,9 +63,10 @@ fn of_trace(args: &DiagnoseArgs, measured: &[Measured], thresholds: Thresholds) 
     let mut config = Config::new(&args.common)?.named_by(&args.symbols)?;
     config.format = config::explained(config.format, args.explain);
     let reader = holdup_open::open(&config.trace)?;
-    let page = matches!(config.format, Format::Html);
-    let detail = if page { report::DETAIL } else { Detail::Sums };
-    let (judged, why_not) = replay::read(&config, &*reader, &thresholds, args.gain, detail, page)?;
+    let as_page = matches!(config.format, Format::Html);
+    let detail = if as_page { page::DETAIL } else { Detail::Sums };
+    let (judged, why_not) =
+        replay::read(&config, &*reader, &thresholds, args.gain, detail, as_page)?;
     let code = code::of(&*reader, &judged, &args.symbols)?;
     let beside =
         Beside { baseline: baseline.as_ref(), measured, code: code.as_ref().map(|c| c as _) };
@@ -89,8 +91,8 @@ fn of_trace(args: &DiagnoseArgs, measured: &[Measured], thresholds: Thresholds) 
         quality: judged.analysis.quality.entries(),
         body: Body::Diagnosis(Box::new(diagnosis)),
     };
-    if page {
-        report::write(config, &*reader, &judged, &answer)?;
+    if as_page {
+        page::write(config, &*reader, &judged, &answer)?;
     } else {
         write_report(config, &answer)?;
     }
@@ -130,18 +132,6 @@ fn of_figures(
     };
     output.write(&report, &format)?;
     Ok(verdict)
-}
-
-/// The thresholds in force.
-pub(crate) fn thresholds(path: Option<&Path>) -> Result<Thresholds> {
-    let Some(path) = path else { return Ok(Thresholds::default()) };
-    Thresholds::parse(&read(path)?).map_err(|e| usage(format!("{}: {e}", path.display())))
-}
-
-/// The text of a file that the command line names beside the trace.
-pub(crate) fn read(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path)
-        .map_err(|e| usage(format!("{}: cannot be read: {e}", path.display())))
 }
 
 fn class_ids() -> String {

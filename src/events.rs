@@ -2,10 +2,10 @@
 
 use crate::choice;
 use crate::cli::EventsArgs;
-use crate::commands::warn_of_losses;
 use crate::config::Config;
 use crate::exit::{self, usage};
-use crate::profile::places;
+use crate::places::places;
+use crate::write::warn_of_losses;
 use anyhow::{Context, Result};
 use holdup_events::{Form, Select, StreamError, stream};
 use holdup_profile::Backtraces;

@@ -1,11 +1,11 @@
 //! `holdup export`: facts and tables as files.
 
 use crate::cli::{ExportArgs, ExportFormat};
-use crate::commands::missing;
 use crate::config::Config;
-use crate::diagnose::thresholds;
 use crate::exit::{self, usage};
 use crate::progress;
+use crate::tables::missing;
+use crate::thresholds::thresholds;
 use anyhow::Result;
 use holdup_attribution::Attribution;
 use holdup_diagnose::phases::{self, Wanted};

@@ -2,11 +2,12 @@
 
 use crate::cli::{FormatName, GuideArgs};
 use crate::code;
-use crate::commands::{any_table, table_names, write};
 use crate::config::Config;
-use crate::diagnose::thresholds;
 use crate::exit::{self, usage};
 use crate::replay;
+use crate::tables::{any_table, table_names};
+use crate::thresholds::thresholds;
+use crate::write::write;
 use anyhow::Result;
 use holdup_diagnose::guide::{To, Walk, walk_judged};
 use holdup_diagnose::{Beside, Class};

@@ -2,13 +2,14 @@
 
 use crate::cli::{LocksArgs, LocksBy, LocksEvents, LocksView};
 use crate::code;
-use crate::commands::{self, ENTRIES, HISTS, missing};
 use crate::config::Config;
 use crate::exit::usage;
+use crate::tables::{ENTRIES, HISTS, missing};
+use crate::write;
 use anyhow::Result;
 use holdup_attribution::analyze;
 use holdup_lockstat::LockStat;
-use holdup_passes::{Analysis, LockBy, LockKind, LockSource, Options};
+use holdup_passes::{LockBy, LockKind, LockSource, Options};
 use holdup_profile::KnowsCode;
 use holdup_render::{Body, Format, Report, Table, TraceHead, schema};
 use holdup_trace::{Capabilities, ErrorKind, SymbolTable};
@@ -53,7 +54,7 @@ pub(crate) fn run(args: &LocksArgs) -> Result<()> {
         LocksEvents::Contention => LockSource::Contention,
         LocksEvents::Lockdep => LockSource::Lockdep,
     };
-    commands::write("locks", config, &*reader, &analysis, |reader, analysis, config| {
+    write::write("locks", config, &*reader, &analysis, |reader, analysis, config| {
         let capabilities = &reader.info().capabilities;
         if args.hist {
             let most = config.entries(args.table.entries.entries, HISTS).unwrap_or(usize::MAX);
@@ -77,11 +78,6 @@ pub(crate) fn run(args: &LocksArgs) -> Result<()> {
         table.notes.extend(code.into_iter().flat_map(|code| code.remarks()));
         finish(table, args, config)
     })
-}
-
-/// The lock table of a summary.
-pub(crate) fn by_class(analysis: &Analysis) -> Table {
-    schema::locks(&analysis.locks(LockBy::Lock), LockBy::Lock)
 }
 
 fn finish(mut table: Table, args: &LocksArgs, config: &Config) -> Result<Body> {

@@ -1,7 +1,6 @@
 //! Where the answer goes.
 
 use crate::ascii;
-use crate::config::same_file;
 use crate::exit::{unwritable, usage};
 use crate::pager::{self, Pager};
 use crate::progress;
@@ -111,5 +110,14 @@ impl Output {
             }
         }
         Ok(())
+    }
+}
+
+/// Whether two paths are one file.
+pub(crate) fn same_file(a: &Path, b: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    match (a.metadata(), b.metadata()) {
+        (Ok(a), Ok(b)) => a.is_file() && a.dev() == b.dev() && a.ino() == b.ino(),
+        _ => false,
     }
 }

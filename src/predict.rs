@@ -2,12 +2,13 @@
 
 use crate::choice::{self, DIAGNOSE};
 use crate::cli::PredictArgs;
-use crate::commands::{ENTRIES, missing, write_report};
 use crate::config::{self, Config};
-use crate::diagnose::read;
 use crate::exit::{self, usage};
 use crate::output::Output;
+use crate::tables::{ENTRIES, missing};
+use crate::thresholds::read;
 use crate::units::cpus;
+use crate::write::write_report;
 use anyhow::Result;
 use holdup_attribution::{Attribution, analyze};
 use holdup_diagnose::metrics::Figures;

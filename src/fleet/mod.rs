@@ -4,10 +4,10 @@ pub(crate) mod args;
 mod one;
 
 use crate::config;
-use crate::diagnose::thresholds;
 use crate::exit::{self, bad_input, usage};
 use crate::output::Output;
 use crate::progress;
+use crate::thresholds::thresholds;
 use anyhow::Result;
 use args::{FleetArgs, PartitionName};
 use holdup_fleet::{

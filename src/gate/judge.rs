@@ -92,7 +92,7 @@ pub(crate) fn run(args: &GateArgs) -> Result<u8> {
 /// The policy, and whether it says which metric decides.
 fn policy(args: &GateArgs) -> Result<(Policy, bool)> {
     if let Some(path) = &args.policy {
-        let policy = Policy::parse(&crate::diagnose::read(path)?)
+        let policy = Policy::parse(&crate::thresholds::read(path)?)
             .map_err(|e| wrong(args, &e.to_string()))?;
         return Ok((policy, true));
     }

@@ -64,7 +64,7 @@ impl Sinks {
         ];
         let mut files = Vec::new();
         for (path, form) in asked.into_iter().filter_map(|(p, form)| Some((p.as_ref()?, form))) {
-            if inputs.iter().any(|input| config::same_file(path, input)) {
+            if inputs.iter().any(|input| crate::output::same_file(path, input)) {
                 let path = path.display();
                 return Err(usage(format!("{path}: is an input; it would be overwritten")));
             }

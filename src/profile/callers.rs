@@ -1,11 +1,12 @@
 //! `holdup waits --by caller`, `holdup syscalls --by caller`: by the code that waits, or calls.
 
 use super::args::SymbolArgs;
-use super::places;
 use crate::cli::TableArgs;
-use crate::commands::{self, ENTRIES, missing};
 use crate::config::Config;
 use crate::exit::usage;
+use crate::places::places;
+use crate::tables::{ENTRIES, missing};
+use crate::write;
 use anyhow::Result;
 use holdup_attribution::{Attribution, JUDGE, analyze};
 use holdup_passes::Analysis;
@@ -74,7 +75,7 @@ fn run(
     let places = places(symbols)?;
     let reader = holdup_open::open(&config.trace)?;
     let analysis = analyze(&*reader, &config.options(&*reader)?)?;
-    commands::write(verb, config, &*reader, &analysis, |reader, analysis, config| {
+    write::write(verb, config, &*reader, &analysis, |reader, analysis, config| {
         let capabilities = &reader.info().capabilities;
         let (mut table, notes) = if capabilities.stacks {
             build(reader, analysis, places)?

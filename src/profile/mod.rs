@@ -3,19 +3,20 @@
 pub(crate) mod args;
 pub(crate) mod callers;
 
-use crate::commands::{self, ENTRIES};
 use crate::config::Config;
 use crate::exit::{self, usage};
 use crate::output::Output;
+use crate::places::places;
+use crate::tables::ENTRIES;
+use crate::write;
 use anyhow::Result;
-use args::{ProfileArgs, ProfileBy, SymbolArgs, TreeWay};
+use args::{ProfileArgs, ProfileBy, TreeWay};
 use holdup_attribution::analyze_beside;
 use holdup_passes::Options;
 use holdup_profile::{By, Collector, Profile, Tree, firefox, folded, pprof, rows, stays, tree};
 use holdup_render::{Body, Table, schema, text};
 use holdup_symbols::Symbols;
-use holdup_trace::{ErrorKind, EventId, Quality, Reader};
-use std::path::PathBuf;
+use holdup_trace::{EventId, Quality, Reader};
 
 /// Per cent of all samples that a branch of a tree has at least, if the user does not say: perf's.
 const LEAST_PCT: f64 = 0.5;
@@ -45,7 +46,7 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<u8> {
     let analysis = analyze_beside(&*reader, &options, see)?;
     let profile = collector.finish();
     let mut symbols = Symbols::new(reader.info(), profile.kernel_text(), places);
-    commands::write("profile", config, &*reader, &analysis, |reader, analysis, config| {
+    write::write("profile", config, &*reader, &analysis, |reader, analysis, config| {
         let mut entries = config.entries(args.table.entries.entries, ENTRIES);
         let mut table = match (&profile.event, args.tree) {
             (Some(_), Some(way)) => {
@@ -92,7 +93,7 @@ fn chains(
             return;
         }
         let path = info.path.display().to_string();
-        commands::warn_of_losses(&path, &quality.entries());
+        write::warn_of_losses(&path, &quality.entries());
         let none = profile.event.is_none().then(|| "no samples say which code ran".to_owned());
         for remark in none.into_iter().chain(symbols.remarks()) {
             eprintln!("holdup: {}: {}", text::escape(&path), text::escape(&remark));
@@ -132,21 +133,6 @@ fn by(by: ProfileBy) -> By {
         ProfileBy::Cpu => By::Cpu,
         ProfileBy::Cgroup => By::Cgroup,
     }
-}
-
-/// Where to look for files with names of functions.
-pub(crate) fn places(args: &SymbolArgs) -> Result<holdup_symbols::Options> {
-    for path in args.symfs.iter().chain(&args.kallsyms) {
-        // A mistyped name would only show as names that are missing.
-        path.metadata().map_err(|e| ErrorKind::from(e).in_file(path))?;
-    }
-    Ok(holdup_symbols::Options {
-        symfs: args.symfs.clone(),
-        kallsyms: args.kallsyms.clone(),
-        home: std::env::var_os("HOME").map(PathBuf::from),
-        off: args.no_symbols,
-        no_inline: args.no_inline,
-    })
 }
 
 /// The event that the user names, with or without its system.

@@ -5,9 +5,10 @@ mod choose;
 mod words;
 
 use crate::cli::SelectArgs;
-use crate::commands;
 use crate::config::Config;
 use crate::exit::{self, Failure, usage};
+use crate::tables::ENTRIES;
+use crate::write;
 use anyhow::Result;
 use args::WhatifArgs;
 use choose::Chooser;
@@ -53,10 +54,10 @@ pub(crate) fn run(args: &WhatifArgs) -> Result<u8> {
         // CSV has no place for them.
         head.doubts.iter().for_each(|doubt| eprintln!("holdup: {}", escape(doubt)));
     }
-    commands::write("whatif", config, &*reader, &analysis, |_, _, config| {
+    write::write("whatif", config, &*reader, &analysis, |_, _, config| {
         let mut table = schema::whatif(&rows, ranks);
         // Who asks for changes wants to see all of them; the unchanged replay is no row of theirs.
-        let default = if ranks { commands::ENTRIES } else { rows.len() };
+        let default = if ranks { ENTRIES } else { rows.len() };
         table.entries = config.entries(args.entries.entries, default).map(|n| n.saturating_add(1));
         table.notes = notes;
         Ok(Body::Whatif(Box::new(WhatifBody { head, table })))

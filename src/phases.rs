@@ -1,0 +1,35 @@
+//! `holdup phases`: the parts that a trace falls into.
+
+use crate::choice::{self, DIAGNOSE};
+use crate::cli::PhasesArgs;
+use crate::config::Config;
+use crate::exit::usage;
+use crate::tables::{ENTRIES, missing};
+use crate::thresholds::thresholds;
+use crate::write::write;
+use anyhow::Result;
+use holdup_diagnose::phases::judged_phases;
+use holdup_render::{Body, schema};
+
+/// Run the verb.
+pub(crate) fn run(args: &PhasesArgs) -> Result<()> {
+    choice::refuse(&args.table.common.select, "phases", DIAGNOSE)?;
+    let sort = args.table.sort.sort.as_deref();
+    if let Some(keys) = sort {
+        schema::phases(&[]).sort(keys).map_err(|e| usage(format!("--sort: {e}")))?;
+    }
+    let limits = thresholds(args.thresholds.as_deref())?;
+    let config = Config::new(&args.table.common)?;
+    let reader = holdup_open::open(&config.trace)?;
+    let options = config.options(&*reader)?;
+    let (analysis, rows) = judged_phases(&*reader, &options, &limits)?;
+    write("phases", config, &*reader, &analysis, |reader, _, config| {
+        let mut table = schema::phases(&rows);
+        if let Some(keys) = sort {
+            table.sort(keys)?;
+        }
+        table.entries = config.entries(args.table.entries.entries, ENTRIES);
+        table.missing = missing("phases", &reader.info().capabilities);
+        Ok(Body::Table(table))
+    })
+}

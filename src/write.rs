@@ -1,0 +1,82 @@
+//! From a trace to what is written: open, analyse, build, write.
+
+use crate::cli::CommonArgs;
+use crate::config::Config;
+use crate::profile::args::SymbolArgs;
+use anyhow::Result;
+use holdup_attribution::analyze;
+use holdup_passes::{Analysis, Detail};
+use holdup_render::{Body, Format, Report, TraceHead, text};
+use holdup_trace::{QualityEntry, Reader, Severity};
+
+/// Open, analyse, and write what `build` makes of it.
+pub(crate) fn report(
+    command: &'static str,
+    args: &CommonArgs,
+    build: impl FnOnce(&dyn Reader, &Analysis, &Config) -> Result<Body>,
+) -> Result<()> {
+    report_as(command, (args, &SymbolArgs::default()), Detail::Sums, None, build)
+}
+
+/// The same, with more kept about waits, and perhaps in another format than the common options say.
+pub(crate) fn report_as(
+    command: &'static str,
+    (args, symbols): (&CommonArgs, &SymbolArgs),
+    detail: Detail,
+    format: Option<Format>,
+    build: impl FnOnce(&dyn Reader, &Analysis, &Config) -> Result<Body>,
+) -> Result<()> {
+    let mut config = Config::new(args)?.named_by(symbols)?;
+    if let Some(format) = format {
+        config.format = format;
+    }
+    report_with(command, config, detail, build)
+}
+
+/// The same, of arguments that are resolved.
+pub(crate) fn report_with(
+    command: &'static str,
+    config: Config,
+    detail: Detail,
+    build: impl FnOnce(&dyn Reader, &Analysis, &Config) -> Result<Body>,
+) -> Result<()> {
+    let reader = holdup_open::open(&config.trace)?;
+    let mut options = config.options(&*reader)?;
+    options.detail = detail;
+    let analysis = analyze(&*reader, &options)?;
+    write(command, config, &*reader, &analysis, build)
+}
+
+/// Write what `build` makes of `analysis`.
+pub(crate) fn write(
+    command: &'static str,
+    config: Config,
+    reader: &dyn Reader,
+    analysis: &Analysis,
+    build: impl FnOnce(&dyn Reader, &Analysis, &Config) -> Result<Body>,
+) -> Result<()> {
+    config.must_match(analysis)?;
+    let report = Report {
+        command,
+        trace: TraceHead::new(reader.info(), analysis),
+        quality: analysis.quality.entries(),
+        body: build(reader, analysis, &config)?,
+    };
+    write_report(config, &report)
+}
+
+/// Say what went wrong where the output has no place for it: losses must not pass in silence.
+pub(crate) fn warn_of_losses(path: &str, quality: &[QualityEntry]) {
+    for entry in quality.iter().filter(|e| e.severity > Severity::Info) {
+        eprintln!("holdup: {}: {}", text::escape(path), text::quality_words(entry));
+    }
+}
+
+/// Write `report` where and how it was asked for.
+pub(crate) fn write_report(config: Config, report: &Report) -> Result<()> {
+    crate::progress::end();
+    if matches!(config.format, Format::Csv { .. }) && !config.quiet {
+        warn_of_losses(&report.trace.path, &report.quality);
+    }
+    config.output.write(report, &config.format)
+}
