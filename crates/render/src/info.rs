@@ -1,7 +1,6 @@
 //! What a file is and what it can prove.
 
-use crate::json::Head;
-use crate::report::TraceHead;
+use crate::trace_head::{Head, TraceHead};
 use holdup_trace::{Capabilities, Glance, Presence, TraceInfo};
 use serde::Serialize;
 

@@ -4,8 +4,9 @@
 //! `schema`, `json_schema` derives `docs/schema/holdup-1.json` from them.
 
 use crate::WhatifHead;
-use crate::report::{Body, Known, PathHead, Report, SCHEMA, Section, TraceHead};
+use crate::report::{Body, PathHead, Report, SCHEMA, Section};
 use crate::table::{JsonRows, Table};
+use crate::trace_head::Head;
 use holdup_attribution::{Graph, Ledger};
 use holdup_diagnose::guide::{Question, Walk};
 use holdup_diagnose::{Class, Diagnosis};
@@ -33,64 +34,6 @@ pub(crate) struct Envelope<'a, B> {
     quality: &'a [QualityEntry],
     #[serde(flatten)]
     body: B,
-}
-
-/// What was read: a trace, whole or in samples, or a dump of counters, which has no times, CPUs
-/// and events.
-#[derive(Serialize, schemars::JsonSchema)]
-#[serde(untagged)]
-pub(crate) enum Head<'a> {
-    Trace(&'a TraceHead),
-    /// A trace of which only tables and samples were read (`info` of a large file, without
-    /// `--full`): what takes counting is null.
-    Glance {
-        /// The file.
-        path: &'a str,
-        /// Its format.
-        format: &'a str,
-        /// Not counted.
-        cpus: Option<u32>,
-        /// Earliest time stamp, if the file states it.
-        start_ns: Option<u64>,
-        /// Latest time stamp, if the file states it.
-        end_ns: Option<u64>,
-        /// The time between.
-        wall_ns: Option<u64>,
-        /// Not counted.
-        events: Option<u64>,
-        /// Not counted.
-        lost_events: Option<u64>,
-        /// Name of the clock, if the file says.
-        clock: &'a Option<String>,
-    },
-    Dump {
-        /// The file, `-` for standard input.
-        path: &'a str,
-        /// Its format.
-        format: &'a str,
-    },
-}
-
-impl<'a> Head<'a> {
-    /// As much as is known of `trace`.
-    pub(crate) fn of(trace: &'a TraceHead) -> Head<'a> {
-        let (path, format) = (trace.path.as_str(), trace.format.as_str());
-        match trace.known {
-            Known::Counted => Head::Trace(trace),
-            Known::Nothing => Head::Dump { path, format },
-            Known::Glanced { span, .. } => Head::Glance {
-                path,
-                format,
-                cpus: None,
-                start_ns: span.map(|s| s.0),
-                end_ns: span.map(|s| s.1),
-                wall_ns: span.map(|s| s.1.saturating_sub(s.0)),
-                events: None,
-                lost_events: None,
-                clock: &trace.clock,
-            },
-        }
-    }
 }
 
 /// A table.

@@ -22,15 +22,16 @@ mod spark;
 pub mod svg;
 mod table;
 pub mod text;
+mod trace_head;
 mod whatif;
 
 pub use info::{Capability, Fact, Info, Node};
 pub use report::{
-    Body, BusyCourse, FIGURES, GraphBody, Known, PathBody, PathHead, PredictBody, Report, SCHEMA,
-    Section, TraceHead,
+    Body, BusyCourse, GraphBody, PathBody, PathHead, PredictBody, Report, SCHEMA, Section,
 };
 pub use table::{Cell, Column, JsonRows, Line, Table, Unit, UnknownKey};
 pub use text::{TextOptions, escape};
+pub use trace_head::{FIGURES, Known, TraceHead};
 pub use whatif::{UNCHANGED, WhatifBody, WhatifHead, WhatifRow};
 
 use std::io::{self, Write};

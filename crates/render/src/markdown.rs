@@ -2,11 +2,12 @@
 
 use crate::WhatifBody;
 use crate::csv::field;
-use crate::report::{Body, Known, Report, Section, TraceHead};
+use crate::report::{Body, Report, Section};
 use crate::schema;
 use crate::table::{Cell, Table};
 use crate::text::worth;
 use crate::text::{culprit, escape, glanced_words, quality_words, remark, strip};
+use crate::trace_head::{Known, TraceHead};
 use holdup_attribution::Ledger;
 use holdup_diagnose::guide::Walk;
 use holdup_diagnose::rules::{ALL, Rule, shared_thresholds};

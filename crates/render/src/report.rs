@@ -1,141 +1,17 @@
 //! One report: what every renderer gets.
 
+use crate::trace_head::TraceHead;
 use crate::{Info, Table, WhatifBody};
 use holdup_attribution::{Graph, Ledger};
 use holdup_diagnose::guide::Walk;
 use holdup_diagnose::predict::Curve;
 use holdup_diagnose::{Diagnosis, PhaseRow};
 use holdup_passes::{Analysis, Bin};
-use holdup_trace::{Glance, Nanos, QualityEntry, TraceInfo};
+use holdup_trace::QualityEntry;
 use serde::Serialize;
-use std::path::Path;
 
 /// Id of the JSON output's schema.
 pub const SCHEMA: &str = "holdup/1";
-
-/// The format of a head that stands for figures instead of a trace.
-pub const FIGURES: &str = "figures";
-
-/// The trace as the envelope shows it.
-#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
-pub struct TraceHead {
-    /// The file, `-` for standard input.
-    pub path: String,
-    /// Its format.
-    pub format: String,
-    /// CPUs in the ledger.
-    pub cpus: u32,
-    /// First time analysed.
-    pub start_ns: u64,
-    /// Last time analysed.
-    pub end_ns: u64,
-    /// The time between.
-    pub wall_ns: u64,
-    /// Events as the recorder's own tool would print them.
-    pub events: u64,
-    /// Events the recorder lost.
-    pub lost_events: u64,
-    /// Name of the clock, if the file says.
-    pub clock: Option<String>,
-    /// Of a part that was judged alone: wall time of the trace.
-    #[serde(skip)]
-    pub part_of: Option<u64>,
-    /// What the figures above rest on.
-    #[serde(skip)]
-    pub known: Known,
-}
-
-/// What the figures of a [`TraceHead`] rest on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Known {
-    /// The whole trace was read.
-    #[default]
-    Counted,
-    /// The file has no times, CPUs and events: it is a dump of counters.
-    Nothing,
-    /// Only tables and samples of the trace were read: nothing was counted.
-    Glanced {
-        /// Bytes of the file.
-        size: u64,
-        /// First and last time, if that is known all the same.
-        span: Option<(Nanos, Nanos)>,
-    },
-}
-
-impl TraceHead {
-    /// What the reader and the passes know.
-    pub fn new(info: &TraceInfo, analysis: &Analysis) -> TraceHead {
-        TraceHead {
-            path: info.path.to_string_lossy().into_owned(),
-            format: info.format.clone(),
-            cpus: analysis.cpus,
-            start_ns: analysis.start,
-            end_ns: analysis.end,
-            wall_ns: analysis.end.saturating_sub(analysis.start),
-            events: analysis.events,
-            lost_events: analysis.lost_events,
-            clock: (!info.clock.name.is_empty()).then(|| info.clock.name.clone()),
-            part_of: None,
-            known: Known::Counted,
-        }
-    }
-
-    /// The same of a part of a longer time that was judged alone.
-    #[must_use]
-    pub fn of_part(self, wall_ns: u64) -> TraceHead {
-        TraceHead { part_of: Some(wall_ns), ..self }
-    }
-
-    /// What a look at tables and samples tells.
-    pub fn glanced(glance: &Glance) -> TraceHead {
-        let info = &glance.info;
-        TraceHead {
-            clock: (!info.clock.name.is_empty()).then(|| info.clock.name.clone()),
-            known: Known::Glanced { size: glance.size, span: info.span },
-            ..TraceHead::dump(&info.path, info.format.clone())
-        }
-    }
-
-    /// No trace but a dump of counters: it has no times, CPUs and events.
-    pub fn dump(path: &Path, format: String) -> TraceHead {
-        let path = path.to_string_lossy().into_owned();
-        TraceHead {
-            path,
-            format,
-            cpus: 0,
-            start_ns: 0,
-            end_ns: 0,
-            wall_ns: 0,
-            events: 0,
-            lost_events: 0,
-            clock: None,
-            part_of: None,
-            known: Known::Nothing,
-        }
-    }
-
-    /// In place of a trace: a file of figures, of a system with `cpus` CPUs measured for `wall_ns`.
-    pub fn of_figures(path: String, cpus: u32, wall_ns: u64) -> TraceHead {
-        TraceHead {
-            path,
-            format: FIGURES.to_owned(),
-            cpus,
-            start_ns: 0,
-            end_ns: wall_ns,
-            wall_ns,
-            events: 0,
-            lost_events: 0,
-            clock: None,
-            part_of: None,
-            known: Known::Counted,
-        }
-    }
-
-    /// CPUs x wall time.
-    pub fn capacity_ns(&self) -> u64 {
-        self.wall_ns.saturating_mul(self.cpus.into())
-    }
-}
 
 /// What a command found out.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! `holdup waits --by caller`.
 
-use super::layout::{Layout, Show::*, block, field};
 use super::{DataOnly, Shape, Verb, columns, words};
+use crate::table::layout::{Layout, Show::*, block, field};
 use crate::table::{Line, Table};
 use crate::text::escape;
 use holdup_profile::CallerRow;

@@ -1,9 +1,9 @@
 //! `holdup syscalls --by caller`.
 
 use super::callers::caller;
-use super::layout::{Layout, Show::*, block, field};
 use super::{DataOnly, Shape, Verb, columns, words};
 use crate::table::Table;
+use crate::table::layout::{Layout, Show::*, block, field};
 use holdup_profile::CallRow;
 
 pub(crate) const VERB: Verb<CallRow> = Verb {

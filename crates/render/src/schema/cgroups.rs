@@ -1,7 +1,7 @@
 //! `holdup ledger --by cgroup`.
 
-use super::layout::{Layout, Show::*, When::*, block, field, only};
 use super::{DataOnly, Shape, Verb, columns, words};
+use crate::table::layout::{Layout, Show::*, When::*, block, field, only};
 use crate::table::{Cell, Line, Table, ToCell};
 use holdup_passes::{CgroupRow, Rival};
 

@@ -1,8 +1,8 @@
 //! `holdup cpus`.
 
-use super::layout::{Layout, Show::*, block, field};
 use super::{DataOnly, Shape, Verb, columns};
 use crate::table::Table;
+use crate::table::layout::{Layout, Show::*, block, field};
 use holdup_passes::CpuRow;
 
 pub(crate) const VERB: Verb<CpuRow> = Verb {

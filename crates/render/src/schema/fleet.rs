@@ -1,8 +1,8 @@
 //! `holdup fleet`: its tables.
 
-use super::layout::{Field, Layout, Show::*, When::*, block, field, only};
 use super::{DataOnly, Def, Shape, Verb, columns};
 use crate::fleet::{CostRow, FailedRow, VerdictRow};
+use crate::table::layout::{Field, Layout, Show::*, When::*, block, field, only};
 use crate::table::{Line, Table};
 
 pub(crate) const VERDICTS: Verb<VerdictRow> = Verb {

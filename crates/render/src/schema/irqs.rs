@@ -1,8 +1,8 @@
 //! `holdup irqs`.
 
-use super::layout::{Layout, Show::*, block, field};
 use super::{DataOnly, Shape, Verb, columns, words};
 use crate::table::Table;
+use crate::table::layout::{Layout, Show::*, block, field};
 use holdup_passes::IrqRow;
 
 pub(crate) const VERB: Verb<IrqRow> = Verb {

@@ -1,8 +1,8 @@
 //! `holdup latency`.
 
-use super::layout::{Layout, Show::*, When, block, field, only};
 use super::{DataOnly, Shape, Verb, columns, words};
 use crate::table::Table;
+use crate::table::layout::{Layout, Show::*, When, block, field, only};
 use holdup_attribution::{LatencyBy, LatencyRow};
 
 pub(crate) const VERB: Verb<LatencyRow> = Verb {

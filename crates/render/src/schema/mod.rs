@@ -15,7 +15,6 @@ pub(crate) mod fleet;
 pub(crate) mod hist;
 pub(crate) mod irqs;
 pub(crate) mod latency;
-pub(crate) mod layout;
 mod ledger;
 pub(crate) mod locks;
 pub(crate) mod phases;
@@ -50,8 +49,9 @@ pub(crate) use waits::edges;
 pub use waits::{path, waits};
 pub use whatif::whatif;
 
+use crate::table::Line;
+use crate::table::layout::{Layout, Show, has, same};
 use crate::table::{Cell, Column, Table};
-use layout::{Layout, Show};
 
 /// A column of rows of type `R`.
 struct Def<R> {
@@ -295,33 +295,23 @@ const fn stop(key: &str, why: &str) -> ! {
     }
 }
 
-/// Whether `key` is among `keys`.
-const fn has(keys: &[&str], key: &str) -> bool {
-    let mut i = 0;
-    while i < keys.len() {
-        if same(keys[i], key) {
-            return true;
-        }
-        i += 1;
-    }
-    false
-}
-
-/// `a == b`, which a `const` cannot say of strings.
-const fn same(a: &str, b: &str) -> bool {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    if a.len() != b.len() {
-        return false;
-    }
-    let mut i = 0;
-    while i < a.len() {
-        if a[i] != b[i] {
-            return false;
-        }
-        i += 1;
-    }
-    true
-}
-
 #[cfg(test)]
 mod tests;
+
+impl<'a> Line<'a> {
+    /// The cell, `None` if this table has no such column.
+    pub fn get(&self, key: &str) -> Option<&'a Cell> {
+        debug_assert!(crate::schema::is_key(key), "no table has a column {key}");
+        self.table.column(key).and_then(|i| self.row.get(i))
+    }
+
+    /// The words in a cell, empty if there are none.
+    pub fn text(&self, key: &str) -> &'a str {
+        self.get(key).map_or("", Cell::text)
+    }
+
+    /// The whole number in a cell.
+    pub fn int(&self, key: &str) -> Option<u64> {
+        self.get(key).and_then(Cell::int)
+    }
+}

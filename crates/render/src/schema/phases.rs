@@ -1,7 +1,7 @@
 //! `holdup phases`.
 
-use super::layout::{Layout, Show::*, block, field};
 use super::{DataOnly, PLAIN, Shape, Verb, columns};
+use crate::table::layout::{Layout, Show::*, block, field};
 use crate::table::{Cell, Table, ToCell};
 use holdup_diagnose::{Class, PhaseRow};
 

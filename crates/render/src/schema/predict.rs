@@ -1,7 +1,7 @@
 //! `holdup predict`.
 
-use super::layout::{Layout, Show::*, When::Known, block, field, only};
 use super::{DataOnly, PLAIN, Shape, Verb, columns};
+use crate::table::layout::{Layout, Show::*, When::Known, block, field, only};
 use crate::table::{Cell, Line, Table, ToCell};
 use crate::text::escape;
 use holdup_diagnose::predict::{Basis, PredictRow};

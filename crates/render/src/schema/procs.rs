@@ -1,8 +1,8 @@
 //! `holdup procs`.
 
-use super::layout::{Layout, Show::*, When::*, block, field, only};
 use super::{DataOnly, Shape, Verb, columns, words};
 use crate::table::Table;
+use crate::table::layout::{Layout, Show::*, When::*, block, field, only};
 use holdup_passes::{Group, ProcRow};
 
 pub(crate) const VERB: Verb<ProcRow> = Verb {

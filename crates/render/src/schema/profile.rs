@@ -1,7 +1,7 @@
 //! `holdup profile`.
 
-use super::layout::{Field, Show::*, block, field};
 use super::{DataOnly, Shape, Verb, columns, words};
+use crate::table::layout::{Field, Show::*, block, field};
 use crate::table::{Cell, Line, Table};
 use crate::text::escape;
 use holdup_profile::{By, ProfileRow, Tree, TreeRow};

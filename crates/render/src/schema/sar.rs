@@ -1,8 +1,8 @@
 //! `sar`, part of `holdup summary`: the first screen of sar, in its own abbreviations.
 
-use super::layout::{Layout, Show::Key, block, field};
 use super::{DataOnly, Shape, Verb, columns};
 use crate::table::Table;
+use crate::table::layout::{Layout, Show::Key, block, field};
 use holdup_passes::SarRow;
 
 pub(crate) const VERB: Verb<SarRow> = Verb {

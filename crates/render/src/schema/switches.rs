@@ -1,8 +1,8 @@
 //! `holdup switches`.
 
-use super::layout::{Layout, Show::*, When::Verbose, block, field, only};
 use super::{DataOnly, Shape, Verb, columns, words};
 use crate::table::Table;
+use crate::table::layout::{Layout, Show::*, When::Verbose, block, field, only};
 use holdup_passes::SwitchRow;
 
 pub(crate) const VERB: Verb<SwitchRow> = Verb {

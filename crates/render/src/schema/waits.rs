@@ -1,7 +1,7 @@
 //! `holdup waits`, its graph, and `holdup path`.
 
-use super::layout::{Layout, Show::*, When::*, block, field, only};
 use super::{DataOnly, PLAIN, Shape, Verb, columns, words};
+use crate::table::layout::{Layout, Show::*, When::*, block, field, only};
 use crate::table::{Cell, Table, ToCell};
 use holdup_attribution::{Edge, Holder, HolderTime, PathRow, WaitsBy, WaitsRow};
 

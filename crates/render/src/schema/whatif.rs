@@ -1,7 +1,7 @@
 //! `holdup whatif`.
 
-use super::layout::{Field, Show::*, When, block, field, only};
 use super::{DataOnly, Shape, Verb, columns};
+use crate::table::layout::{Field, Show::*, When, block, field, only};
 use crate::table::{Cell, Line, Table};
 use crate::text::units::{count, duration};
 use crate::whatif::{UNCHANGED, WhatifRow, gain_in_words};

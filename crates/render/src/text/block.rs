@@ -4,7 +4,7 @@ use super::escape::{escape, wrap};
 use super::grid::{Grid, Head};
 use super::units::{Scale, count, timestamp};
 use super::{Page, TextOptions};
-use crate::schema::layout::{Field, Layout, Show, When};
+use crate::table::layout::{Field, Layout, Show, When};
 use crate::table::{Cell, Line, Table, Unit};
 use std::collections::HashMap;
 use std::io::{self, Write};

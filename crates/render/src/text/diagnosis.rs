@@ -6,7 +6,7 @@ use super::culprit::culprit;
 use super::escape::{escape, shell};
 use super::units::duration;
 use super::{Page, TextOptions, ledger};
-use crate::report::TraceHead;
+use crate::trace_head::TraceHead;
 use holdup_attribution::LedgerNode;
 use holdup_diagnose::{Basis, Class, Diagnosis, Evidence, Finding};
 use std::io::{self, Write};

@@ -3,7 +3,7 @@
 use super::diagnosis::{WIDTH, worth, wrapped, write_finding};
 use super::escape::{escape, width};
 use super::{Page, TextOptions, diagnosis};
-use crate::report::TraceHead;
+use crate::trace_head::TraceHead;
 use holdup_diagnose::Class;
 use holdup_diagnose::guide::{Figure, Question, Walk};
 use std::cell::Cell as Once;

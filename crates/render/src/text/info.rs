@@ -4,7 +4,7 @@ use super::escape::{escape, shell, width, wrap};
 use super::units::{count, duration, timestamp};
 use super::{Page, TextOptions};
 use crate::info::{Capability, Info};
-use crate::report::TraceHead;
+use crate::trace_head::TraceHead;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 

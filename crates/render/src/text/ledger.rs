@@ -3,8 +3,8 @@
 use super::escape::{escape, width, wrap};
 use super::units::{Scale, duration};
 use super::{Page, TextOptions};
-use crate::report::TraceHead;
 use crate::spark;
+use crate::trace_head::TraceHead;
 use holdup_attribution::LedgerNode;
 use std::io::{self, Write};
 

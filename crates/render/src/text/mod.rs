@@ -27,8 +27,9 @@ use phases::short_strip;
 pub(crate) use phases::{busy, remark, strip};
 pub use rules::{write_list, write_page};
 
-use crate::report::{Body, FIGURES, Known, Report, Section, TraceHead};
+use crate::report::{Body, Report, Section};
 use crate::table::Table;
+use crate::trace_head::{FIGURES, Known, TraceHead};
 use escape::wrap;
 use holdup_trace::{QualityEntry, Severity};
 use paint::Paint;

@@ -1,8 +1,9 @@
 //! The phases of a trace in a line, and what the verdict has to do with them.
 
 use super::units::duration;
-use crate::report::{BusyCourse, TraceHead};
+use crate::report::BusyCourse;
 use crate::spark;
+use crate::trace_head::TraceHead;
 use holdup_diagnose::{Diagnosis, PhaseRow};
 
 /// `phases: 1 start-up 412 ms, 1.0 CPUs busy; 2 work …`

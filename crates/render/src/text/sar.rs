@@ -2,7 +2,7 @@
 
 use super::grid::{Grid, Head};
 use super::{Page, TextOptions};
-use crate::schema::layout::Show;
+use crate::table::layout::Show;
 use crate::table::{Cell, Line, Table};
 use std::io::{self, Write};
 

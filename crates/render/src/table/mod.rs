@@ -1,6 +1,8 @@
 //! A table as plain values: what every renderer works on.
 
-use crate::schema::layout::{Layout, Show};
+pub(crate) mod layout;
+
+use layout::{Layout, Show};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use std::cmp::Ordering;
@@ -258,26 +260,8 @@ impl Table {
 /// One row, addressed by keys.
 #[derive(Clone, Copy)]
 pub struct Line<'a> {
-    table: &'a Table,
-    row: &'a [Cell],
-}
-
-impl<'a> Line<'a> {
-    /// The cell, `None` if this table has no such column.
-    pub fn get(&self, key: &str) -> Option<&'a Cell> {
-        debug_assert!(crate::schema::is_key(key), "no table has a column {key}");
-        self.table.column(key).and_then(|i| self.row.get(i))
-    }
-
-    /// The words in a cell, empty if there are none.
-    pub fn text(&self, key: &str) -> &'a str {
-        self.get(key).map_or("", Cell::text)
-    }
-
-    /// The whole number in a cell.
-    pub fn int(&self, key: &str) -> Option<u64> {
-        self.get(key).and_then(Cell::int)
-    }
+    pub(crate) table: &'a Table,
+    pub(crate) row: &'a [Cell],
 }
 
 /// Serializes the shown rows of a [`Table`].

@@ -3,8 +3,7 @@
 //! Order and headings follow AIX `utld` and `curt` where those have the table, so that the name
 //! stands last and long names disturb nothing.
 
-use super::has;
-use crate::table::Line;
+use super::Line;
 
 /// Where a column's cells come from.
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +59,7 @@ pub(crate) struct Layout {
 
 impl Layout {
     /// Whether a field shows the column `key`, by itself or with others.
-    pub(super) const fn shows(&self, key: &str) -> bool {
+    pub(crate) const fn shows(&self, key: &str) -> bool {
         let mut i = 0;
         while i < self.fields.len() {
             let shown = match self.fields[i].show {
@@ -78,16 +77,44 @@ impl Layout {
 }
 
 /// A column that is always shown.
-pub(super) const fn field(group: &'static str, title: &'static str, show: Show, rank: u8) -> Field {
+pub(crate) const fn field(group: &'static str, title: &'static str, show: Show, rank: u8) -> Field {
     Field { group, title, show, rank, when: When::Always }
 }
 
 /// A column that is shown at times.
-pub(super) const fn only(when: When, f: Field) -> Field {
+pub(crate) const fn only(when: When, f: Field) -> Field {
     Field { when, ..f }
 }
 
 /// A block of all rows.
-pub(super) const fn block(title: &'static str, fields: &'static [Field]) -> Layout {
+pub(crate) const fn block(title: &'static str, fields: &'static [Field]) -> Layout {
     Layout { title, fields, filter: |_| true, total: false, hide_empty: false }
+}
+
+/// Whether `key` is among `keys`.
+pub(crate) const fn has(keys: &[&str], key: &str) -> bool {
+    let mut i = 0;
+    while i < keys.len() {
+        if same(keys[i], key) {
+            return true;
+        }
+        i += 1;
+    }
+    false
+}
+
+/// `a == b`, which a `const` cannot say of strings.
+pub(crate) const fn same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut i = 0;
+    while i < a.len() {
+        if a[i] != b[i] {
+            return false;
+        }
+        i += 1;
+    }
+    true
 }

@@ -1,0 +1,188 @@
+//! The trace as a report names it, and as JSON has it.
+
+use holdup_passes::Analysis;
+use holdup_trace::{Glance, Nanos, TraceInfo};
+use serde::Serialize;
+use std::path::Path;
+
+/// The format of a head that stands for figures instead of a trace.
+pub const FIGURES: &str = "figures";
+
+/// The trace as the envelope shows it.
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+pub struct TraceHead {
+    /// The file, `-` for standard input.
+    pub path: String,
+    /// Its format.
+    pub format: String,
+    /// CPUs in the ledger.
+    pub cpus: u32,
+    /// First time analysed.
+    pub start_ns: u64,
+    /// Last time analysed.
+    pub end_ns: u64,
+    /// The time between.
+    pub wall_ns: u64,
+    /// Events as the recorder's own tool would print them.
+    pub events: u64,
+    /// Events the recorder lost.
+    pub lost_events: u64,
+    /// Name of the clock, if the file says.
+    pub clock: Option<String>,
+    /// Of a part that was judged alone: wall time of the trace.
+    #[serde(skip)]
+    pub part_of: Option<u64>,
+    /// What the figures above rest on.
+    #[serde(skip)]
+    pub known: Known,
+}
+
+/// What the figures of a [`TraceHead`] rest on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Known {
+    /// The whole trace was read.
+    #[default]
+    Counted,
+    /// The file has no times, CPUs and events: it is a dump of counters.
+    Nothing,
+    /// Only tables and samples of the trace were read: nothing was counted.
+    Glanced {
+        /// Bytes of the file.
+        size: u64,
+        /// First and last time, if that is known all the same.
+        span: Option<(Nanos, Nanos)>,
+    },
+}
+
+impl TraceHead {
+    /// What the reader and the passes know.
+    pub fn new(info: &TraceInfo, analysis: &Analysis) -> TraceHead {
+        TraceHead {
+            path: info.path.to_string_lossy().into_owned(),
+            format: info.format.clone(),
+            cpus: analysis.cpus,
+            start_ns: analysis.start,
+            end_ns: analysis.end,
+            wall_ns: analysis.end.saturating_sub(analysis.start),
+            events: analysis.events,
+            lost_events: analysis.lost_events,
+            clock: (!info.clock.name.is_empty()).then(|| info.clock.name.clone()),
+            part_of: None,
+            known: Known::Counted,
+        }
+    }
+
+    /// The same of a part of a longer time that was judged alone.
+    #[must_use]
+    pub fn of_part(self, wall_ns: u64) -> TraceHead {
+        TraceHead { part_of: Some(wall_ns), ..self }
+    }
+
+    /// What a look at tables and samples tells.
+    pub fn glanced(glance: &Glance) -> TraceHead {
+        let info = &glance.info;
+        TraceHead {
+            clock: (!info.clock.name.is_empty()).then(|| info.clock.name.clone()),
+            known: Known::Glanced { size: glance.size, span: info.span },
+            ..TraceHead::dump(&info.path, info.format.clone())
+        }
+    }
+
+    /// No trace but a dump of counters: it has no times, CPUs and events.
+    pub fn dump(path: &Path, format: String) -> TraceHead {
+        let path = path.to_string_lossy().into_owned();
+        TraceHead {
+            path,
+            format,
+            cpus: 0,
+            start_ns: 0,
+            end_ns: 0,
+            wall_ns: 0,
+            events: 0,
+            lost_events: 0,
+            clock: None,
+            part_of: None,
+            known: Known::Nothing,
+        }
+    }
+
+    /// In place of a trace: a file of figures, of a system with `cpus` CPUs measured for `wall_ns`.
+    pub fn of_figures(path: String, cpus: u32, wall_ns: u64) -> TraceHead {
+        TraceHead {
+            path,
+            format: FIGURES.to_owned(),
+            cpus,
+            start_ns: 0,
+            end_ns: wall_ns,
+            wall_ns,
+            events: 0,
+            lost_events: 0,
+            clock: None,
+            part_of: None,
+            known: Known::Counted,
+        }
+    }
+
+    /// CPUs x wall time.
+    pub fn capacity_ns(&self) -> u64 {
+        self.wall_ns.saturating_mul(self.cpus.into())
+    }
+}
+
+/// What was read: a trace, whole or in samples, or a dump of counters, which has no times, CPUs
+/// and events.
+#[derive(Serialize, schemars::JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum Head<'a> {
+    Trace(&'a TraceHead),
+    /// A trace of which only tables and samples were read (`info` of a large file, without
+    /// `--full`): what takes counting is null.
+    Glance {
+        /// The file.
+        path: &'a str,
+        /// Its format.
+        format: &'a str,
+        /// Not counted.
+        cpus: Option<u32>,
+        /// Earliest time stamp, if the file states it.
+        start_ns: Option<u64>,
+        /// Latest time stamp, if the file states it.
+        end_ns: Option<u64>,
+        /// The time between.
+        wall_ns: Option<u64>,
+        /// Not counted.
+        events: Option<u64>,
+        /// Not counted.
+        lost_events: Option<u64>,
+        /// Name of the clock, if the file says.
+        clock: &'a Option<String>,
+    },
+    Dump {
+        /// The file, `-` for standard input.
+        path: &'a str,
+        /// Its format.
+        format: &'a str,
+    },
+}
+
+impl<'a> Head<'a> {
+    /// As much as is known of `trace`.
+    pub(crate) fn of(trace: &'a TraceHead) -> Head<'a> {
+        let (path, format) = (trace.path.as_str(), trace.format.as_str());
+        match trace.known {
+            Known::Counted => Head::Trace(trace),
+            Known::Nothing => Head::Dump { path, format },
+            Known::Glanced { span, .. } => Head::Glance {
+                path,
+                format,
+                cpus: None,
+                start_ns: span.map(|s| s.0),
+                end_ns: span.map(|s| s.1),
+                wall_ns: span.map(|s| s.1.saturating_sub(s.0)),
+                events: None,
+                lost_events: None,
+                clock: &trace.clock,
+            },
+        }
+    }
+}
