@@ -4,146 +4,66 @@
 //! decide: the trace is replayed without each resource being scarce, and what would have the chosen
 //! threads done sooner holds them up. The rules add whom it is about and what to do.
 
+use crate::class::Class;
 use crate::culprits;
 use crate::facts::Facts;
-use crate::report::{Class, Finding, Neighbour};
-use crate::rules::NOT_JUDGED;
+use crate::report::{Chosen, ChosenWait, Finding, NOT_JUDGED, Neighbour, PROGRAMS};
 use crate::worth::Worth;
 use holdup_attribution::Holder;
 use holdup_attribution::limits::NAMED;
-use holdup_passes::{Analysis, ByThread, Object, PairSum, Slot, Thread, percent};
+use holdup_passes::{Slot, Thread, percent};
 use holdup_trace::Nanos;
-use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Waits that are shown.
 const WAITS: usize = 5;
-/// Programs that are named.
-const PROGRAMS: usize = 3;
+
 /// Others on the CPUs that are shown.
 const OTHERS: usize = 5;
 
-/// What the chosen threads did with their time, and who else was on the CPUs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Chosen {
-    /// Who they are: names, with the process of each.
-    pub names: Vec<String>,
-    /// How many threads.
-    pub threads: u64,
-    /// How long they lived, in sum.
-    pub life_ns: u64,
-    /// On a CPU.
-    pub running_ns: u64,
-    /// Ready, and without a CPU.
-    pub ready_ns: u64,
-    /// Asleep.
-    pub asleep_ns: u64,
-    /// What they slept for, longest first.
-    pub waits: Vec<ChosenWait>,
-    /// Who else was on the CPUs, those that took most first; threads of the kernel are one.
-    pub others: Vec<Neighbour>,
-}
-
-/// What chosen threads slept for.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct ChosenWait {
-    /// What it is, as `holdup waits` calls it.
-    pub object: String,
-    /// Time they slept for it, in sum.
-    pub ns: u64,
-    /// Why that is harmful or idle: the rule of its row in `holdup waits`.
-    pub rule: &'static str,
-    /// Those who had it or ended the waits, most first.
-    pub by: Vec<String>,
-}
-
-impl Chosen {
-    /// Of a trace in which somebody chose threads.
-    pub(crate) fn of(facts: &Facts<'_>) -> Option<Chosen> {
-        facts.judged.chosen.as_ref()?;
-        let a = facts.analysis;
-        let mut chosen = Chosen::default();
-        let mut names: BTreeMap<(String, Option<u32>), (u64, Nanos)> = BTreeMap::new();
-        for (_, t) in a.chosen() {
-            let of = names.entry((a.comm(t), a.pid(t))).or_default();
-            *of = (of.0 + 1, of.1 + t.running_ns);
-            chosen.threads += 1;
-            chosen.life_ns += a.life_ns(t);
-            chosen.running_ns += t.running_ns;
-            chosen.ready_ns += t.woken_ns + t.preempted_ns;
+/// Of a trace in which somebody chose threads.
+pub(crate) fn chosen(facts: &Facts<'_>) -> Option<Chosen> {
+    facts.judged.chosen.as_ref()?;
+    let a = facts.analysis;
+    let mut chosen = Chosen::default();
+    let mut names: BTreeMap<(String, Option<u32>), (u64, Nanos)> = BTreeMap::new();
+    for (_, t) in a.chosen() {
+        let of = names.entry((a.comm(t), a.pid(t))).or_default();
+        *of = (of.0 + 1, of.1 + t.running_ns);
+        chosen.threads += 1;
+        chosen.life_ns += a.life_ns(t);
+        chosen.running_ns += t.running_ns;
+        chosen.ready_ns += t.woken_ns + t.preempted_ns;
+    }
+    chosen.asleep_ns =
+        chosen.life_ns.saturating_sub(chosen.running_ns.saturating_add(chosen.ready_ns));
+    let mut names: Vec<_> = names.into_iter().collect();
+    names.sort_by(|a, b| b.1.1.cmp(&a.1.1).then_with(|| a.0.cmp(&b.0)));
+    let name = |((comm, pid), (count, _)): ((String, Option<u32>), (u64, Nanos))| {
+        let pid = pid.map_or_else(String::new, |pid| format!(" ({pid})"));
+        match count {
+            1 => format!("{comm}{pid}"),
+            count => format!("{comm}{pid} x {count}"),
         }
-        chosen.asleep_ns =
-            chosen.life_ns.saturating_sub(chosen.running_ns.saturating_add(chosen.ready_ns));
-        let mut names: Vec<_> = names.into_iter().collect();
-        names.sort_by(|a, b| b.1.1.cmp(&a.1.1).then_with(|| a.0.cmp(&b.0)));
-        let name = |((comm, pid), (count, _)): ((String, Option<u32>), (u64, Nanos))| {
-            let pid = pid.map_or_else(String::new, |pid| format!(" ({pid})"));
-            match count {
-                1 => format!("{comm}{pid}"),
-                count => format!("{comm}{pid} x {count}"),
-            }
-        };
-        chosen.names = names.into_iter().map(name).collect();
-        let mut waits: Vec<ChosenWait> = facts
-            .objects()
-            .iter()
-            .map(|o| ChosenWait {
-                object: o.names.first().cloned().unwrap_or_default(),
-                ns: o.sleepers.iter().map(|s| s.wait_ns).sum(),
-                rule: o.row.rule,
-                by: by(&o.row.holders),
-            })
-            // Less than 0.05 % is shown as nothing.
-            .filter(|w| w.ns > 0 && w.ns >= chosen.life_ns / 2000)
-            .collect();
-        waits.sort_by(|a, b| b.ns.cmp(&a.ns).then_with(|| a.object.cmp(&b.object)));
-        waits.truncate(WAITS);
-        chosen.waits = waits;
-        chosen.others = others(facts);
-        Some(chosen)
-    }
-
-    /// Who they are, in few words.
-    pub fn listed(&self) -> String {
-        let few = self.names.iter().take(PROGRAMS).cloned().collect::<Vec<_>>().join(", ");
-        match self.names.len().saturating_sub(PROGRAMS) {
-            0 => few,
-            more => format!("{few} and {more} more"),
-        }
-    }
-
-    /// What they did, in a sentence.
-    pub fn course(&self) -> String {
-        let of = |ns| percent(ns, self.life_ns);
-        format!(
-            "{}: running {:.1} % of the time, ready without a CPU {:.1} %, asleep {:.1} %",
-            self.listed(),
-            of(self.running_ns),
-            of(self.ready_ns),
-            of(self.asleep_ns)
-        )
-    }
-
-    /// What they slept for, a line each.
-    pub fn slept(&self) -> Vec<String> {
-        let line = |w: &ChosenWait| {
-            let by = match &w.by[..] {
-                [] => String::new(),
-                by => format!("; by {}", by.join(", ")),
-            };
-            let pct = percent(w.ns, self.life_ns);
-            format!("asleep {pct:.1} % for {} ({}{by})", w.object, w.rule)
-        };
-        self.waits.iter().map(line).collect()
-    }
-
-    /// Who else was on the CPUs, in a line.
-    pub fn beside(&self) -> Option<String> {
-        let of = |p: &Neighbour| format!("{} {:.1} %", p.name(), p.pct);
-        let others: Vec<String> = self.others.iter().map(of).collect();
-        let all = others.join(", ");
-        (!others.is_empty()).then(|| format!("others took of the capacity: {all}"))
-    }
+    };
+    chosen.names = names.into_iter().map(name).collect();
+    let mut waits: Vec<ChosenWait> = facts
+        .objects()
+        .iter()
+        .map(|o| ChosenWait {
+            object: o.names.first().cloned().unwrap_or_default(),
+            ns: o.sleepers.iter().map(|s| s.wait_ns).sum(),
+            rule: o.row.rule,
+            by: by(&o.row.holders),
+        })
+        // Less than 0.05 % is shown as nothing.
+        .filter(|w| w.ns > 0 && w.ns >= chosen.life_ns / 2000)
+        .collect();
+    waits.sort_by(|a, b| b.ns.cmp(&a.ns).then_with(|| a.object.cmp(&b.object)));
+    waits.truncate(WAITS);
+    chosen.waits = waits;
+    chosen.others = others(facts);
+    Some(chosen)
 }
 
 /// Who else was on the CPUs, by name.
@@ -206,8 +126,7 @@ pub(crate) fn judge(facts: &Facts<'_>, mut f: Finding) -> Finding {
         let times = replay.worth.times;
         return out(f, format!("without it the chosen threads are only {times:.2} times as fast"));
     }
-    let threads: Vec<Slot> =
-        replay.tids.iter().filter_map(|&tid| crate::rules::longest(facts, tid)).collect();
+    let threads: Vec<Slot> = replay.tids.iter().filter_map(|&tid| facts.longest(tid)).collect();
     if !threads.is_empty() {
         f.culprits =
             threads.iter().take(PROGRAMS).map(|&slot| culprits::runs(facts, slot)).collect();
@@ -232,46 +151,6 @@ pub(crate) fn judge(facts: &Facts<'_>, mut f: Finding) -> Finding {
     f
 }
 
-/// The chosen threads, whom they wait for, whom those wait for and so on.
-pub(crate) struct Concerned<'a> {
-    analysis: &'a Analysis,
-    waited: ByThread<PairSum>,
-    people: BTreeSet<Slot>,
-}
-
-impl<'a> Concerned<'a> {
-    /// `None` where nobody was chosen.
-    pub(crate) fn of(a: &'a Analysis) -> Option<Concerned<'a>> {
-        if !a.has_chosen_work() {
-            return None;
-        }
-        let (waited, ended) = (a.waited_by(), a.ended_by());
-        let mut people: BTreeSet<Slot> = a.chosen().map(|(slot, _)| slot).collect();
-        loop {
-            let before = people.len();
-            for (object, enders) in &ended {
-                if waited.get(object).is_some_and(|of| of.keys().any(|s| people.contains(s))) {
-                    people.extend(enders.keys().filter(|&&s| !a.thread(s).is_kthread()));
-                }
-            }
-            if people.len() == before {
-                return Some(Concerned { analysis: a, waited, people });
-            }
-        }
-    }
-
-    /// Whether these threads, or waiting for these objects, are the chosen threads' affair. A lock
-    /// of strangers takes CPU time from them at most.
-    pub(crate) fn are_met(&self, tids: &[u32], objects: &[Object]) -> bool {
-        let waits = |o| {
-            self.waited.get(o).is_some_and(|of| of.keys().any(|slot| self.people.contains(slot)))
-        };
-        tids.is_empty() && objects.is_empty()
-            || objects.iter().any(waits)
-            || self.people.iter().any(|&s| tids.contains(&self.analysis.thread(s).tid.0))
-    }
-}
-
 /// How the chosen threads lack CPUs: themselves, or who they wait for.
 fn queued(facts: &Facts<'_>) -> String {
     let a = facts.analysis;
@@ -293,7 +172,7 @@ fn queued(facts: &Facts<'_>) -> String {
     let servers = waits.into_iter().max_by_key(|&(_, ns)| ns);
     let server = servers
         .filter(|&(_, ns)| ns > all / 2)
-        .and_then(|(tid, _)| crate::rules::longest(facts, tid))
+        .and_then(|(tid, _)| facts.longest(tid))
         .filter(|&slot| !a.is_chosen(a.thread(slot)))
         .map(|slot| (a.comm(a.thread(slot)), ready(&mut std::iter::once(a.thread(slot)))));
     match server {
@@ -319,7 +198,7 @@ fn by(holders: &[Holder]) -> Vec<String> {
 
 /// Who was chosen, and who else was on the CPUs.
 pub(crate) fn chosen_words(facts: &Facts<'_>) -> (String, Option<String>) {
-    let chosen = Chosen::of(facts).unwrap_or_default();
+    let chosen = chosen(facts).unwrap_or_default();
     (chosen.listed(), chosen.beside())
 }
 

@@ -1,10 +1,11 @@
 //! The figures that rules look at, drawn once from the tables.
 
-use crate::phases::Judged;
-use crate::report::{Class, Culprit, Evidence};
-use crate::rules::Overhead;
-use crate::slowdown::{Slowdown, slowdowns};
-use crate::worth::{HolderWorth, Replays};
+use crate::class::Class;
+use crate::comparison::{Overhead, Slowdown};
+use crate::judged::Judged;
+use crate::replays::Replays;
+use crate::report::{Culprit, Evidence};
+use crate::worth::HolderWorth;
 use crate::{Beside, Measured};
 use holdup_attribution::limits::{ENOUGH, MATTERS, NAMED};
 use holdup_attribution::{
@@ -75,18 +76,8 @@ pub struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// Draw them.
-    pub fn with(
-        info: &'a TraceInfo,
-        analysis: &'a Analysis,
-        baseline: Option<&'a Analysis>,
-        thresholds: Thresholds,
-    ) -> Facts<'a> {
-        Facts::beside(info, analysis, Beside { baseline, ..Beside::default() }, thresholds)
-    }
-
-    /// Draw them, with all that there is beside the trace.
-    pub fn beside(
+    /// Draw them, before anything is compared.
+    pub(crate) fn drawn(
         info: &'a TraceInfo,
         analysis: &'a Analysis,
         beside: Beside<'a>,
@@ -100,7 +91,7 @@ impl<'a> Facts<'a> {
             .filter(|&(_, ns)| ns > 0 && ns as f64 * 100.0 >= wall as f64 * thresholds.get(&NAMED))
             .collect();
         workers.sort_by_key(|&(slot, ns)| (std::cmp::Reverse(ns), slot));
-        let mut facts = Facts {
+        Facts {
             judged: Attribution::new(analysis, &thresholds),
             slowdowns: Vec::new(),
             overhead: None,
@@ -125,9 +116,7 @@ impl<'a> Facts<'a> {
             queue: analysis.mean_queue_milli() as f64 / 1000.0,
             replays: None,
             objects: OnceCell::new(),
-        };
-        facts.compare();
-        facts
+        }
     }
 
     /// Replay what there is to replay.
@@ -169,21 +158,10 @@ impl<'a> Facts<'a> {
         })
     }
 
-    /// Compare the trace with itself and with the baseline: what that shows is part of leaves that
-    /// the trace alone cannot divide.
-    fn compare(&mut self) {
-        self.slowdowns = slowdowns(self);
-        if let Some(lost) = self.slowdowns.first().and_then(Slowdown::proven_ns) {
-            let ledger = &mut self.judged.ledger;
-            ledger.divide(Leaf::UserUndivided, Leaf::UserStalled, Leaf::UserWork, lost);
-            let (stalled, work) = (Leaf::ApplicationStalled, Leaf::ApplicationWork);
-            ledger.divide(Leaf::ApplicationUndivided, stalled, work, lost);
-        }
-        self.overhead = Overhead::of(self);
-        if let Some(lost) = self.overhead.as_ref().map(Overhead::lost_ns) {
-            let ledger = &mut self.judged.ledger;
-            ledger.divide(Leaf::KernelOther, Leaf::MpOverhead, Leaf::KernelOther, lost);
-        }
+    /// The thread with this id that ran longest: an id may have been used again.
+    pub(crate) fn longest(&self, tid: u32) -> Option<Slot> {
+        let same = self.analysis.all_threads().filter(|(_, t)| t.tid.0 == tid);
+        same.max_by_key(|(_, t)| t.running_ns).map(|(slot, _)| slot)
     }
 
     /// The value of a threshold.

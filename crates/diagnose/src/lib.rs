@@ -10,16 +10,23 @@
 //! the verdict is the one that would gain most.
 
 mod chosen;
+mod class;
 mod code;
+mod compare;
+mod comparison;
+mod concerned;
 mod counted;
 mod culprits;
 mod facts;
 pub mod guide;
+mod judged;
 mod measured;
 pub mod metrics;
 pub mod phases;
 pub mod predict;
 mod record;
+mod replayed_part;
+mod replays;
 mod report;
 pub mod rules;
 mod slowdown;
@@ -27,18 +34,19 @@ mod too_little;
 mod verdict;
 mod worth;
 
-pub use chosen::{Chosen, ChosenWait};
 pub use facts::Facts;
 pub use holdup_attribution::{Contended, Setting, Threshold, ThresholdError, Thresholds};
+pub use judged::PhaseRow;
 pub use measured::{Company, Measured, companies};
-pub use phases::PhaseRow;
 pub use record::record_command;
+pub use replayed_part::replayed_part;
+pub use replays::Replays;
 pub use report::{
-    Class, Culprit, Diagnosis, Evidence, Finding, Lead, Neighbour, Neighbours, Part, Person, Role,
-    Step, Verdict,
+    Chosen, ChosenWait, Class, Culprit, Diagnosis, Evidence, Finding, Lead, Neighbour, Neighbours,
+    Part, Person, Role, Step, Verdict,
 };
 pub use rules::thresholds as registry;
-pub use worth::{Basis, HolderWorth, Replays, Worth, replayed_part};
+pub use worth::{Basis, HolderWorth, Worth};
 
 use holdup_passes::Analysis;
 use holdup_profile::KnowsCode;
@@ -128,7 +136,7 @@ pub(crate) fn judge(facts: &Facts<'_>) -> Diagnosis {
     if let Some(why) = too_little::too_little(facts) {
         findings.iter_mut().filter(|f| f.ruled_out.is_none()).for_each(|f| {
             f.ruled_out = Some(format!("not judged: {why}"));
-            f.story = rules::NOT_JUDGED;
+            f.story = report::NOT_JUDGED;
         });
     }
     // Stable: rules of equal worth stay in the order of the list.
@@ -142,7 +150,7 @@ pub(crate) fn judge(facts: &Facts<'_>) -> Diagnosis {
     Diagnosis {
         verdict,
         ledger: facts.judged.ledger.clone(),
-        chosen: Chosen::of(facts),
+        chosen: chosen::chosen(facts),
         phases: Vec::new(),
         findings,
         leads,

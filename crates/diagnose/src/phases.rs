@@ -6,130 +6,13 @@
 //! read once.
 
 use crate::Facts;
-use crate::report::Class;
+pub use crate::judged::{Judged, PhaseRow, Wanted};
 use holdup_attribution::phases::edges_matter;
 use holdup_attribution::{
-    Ledger, Part, Phase, Thresholds, analyze, analyze_parts, analyze_windows, phases,
-    phases_by_switches,
+    Part, Phase, Thresholds, analyze, analyze_parts, analyze_windows, phases, phases_by_switches,
 };
 use holdup_passes::{Analysis, Detail, Options, Window};
 use holdup_trace::{Cpu, Nanos, Reader, Result, Switches};
-use serde::Serialize;
-
-/// A phase as `holdup phases` prints it.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct PhaseRow {
-    /// Its number, from 1: what `--phase` takes.
-    pub phase: u32,
-    /// First time.
-    pub start_ns: u64,
-    /// Last time.
-    pub end_ns: u64,
-    /// Mean number of busy CPUs.
-    pub busy_cpus: f64,
-    /// The leaf of the ledger that has most of the phase's capacity; as coarse as the timeline
-    /// knows it where the phase was not judged alone.
-    pub leading_leaf: &'static str,
-    /// The verdict on the phase alone; `null` where it was not judged alone.
-    pub class: Option<Class>,
-    /// Whether it is work, not start-up or tail.
-    pub work: bool,
-    /// `start-up`, `work` or `tail`.
-    pub part: &'static str,
-}
-
-impl PhaseRow {
-    /// Of the phases in order, as the timeline shows them.
-    pub fn of(phases: &[Phase]) -> Vec<PhaseRow> {
-        let row = |(i, p): (usize, &Phase)| PhaseRow {
-            phase: i as u32 + 1,
-            start_ns: p.start,
-            end_ns: p.end,
-            busy_cpus: p.busy_cpus,
-            leading_leaf: p.leading.path(),
-            class: None,
-            work: p.part == Part::Work,
-            part: p.part.word(),
-        };
-        phases.iter().enumerate().map(row).collect()
-    }
-
-    /// How long it lasts.
-    pub fn wall_ns(&self) -> Nanos {
-        self.end_ns - self.start_ns
-    }
-
-    /// Fill in what judging the phase alone tells.
-    fn judge(&mut self, reader: &dyn Reader, analysis: &Analysis, thresholds: &Thresholds) {
-        let facts = Facts::with(reader.info(), analysis, None, thresholds.clone());
-        self.judged(crate::judge(&facts).verdict.class, &facts.judged.ledger);
-    }
-
-    /// What was judged was the phase, with this result.
-    pub(crate) fn judged(&mut self, class: Class, ledger: &Ledger) {
-        let leading = ledger.leaves().max_by_key(|&(leaf, ns)| (ns, std::cmp::Reverse(leaf)));
-        if let Some((leaf, _)) = leading {
-            self.leading_leaf = leaf.path();
-        }
-        self.class = Some(class);
-    }
-}
-
-/// A trace, read for its verdict.
-pub struct Judged {
-    /// The part that the verdict is about: everything, or the work alone.
-    pub analysis: Analysis,
-    /// Its phases and those left out; empty where threads were chosen, of whom all time is.
-    pub phases: Vec<PhaseRow>,
-    /// Time of the phases left out.
-    pub left_out_ns: Nanos,
-    /// Time of all that was read, where `analysis` is of a part.
-    pub part_of_ns: Option<Nanos>,
-    /// All that was read, where `analysis` is of a part and somebody wants all.
-    pub whole: Option<Analysis>,
-    /// Of a recording too large to replay whole: the part to replay.
-    pub window: Option<Analysis>,
-}
-
-/// What is wanted beside the verdict.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Wanted {
-    /// Which part of what is judged to replay: 1 is all, see [`crate::replayed_part`].
-    pub replay: Option<f64>,
-    /// An analysis of all that is read.
-    pub whole: bool,
-}
-
-impl Judged {
-    /// Nothing is left out.
-    pub fn of_all(analysis: Analysis, phases: Vec<PhaseRow>) -> Judged {
-        let (part_of_ns, whole, window) = (None, None, None);
-        Judged { analysis, phases, left_out_ns: 0, part_of_ns, whole, window }
-    }
-
-    /// All that was read; what is judged, where nobody wanted all.
-    pub fn whole(&self) -> &Analysis {
-        self.whole.as_ref().unwrap_or(&self.analysis)
-    }
-
-    /// What is replayed: the window, or what is judged.
-    pub fn replayed(&self) -> &Analysis {
-        self.window.as_ref().unwrap_or(&self.analysis)
-    }
-
-    /// Its phases, if they are several: one alone is no news.
-    pub fn several_phases(&self) -> &[PhaseRow] {
-        if self.phases.len() > 1 { &self.phases } else { &[] }
-    }
-
-    /// Hold figures against other limits from now on.
-    pub fn set_limits(&mut self, limits: &Thresholds) {
-        for analysis in [&mut self.whole, &mut self.window].into_iter().flatten() {
-            analysis.set_limits(limits.clone());
-        }
-        self.analysis.set_limits(limits.clone());
-    }
-}
 
 /// The phases of what `options` select, and the CPUs that show. Mostly a look at switches tells
 /// them; where it depends on what threads wait for, all events are read.
@@ -238,7 +121,7 @@ pub fn judged_phases(
     let mut rows = PhaseRow::of(&found);
     if let [row] = &mut rows[..] {
         let whole = analyze(reader, options)?;
-        row.judge(reader, &whole, thresholds);
+        judge(row, reader, &whole, thresholds);
         return Ok((whole, rows));
     }
     let all = Window::all(options.selection.span(reader.info()), options.detail);
@@ -249,7 +132,7 @@ pub fn judged_phases(
             .checked_sub(1)
             .and_then(|i| rows.get_mut(i))
         {
-            Some(row) => row.judge(reader, &part, thresholds),
+            Some(row) => judge(row, reader, &part, thresholds),
             None => whole = Some(part),
         })?;
     let Some(mut whole) = whole else { return Ok((analyze(reader, options)?, rows)) };
@@ -272,7 +155,7 @@ pub fn judge_each(
     let windows: Vec<Window> = windows_of(rows).collect();
     analyze_windows(reader, options, cpus, &windows, &mut |number, part| {
         if let Some(row) = rows.get_mut(number) {
-            row.judge(reader, &part, thresholds);
+            judge(row, reader, &part, thresholds);
         }
     })?;
     Ok(())
@@ -287,4 +170,10 @@ fn windows_of(rows: &[PhaseRow]) -> impl Iterator<Item = Window> {
         closed: i == last,
         detail: Detail::Sums,
     })
+}
+
+/// Fill in what judging the phase alone tells.
+fn judge(row: &mut PhaseRow, reader: &dyn Reader, analysis: &Analysis, thresholds: &Thresholds) {
+    let facts = Facts::with(reader.info(), analysis, None, thresholds.clone());
+    row.judged(crate::judge(&facts).verdict.class, &facts.judged.ledger);
 }

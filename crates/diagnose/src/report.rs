@@ -1,96 +1,12 @@
 //! What a diagnosis is made of. Field names are the JSON keys.
 
-use crate::chosen::Chosen;
-use crate::phases::PhaseRow;
+pub use crate::class::Class;
+use crate::judged::PhaseRow;
 use crate::worth::{HolderWorth, Worth};
-use holdup_attribution::{Check, HolderTime, Ledger, Resource, Setting, Threshold, Thresholds};
+use holdup_attribution::{Check, HolderTime, Ledger, Setting, Threshold, Thresholds};
+use holdup_passes::percent;
 use holdup_profile::Around;
 use serde::{Serialize, Serializer};
-
-macro_rules! classes {
-    ($($(#[doc = $doc:literal])+ $name:ident = $id:literal,)+) => {
-        /// What may be wrong with a multiprocessor system; ids are stable.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, schemars::JsonSchema)]
-        pub enum Class {
-            $($(#[doc = $doc])+ #[schemars(rename = $id)] $name),+
-        }
-
-        impl Class {
-            /// Every class.
-            pub const ALL: &'static [Class] = &[$(Class::$name),+];
-
-            /// The stable id.
-            pub fn id(self) -> &'static str {
-                match self { $(Class::$name => $id),+ }
-            }
-
-            /// The class with this id.
-            pub fn from_id(id: &str) -> Option<Class> {
-                Self::ALL.iter().copied().find(|c| c.id() == id)
-            }
-        }
-    };
-}
-
-classes! {
-    /// Too little parallelism: one server, one long worker, one CPU's worth of threads.
-    WorkloadImbalance = "workload-imbalance",
-    /// Threads queue on kernel services: semaphores, file locks, message queues, pipes.
-    ApplicationSerialization = "application-serialization",
-    /// Threads queue on objects of the threads library: futexes.
-    ThreadSerialization = "thread-serialization",
-    /// One or few locks of the kernel itself are hot.
-    KernelLockConflict = "kernel-lock-conflict",
-    /// Driver work confined to one CPU that others wait for.
-    FunneledDriver = "funneled-driver",
-    /// The same work takes a longer kernel path than on one CPU.
-    MpUpOverhead = "mp-up-overhead",
-    /// CPUs busy, but slowed down: memory bandwidth, cache lines fought for, the other half of the
-    /// core.
-    HardwareBandwidth = "hardware-bandwidth",
-    /// The disks, not the processors.
-    IoBound = "io-bound",
-    /// A quota of CPU time keeps threads off idle CPUs.
-    CpuQuota = "cpu-quota",
-    /// More work than processors.
-    CpuOverload = "cpu-overload",
-    /// Nothing holds it up.
-    Healthy = "healthy",
-    /// The trace cannot show it.
-    NotEnoughEvidence = "not-enough-evidence",
-}
-
-impl Class {
-    /// The class of trouble that a scarce resource is; `None` of what no change of this machine or
-    /// its programs frees.
-    pub fn of(resource: Resource) -> Option<Class> {
-        Some(match resource {
-            Resource::Cpus => Class::CpuOverload,
-            Resource::Placement | Resource::Server | Resource::Parallelism => {
-                Class::WorkloadImbalance
-            }
-            Resource::Quota => Class::CpuQuota,
-            Resource::Device => Class::IoBound,
-            Resource::ThreadLock => Class::ThreadSerialization,
-            Resource::Service => Class::ApplicationSerialization,
-            Resource::KernelLock => Class::KernelLockConflict,
-            Resource::Driver => Class::FunneledDriver,
-            Resource::Memory => Class::HardwareBandwidth,
-            Resource::KernelPath => Class::MpUpOverhead,
-            Resource::Dispatch
-            | Resource::Dependency
-            | Resource::Hypervisor
-            | Resource::Outside
-            | Resource::Unknown => return None,
-        })
-    }
-}
-
-impl Serialize for Class {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.serialize_str(self.id())
-    }
-}
 
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
@@ -467,3 +383,87 @@ impl Evidence {
         }
     }
 }
+
+/// Programs that are named.
+pub(crate) const PROGRAMS: usize = 3;
+
+/// What the chosen threads did with their time, and who else was on the CPUs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Chosen {
+    /// Who they are: names, with the process of each.
+    pub names: Vec<String>,
+    /// How many threads.
+    pub threads: u64,
+    /// How long they lived, in sum.
+    pub life_ns: u64,
+    /// On a CPU.
+    pub running_ns: u64,
+    /// Ready, and without a CPU.
+    pub ready_ns: u64,
+    /// Asleep.
+    pub asleep_ns: u64,
+    /// What they slept for, longest first.
+    pub waits: Vec<ChosenWait>,
+    /// Who else was on the CPUs, those that took most first; threads of the kernel are one.
+    pub others: Vec<Neighbour>,
+}
+
+/// What chosen threads slept for.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct ChosenWait {
+    /// What it is, as `holdup waits` calls it.
+    pub object: String,
+    /// Time they slept for it, in sum.
+    pub ns: u64,
+    /// Why that is harmful or idle: the rule of its row in `holdup waits`.
+    pub rule: &'static str,
+    /// Those who had it or ended the waits, most first.
+    pub by: Vec<String>,
+}
+
+impl Chosen {
+    /// Who they are, in few words.
+    pub fn listed(&self) -> String {
+        let few = self.names.iter().take(PROGRAMS).cloned().collect::<Vec<_>>().join(", ");
+        match self.names.len().saturating_sub(PROGRAMS) {
+            0 => few,
+            more => format!("{few} and {more} more"),
+        }
+    }
+
+    /// What they did, in a sentence.
+    pub fn course(&self) -> String {
+        let of = |ns| percent(ns, self.life_ns);
+        format!(
+            "{}: running {:.1} % of the time, ready without a CPU {:.1} %, asleep {:.1} %",
+            self.listed(),
+            of(self.running_ns),
+            of(self.ready_ns),
+            of(self.asleep_ns)
+        )
+    }
+
+    /// What they slept for, a line each.
+    pub fn slept(&self) -> Vec<String> {
+        let line = |w: &ChosenWait| {
+            let by = match &w.by[..] {
+                [] => String::new(),
+                by => format!("; by {}", by.join(", ")),
+            };
+            let pct = percent(w.ns, self.life_ns);
+            format!("asleep {pct:.1} % for {} ({}{by})", w.object, w.rule)
+        };
+        self.waits.iter().map(line).collect()
+    }
+
+    /// Who else was on the CPUs, in a line.
+    pub fn beside(&self) -> Option<String> {
+        let of = |p: &Neighbour| format!("{} {:.1} %", p.name(), p.pct);
+        let others: Vec<String> = self.others.iter().map(of).collect();
+        let all = others.join(", ");
+        (!others.is_empty()).then(|| format!("others took of the capacity: {all}"))
+    }
+}
+
+/// The story of findings that the trace does not allow.
+pub(crate) const NOT_JUDGED: &str = "not-judged";

@@ -12,106 +12,15 @@
 //!
 //! Each compares a thread with itself, or with its namesake: different work is not a slow machine.
 
+use crate::comparison::{Slowdown, Source};
 use crate::facts::Facts;
 use crate::measured::companies;
 use holdup_attribution::limits::{ENOUGH, MATTERS};
 use holdup_attribution::{Total, ledger};
 use holdup_counters::Counter;
 use holdup_passes::{Analysis, Counts, Lengths, Slot, Stretches, role};
-use holdup_trace::Nanos;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
-
-/// Where the figures come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
-    Counters,
-    Stretches,
-    BaselineCounters,
-    BaselineStretches,
-    /// `perf stat`, of runs that kept as many CPUs busy as the trace, and of runs with fewer.
-    Measured,
-    /// The same, but none of the runs kept as many busy.
-    MeasuredElsewhere,
-}
-
-impl Source {
-    /// What is measured: for evidence rows.
-    pub(crate) fn metric(self) -> &'static str {
-        match self {
-            Source::Counters | Source::Measured | Source::MeasuredElsewhere => {
-                "cycles per instruction with many CPUs busy, against few"
-            }
-            Source::Stretches => {
-                "application code between system calls with many CPUs busy, against few"
-            }
-            Source::BaselineCounters => "cycles per instruction, against the baseline",
-            Source::BaselineStretches => {
-                "application code between system calls, against the baseline"
-            }
-        }
-    }
-
-    /// Whether cycles and instructions were counted, not times taken.
-    pub(crate) fn counts(self) -> bool {
-        match self {
-            Source::Stretches | Source::BaselineStretches => false,
-            Source::Counters
-            | Source::BaselineCounters
-            | Source::Measured
-            | Source::MeasuredElsewhere => true,
-        }
-    }
-
-    /// Where that is found.
-    pub(crate) fn place(self) -> &'static str {
-        match self {
-            Source::Counters | Source::BaselineCounters => "counters",
-            Source::Stretches | Source::BaselineStretches => "stretches between calls",
-            Source::Measured | Source::MeasuredElsewhere => "perf stat",
-        }
-    }
-}
-
-/// What like work costs more.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Slowdown {
-    pub(crate) source: Source,
-    /// CPU time of all work compared, its cheaper part included.
-    pub(crate) covered_ns: f64,
-    /// CPU time of the work that may have been slowed down.
-    pub(crate) taken_ns: f64,
-    /// Of it: beyond what it would have taken elsewhere.
-    pub(crate) lost_ns: f64,
-    /// That, by thread.
-    pub(crate) by: BTreeMap<Slot, f64>,
-}
-
-impl Slowdown {
-    fn of(source: Source) -> Slowdown {
-        Slowdown { source, covered_ns: 0.0, taken_ns: 0.0, lost_ns: 0.0, by: BTreeMap::new() }
-    }
-
-    fn add(&mut self, slot: Slot, taken: f64, lost: f64) {
-        self.covered_ns += taken;
-        self.taken_ns += taken;
-        self.lost_ns += lost;
-        *self.by.entry(slot).or_default() += lost;
-    }
-
-    /// The CPU time lost, where it is proven: stretches of one trace alone may be longer for other
-    /// reasons than the machine's, and what runs of other company lost is not this trace's.
-    pub(crate) fn proven_ns(&self) -> Option<Nanos> {
-        let proven = !matches!(self.source, Source::Stretches | Source::MeasuredElsewhere);
-        proven.then_some(self.lost_ns.max(0.0) as Nanos)
-    }
-
-    /// How many times as long like work takes.
-    pub(crate) fn times(&self) -> f64 {
-        let expected = self.taken_ns - self.lost_ns;
-        if expected > 0.0 { self.taken_ns / expected } else { 1.0 }
-    }
-}
 
 /// Every way that has enough to go by, most trusted first.
 pub(crate) fn slowdowns(facts: &Facts<'_>) -> Vec<Slowdown> {

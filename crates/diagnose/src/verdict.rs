@@ -1,10 +1,10 @@
 //! From findings to one verdict and how sure it is.
 
 use crate::chosen;
+use crate::comparison::Source;
 use crate::facts::Facts;
 use crate::record::again;
 use crate::report::{Class, Finding, Neighbour, Neighbours, Step, Verdict};
-use crate::slowdown::Source;
 use crate::too_little::too_little;
 use holdup_attribution::limits::{ALONE, MATTERS, NAMED, WELL_MET};
 use holdup_attribution::{Leaf, Total};

@@ -1,10 +1,10 @@
 //! Records into tables: a file for about a thousand traces, below a folder for each partition.
 
+use crate::dataset::{Dataset, Partition, When};
 use crate::date;
 use crate::error::FleetError;
 use crate::manifest::{DataFile, Manifest, Row};
 use crate::ranking::{Ranking, Seen};
-use crate::record::{Head, Verdict};
 use crate::store::{Entry, Place, Store};
 use crate::tables::{DATE, HOST, definitions};
 use crate::{MANIFEST, TABLES};
@@ -17,27 +17,6 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-/// Which columns are folders, and so need not be read to leave rows out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Partition {
-    /// `date=…/host=…`.
-    #[default]
-    DateHost,
-    /// `date=…`: for fleets in which a host has few traces a day. The host is a column.
-    Date,
-    /// None: date and host are columns.
-    Nothing,
-}
-
-/// How the tables are written.
-#[derive(Clone, Copy, Debug)]
-pub struct Dataset {
-    /// Which columns are folders.
-    pub partition: Partition,
-    /// Traces in a file, at most.
-    pub per_file: usize,
-}
-
 /// A trace to be written.
 struct Line {
     date: String,
@@ -47,39 +26,6 @@ struct Line {
     date_from: &'static str,
     hash: String,
     place: Place,
-}
-
-/// Host names longer than this are none of Linux: `HOST_NAME_MAX`.
-const HOST_NAME: usize = 64;
-
-fn host_of(name: Option<&str>) -> String {
-    match name {
-        // What Linux calls itself until somebody gives it a name.
-        None | Some("" | "(none)") => "unknown".to_owned(),
-        Some(name) => {
-            let mut end = name.len().min(HOST_NAME);
-            while !name.is_char_boundary(end) {
-                end -= 1;
-            }
-            name[..end].to_owned()
-        }
-    }
-}
-
-/// When a trace was recorded and who says so; the host.
-pub(crate) struct When {
-    pub(crate) ns: i64,
-    pub(crate) from: &'static str,
-    pub(crate) host: String,
-}
-
-impl When {
-    pub(crate) fn of(head: &Head) -> Option<When> {
-        let Verdict::Judged { recorded_ns, host, .. } = &head.result else { return None };
-        let recorded = recorded_ns.and_then(|ns| i64::try_from(ns).ok());
-        let (ns, from) = recorded.map_or((head.mtime_ns, "mtime"), |ns| (ns, "trace"));
-        Some(When { ns, from, host: host_of(host.as_deref()) })
-    }
 }
 
 /// Write the tables and the manifest of `entries` into the folder `to`; what was there is replaced

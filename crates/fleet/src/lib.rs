@@ -16,6 +16,7 @@
 //! machines, end with the same tables.
 
 mod compact;
+mod dataset;
 mod date;
 mod error;
 mod find;
@@ -30,7 +31,8 @@ mod settings;
 mod store;
 mod tables;
 
-pub use compact::{Dataset, Partition, write};
+pub use compact::write;
+pub use dataset::{Dataset, Partition};
 pub use error::FleetError;
 pub use find::{Item, Kind, find};
 pub use identity::{Stamp, content};

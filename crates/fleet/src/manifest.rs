@@ -1,6 +1,6 @@
 //! The manifest: what became of every file, and which files hold the tables.
 
-use crate::compact::{Dataset, Partition, When};
+use crate::dataset::{Dataset, Partition, When};
 use crate::date;
 use crate::error::FleetError;
 use crate::record::Verdict;

@@ -3,7 +3,6 @@
 use crate::child::Child;
 use crate::closing::is_zombie;
 use crate::file::Written;
-use crate::recorder::threads_of;
 use crate::signals::Signal;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -72,6 +71,12 @@ fn runs(pid: u32) -> bool {
     let process = PathBuf::from(format!("/proc/{pid}"));
     let goes_on = |tid: u32| !is_zombie(&process.join("task").join(tid.to_string()));
     !is_zombie(&process) || threads_of(pid).is_some_and(|tids| tids.into_iter().any(goes_on))
+}
+
+/// The threads of a process, if it is there.
+pub(crate) fn threads_of(pid: u32) -> Option<Vec<u32>> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    Some(tasks.flatten().filter_map(|task| task.file_name().to_str()?.parse().ok()).collect())
 }
 
 #[cfg(test)]

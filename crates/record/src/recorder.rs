@@ -5,7 +5,7 @@ use crate::closing;
 use crate::collect::{self, Collected, StartError};
 use crate::counter::Counter;
 use crate::counters::{self, Counted, When};
-use crate::course::Course;
+use crate::course::{Course, threads_of};
 use crate::file::{self, Description, Running, Symbols, Target, TracingData, Writer};
 use crate::flight::{self, Flight};
 use crate::groups::Mounts;
@@ -261,12 +261,6 @@ fn scope(whose: &Whose) -> Result<Scope, Error> {
             Scope::Cgroup(folder.into())
         }
     })
-}
-
-/// The threads of a process, if it is there.
-pub(crate) fn threads_of(pid: u32) -> Option<Vec<u32>> {
-    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;
-    Some(tasks.flatten().filter_map(|task| task.file_name().to_str()?.parse().ok()).collect())
 }
 
 fn cpus(wanted: Option<&[u32]>) -> Result<Vec<u32>, Error> {

@@ -37,11 +37,12 @@
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Hardware Configuration.
 
 use super::{Fixtures, Rule, Told, cost, finding, in_cpus, not_judged};
+use crate::comparison::{Slowdown, Source};
 use crate::counted;
 use crate::facts::Facts;
 use crate::measured::companies;
 use crate::report::{Class, Culprit, Evidence, Finding, Lead};
-use crate::slowdown::{Slowdown, Source, counts};
+use crate::slowdown::counts;
 use holdup_attribution::Check;
 use holdup_attribution::limits::{MATTERS, SLOWER};
 

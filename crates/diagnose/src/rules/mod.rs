@@ -15,13 +15,13 @@ mod thread_serialization;
 mod workload_imbalance;
 
 pub(crate) use hardware_bandwidth::{advice as hardware_advice, lead};
-pub(crate) use mp_up_overhead::Overhead;
+pub(crate) use mp_up_overhead::overhead;
 
 use crate::chosen;
 use crate::code;
 use crate::culprits;
 use crate::facts::Facts;
-use crate::report::{Class, Culprit, Evidence, Finding, Part};
+use crate::report::{Class, Culprit, Evidence, Finding, NOT_JUDGED, Part};
 use crate::worth::{Basis, Worth};
 use holdup_attribution::limits::{MATTERS, REGISTRY};
 use holdup_attribution::{Check, Leaf, Threshold, Total};
@@ -288,7 +288,7 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
         return;
     }
     // The judged part may have other threads than all of the trace.
-    let threads: Vec<Slot> = replay.tids.iter().filter_map(|&tid| longest(facts, tid)).collect();
+    let threads: Vec<Slot> = replay.tids.iter().filter_map(|&tid| facts.longest(tid)).collect();
     f.worth = replay.worth.clone();
     if f.story == "server" && f.worth.basis == Basis::Bound {
         f.advice = vec![
@@ -322,15 +322,6 @@ fn too_little(f: &mut Finding, why: String) {
     f.is_too_little = true;
     f.ruled_out.get_or_insert(why);
 }
-
-/// The thread with this id that ran longest: an id may have been used again.
-pub(crate) fn longest(facts: &Facts<'_>, tid: u32) -> Option<Slot> {
-    let same = facts.analysis.all_threads().filter(|(_, t)| t.tid.0 == tid);
-    same.max_by_key(|(_, t)| t.running_ns).map(|(slot, _)| slot)
-}
-
-/// The story of findings that the trace does not allow.
-pub(crate) const NOT_JUDGED: &str = "not-judged";
 
 /// A finding of what the trace cannot show.
 fn not_judged(facts: &Facts<'_>, rule: &Rule, why: String) -> Finding {

@@ -17,6 +17,7 @@
 //! Source: Olszewski and Van Fleet, "SMP Performance", section MP/UP Overhead.
 
 use super::{Fixtures, Rule, Told, finding, not_judged};
+use crate::comparison::Overhead;
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Evidence, Finding};
 use holdup_attribution::Total;
@@ -36,49 +37,28 @@ pub(super) const RULE: Rule = Rule {
     },
 };
 
-/// What system calls made alone cost here and in the baseline.
-pub(crate) struct Overhead {
-    /// By call, dearest first: name, number, CPU time beyond the baseline's (less if negative),
-    /// cost against the baseline's.
-    calls: Vec<(String, u32, i128, f64)>,
-    /// CPU time of the calls compared, and what it would have been at the baseline's prices.
-    now: u128,
-    then: u128,
-}
-
-impl Overhead {
-    /// `None` without a baseline.
-    pub(crate) fn of(facts: &Facts<'_>) -> Option<Overhead> {
-        let base = facts.baseline?;
-        let mut o = Overhead { calls: Vec::new(), now: 0, then: 0 };
-        for call in &facts.judged.calls {
-            let (Some((typical, n)), Some((base, _))) =
-                (alone(facts, facts.analysis, call.nr), alone(facts, base, call.nr))
-            else {
-                continue;
-            };
-            let (ns, expected) = (typical as u128 * n as u128, base as u128 * n as u128);
-            o.now += ns;
-            o.then += expected;
-            o.calls.push((
-                call.name.clone(),
-                call.nr,
-                ns as i128 - expected as i128,
-                ns as f64 / expected.max(1) as f64,
-            ));
-        }
-        o.calls.sort_by(|a, b| b.2.cmp(&a.2).then(a.1.cmp(&b.1)));
-        Some(o)
+/// What they cost; `None` without a baseline.
+pub(crate) fn overhead(facts: &Facts<'_>) -> Option<Overhead> {
+    let base = facts.baseline?;
+    let mut o = Overhead { calls: Vec::new(), now: 0, then: 0 };
+    for call in &facts.judged.calls {
+        let (Some((typical, n)), Some((base, _))) =
+            (alone(facts, facts.analysis, call.nr), alone(facts, base, call.nr))
+        else {
+            continue;
+        };
+        let (ns, expected) = (typical as u128 * n as u128, base as u128 * n as u128);
+        o.now += ns;
+        o.then += expected;
+        o.calls.push((
+            call.name.clone(),
+            call.nr,
+            ns as i128 - expected as i128,
+            ns as f64 / expected.max(1) as f64,
+        ));
     }
-
-    /// CPU time beyond the baseline's.
-    pub(crate) fn lost_ns(&self) -> u64 {
-        self.now.saturating_sub(self.then) as u64
-    }
-
-    fn pct(&self) -> f64 {
-        if self.then == 0 { 0.0 } else { (self.now as f64 / self.then as f64 - 1.0) * 100.0 }
-    }
+    o.calls.sort_by(|a, b| b.2.cmp(&a.2).then(a.1.cmp(&b.1)));
+    Some(o)
 }
 
 /// Typical CPU time of a call begun alone in the kernel, and how many there were.

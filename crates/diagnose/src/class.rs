@@ -1,0 +1,89 @@
+//! The named kinds of trouble.
+
+use holdup_attribution::Resource;
+use serde::{Serialize, Serializer};
+
+macro_rules! classes {
+    ($($(#[doc = $doc:literal])+ $name:ident = $id:literal,)+) => {
+        /// What may be wrong with a multiprocessor system; ids are stable.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, schemars::JsonSchema)]
+        pub enum Class {
+            $($(#[doc = $doc])+ #[schemars(rename = $id)] $name),+
+        }
+
+        impl Class {
+            /// Every class.
+            pub const ALL: &'static [Class] = &[$(Class::$name),+];
+
+            /// The stable id.
+            pub fn id(self) -> &'static str {
+                match self { $(Class::$name => $id),+ }
+            }
+
+            /// The class with this id.
+            pub fn from_id(id: &str) -> Option<Class> {
+                Self::ALL.iter().copied().find(|c| c.id() == id)
+            }
+        }
+    };
+}
+
+classes! {
+    /// Too little parallelism: one server, one long worker, one CPU's worth of threads.
+    WorkloadImbalance = "workload-imbalance",
+    /// Threads queue on kernel services: semaphores, file locks, message queues, pipes.
+    ApplicationSerialization = "application-serialization",
+    /// Threads queue on objects of the threads library: futexes.
+    ThreadSerialization = "thread-serialization",
+    /// One or few locks of the kernel itself are hot.
+    KernelLockConflict = "kernel-lock-conflict",
+    /// Driver work confined to one CPU that others wait for.
+    FunneledDriver = "funneled-driver",
+    /// The same work takes a longer kernel path than on one CPU.
+    MpUpOverhead = "mp-up-overhead",
+    /// CPUs busy, but slowed down: memory bandwidth, cache lines fought for, the other half of the
+    /// core.
+    HardwareBandwidth = "hardware-bandwidth",
+    /// The disks, not the processors.
+    IoBound = "io-bound",
+    /// A quota of CPU time keeps threads off idle CPUs.
+    CpuQuota = "cpu-quota",
+    /// More work than processors.
+    CpuOverload = "cpu-overload",
+    /// Nothing holds it up.
+    Healthy = "healthy",
+    /// The trace cannot show it.
+    NotEnoughEvidence = "not-enough-evidence",
+}
+
+impl Class {
+    /// The class of trouble that a scarce resource is; `None` of what no change of this machine or
+    /// its programs frees.
+    pub fn of(resource: Resource) -> Option<Class> {
+        Some(match resource {
+            Resource::Cpus => Class::CpuOverload,
+            Resource::Placement | Resource::Server | Resource::Parallelism => {
+                Class::WorkloadImbalance
+            }
+            Resource::Quota => Class::CpuQuota,
+            Resource::Device => Class::IoBound,
+            Resource::ThreadLock => Class::ThreadSerialization,
+            Resource::Service => Class::ApplicationSerialization,
+            Resource::KernelLock => Class::KernelLockConflict,
+            Resource::Driver => Class::FunneledDriver,
+            Resource::Memory => Class::HardwareBandwidth,
+            Resource::KernelPath => Class::MpUpOverhead,
+            Resource::Dispatch
+            | Resource::Dependency
+            | Resource::Hypervisor
+            | Resource::Outside
+            | Resource::Unknown => return None,
+        })
+    }
+}
+
+impl Serialize for Class {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_str(self.id())
+    }
+}

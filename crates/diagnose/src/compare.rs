@@ -1,0 +1,51 @@
+//! The facts of a trace, compared with itself, with a baseline and with what was counted elsewhere.
+
+use crate::Beside;
+use crate::comparison::{Overhead, Slowdown};
+use crate::facts::Facts;
+use crate::rules::overhead;
+use crate::slowdown::slowdowns;
+use holdup_attribution::{Leaf, Thresholds};
+use holdup_passes::Analysis;
+use holdup_trace::TraceInfo;
+
+impl<'a> Facts<'a> {
+    /// Draw them.
+    pub fn with(
+        info: &'a TraceInfo,
+        analysis: &'a Analysis,
+        baseline: Option<&'a Analysis>,
+        thresholds: Thresholds,
+    ) -> Facts<'a> {
+        Facts::beside(info, analysis, Beside { baseline, ..Beside::default() }, thresholds)
+    }
+
+    /// Draw them, with all that there is beside the trace.
+    pub fn beside(
+        info: &'a TraceInfo,
+        analysis: &'a Analysis,
+        beside: Beside<'a>,
+        thresholds: Thresholds,
+    ) -> Facts<'a> {
+        let mut facts = Facts::drawn(info, analysis, beside, thresholds);
+        facts.compare();
+        facts
+    }
+
+    /// Compare the trace with itself and with the baseline: what that shows is part of leaves that
+    /// the trace alone cannot divide.
+    fn compare(&mut self) {
+        self.slowdowns = slowdowns(self);
+        if let Some(lost) = self.slowdowns.first().and_then(Slowdown::proven_ns) {
+            let ledger = &mut self.judged.ledger;
+            ledger.divide(Leaf::UserUndivided, Leaf::UserStalled, Leaf::UserWork, lost);
+            let (stalled, work) = (Leaf::ApplicationStalled, Leaf::ApplicationWork);
+            ledger.divide(Leaf::ApplicationUndivided, stalled, work, lost);
+        }
+        self.overhead = overhead(self);
+        if let Some(lost) = self.overhead.as_ref().map(Overhead::lost_ns) {
+            let ledger = &mut self.judged.ledger;
+            ledger.divide(Leaf::KernelOther, Leaf::MpOverhead, Leaf::KernelOther, lost);
+        }
+    }
+}

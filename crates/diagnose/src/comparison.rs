@@ -1,0 +1,118 @@
+//! What comparing like work found: application code that takes longer, system calls that do.
+
+use holdup_passes::Slot;
+use holdup_trace::Nanos;
+use std::collections::BTreeMap;
+
+/// Where the figures come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    Counters,
+    Stretches,
+    BaselineCounters,
+    BaselineStretches,
+    /// `perf stat`, of runs that kept as many CPUs busy as the trace, and of runs with fewer.
+    Measured,
+    /// The same, but none of the runs kept as many busy.
+    MeasuredElsewhere,
+}
+
+impl Source {
+    /// What is measured: for evidence rows.
+    pub(crate) fn metric(self) -> &'static str {
+        match self {
+            Source::Counters | Source::Measured | Source::MeasuredElsewhere => {
+                "cycles per instruction with many CPUs busy, against few"
+            }
+            Source::Stretches => {
+                "application code between system calls with many CPUs busy, against few"
+            }
+            Source::BaselineCounters => "cycles per instruction, against the baseline",
+            Source::BaselineStretches => {
+                "application code between system calls, against the baseline"
+            }
+        }
+    }
+
+    /// Whether cycles and instructions were counted, not times taken.
+    pub(crate) fn counts(self) -> bool {
+        match self {
+            Source::Stretches | Source::BaselineStretches => false,
+            Source::Counters
+            | Source::BaselineCounters
+            | Source::Measured
+            | Source::MeasuredElsewhere => true,
+        }
+    }
+
+    /// Where that is found.
+    pub(crate) fn place(self) -> &'static str {
+        match self {
+            Source::Counters | Source::BaselineCounters => "counters",
+            Source::Stretches | Source::BaselineStretches => "stretches between calls",
+            Source::Measured | Source::MeasuredElsewhere => "perf stat",
+        }
+    }
+}
+
+/// What like work costs more.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Slowdown {
+    pub(crate) source: Source,
+    /// CPU time of all work compared, its cheaper part included.
+    pub(crate) covered_ns: f64,
+    /// CPU time of the work that may have been slowed down.
+    pub(crate) taken_ns: f64,
+    /// Of it: beyond what it would have taken elsewhere.
+    pub(crate) lost_ns: f64,
+    /// That, by thread.
+    pub(crate) by: BTreeMap<Slot, f64>,
+}
+
+impl Slowdown {
+    pub(crate) fn of(source: Source) -> Slowdown {
+        Slowdown { source, covered_ns: 0.0, taken_ns: 0.0, lost_ns: 0.0, by: BTreeMap::new() }
+    }
+
+    pub(crate) fn add(&mut self, slot: Slot, taken: f64, lost: f64) {
+        self.covered_ns += taken;
+        self.taken_ns += taken;
+        self.lost_ns += lost;
+        *self.by.entry(slot).or_default() += lost;
+    }
+
+    /// The CPU time lost, where it is proven: stretches of one trace alone may be longer for other
+    /// reasons than the machine's, and what runs of other company lost is not this trace's.
+    pub(crate) fn proven_ns(&self) -> Option<Nanos> {
+        let proven = !matches!(self.source, Source::Stretches | Source::MeasuredElsewhere);
+        proven.then_some(self.lost_ns.max(0.0) as Nanos)
+    }
+
+    /// How many times as long like work takes.
+    pub(crate) fn times(&self) -> f64 {
+        let expected = self.taken_ns - self.lost_ns;
+        if expected > 0.0 { self.taken_ns / expected } else { 1.0 }
+    }
+}
+
+/// What system calls made alone cost here and in the baseline.
+pub(crate) struct Overhead {
+    /// By call, dearest first: name, number, CPU time beyond the baseline's (less if negative),
+    /// cost against the baseline's.
+    pub(crate) calls: Vec<(String, u32, i128, f64)>,
+    /// CPU time of the calls compared, and what it would have been at the baseline's prices.
+    pub(crate) now: u128,
+    pub(crate) then: u128,
+}
+
+impl Overhead {
+    /// CPU time beyond the baseline's.
+    pub(crate) fn lost_ns(&self) -> u64 {
+        self.now.saturating_sub(self.then) as u64
+    }
+
+    /// That in per cent.
+    pub(crate) fn pct(&self) -> f64 {
+        if self.then == 0 { 0.0 } else { (self.now as f64 / self.then as f64 - 1.0) * 100.0 }
+    }
+}

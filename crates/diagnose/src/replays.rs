@@ -1,0 +1,184 @@
+//! What the replays of a trace say of each class of trouble.
+
+use crate::class::Class;
+use crate::concerned::Concerned;
+use crate::judged::Judged;
+use crate::worth::{Basis, HolderWorth, Worth, rounded};
+use holdup_attribution::{Attribution, Thresholds};
+use holdup_passes::limits::MATTERS;
+use holdup_passes::{HolderDid, HolderPart, Object, percent};
+use holdup_replay::{
+    Change, Depth, Estimate, Estimates, LockChange, Member, ObjectId, Program, ReplayObject, Seeds,
+    doubts, estimate, off_pct, predict, words,
+};
+use std::cmp::Reverse;
+
+impl Worth {
+    /// Of a replay that misses the trace by `off_pct` when nothing is changed: the low end is lower
+    /// by that.
+    fn replayed(program: &Program, (unchanged_ns, off_pct): (u64, f64), of: &Estimate) -> Worth {
+        let missed = 1.0 + off_pct.abs() / 100.0;
+        Worth {
+            basis: match (of.is_bound, of.by_chains) {
+                (true, _) => Basis::Bound,
+                (_, true) => Basis::Chains,
+                _ => Basis::Replayed,
+            },
+            times: rounded(of.worth),
+            low: rounded((of.low / missed).max(of.low.min(1.0))),
+            high: rounded(of.high),
+            change: Some(words::shown(program, &of.change)),
+            fix: Some(words::fixes(program, &of.change)),
+            unchanged_ns: Some(unchanged_ns),
+            wall_ns: Some(of.prediction.wall_ns),
+        }
+    }
+}
+
+impl HolderWorth {
+    /// Of a lock whose holders did this while others waited for it.
+    fn of(
+        program: &Program,
+        unchanged_ns: u64,
+        lock: ObjectId,
+        did: &[(HolderDid, u64)],
+        matters_pct: f64,
+    ) -> Vec<HolderWorth> {
+        let all: u64 = did.iter().map(|(_, ns)| ns).sum();
+        let pct = |lost: fn(HolderPart) -> bool| {
+            let lost = did.iter().filter(|(did, _)| lost(did.part)).map(|(_, ns)| ns).sum::<u64>();
+            percent(lost, all)
+        };
+        let tries = [
+            (LockChange::Awake, "without their sleep", pct(HolderPart::is_asleep)),
+            (LockChange::First, "never without a CPU", pct(HolderPart::is_without_cpu)),
+        ];
+        let matter = tries.into_iter().filter(|of| of.2 >= matters_pct);
+        matter
+            .filter_map(|(how, fix, pct)| {
+                let change = [Change::Lock(lock, how)];
+                let made = predict(program, &change, Seeds::ONE).ok()?;
+                Some(HolderWorth {
+                    change: words::shown(program, &change),
+                    fix,
+                    pct: rounded(pct),
+                    times: rounded(unchanged_ns as f64 / made.wall_ns.max(1) as f64),
+                })
+            })
+            .collect()
+    }
+}
+
+/// What the replay without all resources of one class says.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Replay {
+    pub(crate) worth: Worth,
+    /// The threads that are changed, if it is threads.
+    pub(crate) tids: Vec<u32>,
+    /// The objects that nobody waits for any more, if it is objects; what holds most work up first.
+    pub(crate) objects: Vec<Object>,
+    /// Of the lock that holds most work up: what the work gains if its holders lose no time.
+    pub(crate) holders: Option<(Object, Vec<HolderWorth>)>,
+    /// Where threads were chosen: it is about them, or about whom they wait for.
+    pub(crate) concerns: bool,
+    /// What is changed, in words: threads, or what they wait for.
+    subjects: String,
+}
+
+impl Replay {
+    /// What it found, in a sentence.
+    pub(crate) fn summary(&self) -> String {
+        let what = &self.subjects;
+        match self.tids.is_empty() {
+            true => format!("threads wait for {what}, and the work is done sooner without that"),
+            false => format!("the work of {what} holds the rest up: divided, it is done sooner"),
+        }
+    }
+}
+
+/// What the replays of a trace say of each class.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replays {
+    by_class: Vec<(Class, Replay)>,
+}
+
+impl Replays {
+    /// Replay all that was read, or the window that was read for it, where its steps were kept.
+    /// `None` where they were not.
+    pub fn of_judged(judged: &Judged, thresholds: &Thresholds) -> Option<Result<Replays, String>> {
+        let read = judged.replayed();
+        read.keeps_steps().then(|| Replays::of(&Attribution::new(read, thresholds)))
+    }
+
+    /// Replay what was analysed with [`holdup_passes::Detail::Steps`].
+    ///
+    /// # Errors
+    /// Why the replays of this trace mean nothing, in a sentence.
+    pub fn of(judged: &Attribution<'_>) -> Result<Replays, String> {
+        let analysis = judged.analysis;
+        let program = Program::new(analysis).map_err(|e| e.to_string())?;
+        let Estimates { unchanged, rows } = estimate(&program, judged, Depth::Resources);
+        let off_pct = off_pct(&program, &unchanged);
+        if let Some(doubt) = doubts(analysis, off_pct).into_iter().next() {
+            return Err(doubt);
+        }
+        let concerned = Concerned::of(analysis);
+        let matters_pct = judged.thresholds.get(&MATTERS);
+        let matters = 100.0 / (100.0 - matters_pct);
+        let of_holders = |o: &ReplayObject| {
+            let &object = o.of.first()?;
+            let place = program.objects.iter().position(|other| std::ptr::eq(other, o))?;
+            let did = analysis.holders_did().remove(&object)?;
+            let did: Vec<_> = did.into_values().flatten().collect();
+            let lock = ObjectId(place as u32);
+            let unchanged_ns = unchanged.wall_ns;
+            let worth = HolderWorth::of(&program, unchanged_ns, lock, &did, matters_pct);
+            (!worth.is_empty()).then_some((object, worth))
+        };
+        let mut by_class: Vec<(Class, Replay)> = Vec::new();
+        for row in &rows {
+            let Some(class) = Class::of(row.resource) else { continue };
+            let worth = Worth::replayed(&program, (unchanged.wall_ns, off_pct), row);
+            let tids = row.members.iter().filter_map(|m| match m {
+                Member::Thread(i) => Some(program.threads.get(*i)?.tid),
+                Member::Object(_) => None,
+            });
+            let objects = row.members.iter().filter_map(|m| match m {
+                Member::Object(id) => program.objects.get(id.0 as usize),
+                Member::Thread(_) => None,
+            });
+            let mut objects: Vec<&ReplayObject> = objects.collect();
+            objects.sort_by_key(|o| Reverse(o.work_held_up));
+            let holders = match objects.first() {
+                Some(o) if o.is_lock && worth.low >= matters => of_holders(o),
+                _ => None,
+            };
+            let tids: Vec<u32> = tids.collect();
+            let objects: Vec<Object> = objects.into_iter().flat_map(|o| o.of.clone()).collect();
+            let replay = Replay {
+                worth,
+                holders,
+                concerns: concerned.as_ref().is_none_or(|of| of.are_met(&tids, &objects)),
+                tids,
+                objects,
+                subjects: words::subjects(&program, &row.change),
+            };
+            match by_class.iter_mut().find(|(c, _)| *c == class) {
+                Some((_, best)) if best.worth.low >= replay.worth.low => {}
+                Some((_, best)) => *best = replay,
+                None => by_class.push((class, replay)),
+            }
+        }
+        Ok(Replays { by_class })
+    }
+
+    /// What locks gain whose holders lose no time.
+    pub(crate) fn of_holders(&self) -> impl Iterator<Item = &(Object, Vec<HolderWorth>)> {
+        self.by_class.iter().filter_map(|(_, replay)| replay.holders.as_ref())
+    }
+
+    /// Of removing all of a class; `None` where nothing of it was found to remove.
+    pub(crate) fn of_class(&self, class: Class) -> Option<&Replay> {
+        self.by_class.iter().find(|(c, _)| *c == class).map(|(_, replay)| replay)
+    }
+}

@@ -1,0 +1,57 @@
+//! How the tables of a fleet are laid out: by when and where a trace was recorded.
+
+use crate::record::{Head, Verdict};
+
+/// Which columns are folders, and so need not be read to leave rows out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Partition {
+    /// `date=…/host=…`.
+    #[default]
+    DateHost,
+    /// `date=…`: for fleets in which a host has few traces a day. The host is a column.
+    Date,
+    /// None: date and host are columns.
+    Nothing,
+}
+
+/// How the tables are written.
+#[derive(Clone, Copy, Debug)]
+pub struct Dataset {
+    /// Which columns are folders.
+    pub partition: Partition,
+    /// Traces in a file, at most.
+    pub per_file: usize,
+}
+
+/// Host names longer than this are none of Linux: `HOST_NAME_MAX`.
+const HOST_NAME: usize = 64;
+
+fn host_of(name: Option<&str>) -> String {
+    match name {
+        // What Linux calls itself until somebody gives it a name.
+        None | Some("" | "(none)") => "unknown".to_owned(),
+        Some(name) => {
+            let mut end = name.len().min(HOST_NAME);
+            while !name.is_char_boundary(end) {
+                end -= 1;
+            }
+            name[..end].to_owned()
+        }
+    }
+}
+
+/// When a trace was recorded and who says so; the host.
+pub(crate) struct When {
+    pub(crate) ns: i64,
+    pub(crate) from: &'static str,
+    pub(crate) host: String,
+}
+
+impl When {
+    pub(crate) fn of(head: &Head) -> Option<When> {
+        let Verdict::Judged { recorded_ns, host, .. } = &head.result else { return None };
+        let recorded = recorded_ns.and_then(|ns| i64::try_from(ns).ok());
+        let (ns, from) = recorded.map_or((head.mtime_ns, "mtime"), |ns| (ns, "trace"));
+        Some(When { ns, from, host: host_of(host.as_deref()) })
+    }
+}
