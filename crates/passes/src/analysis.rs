@@ -1,6 +1,7 @@
 //! The result of the pass. The tables drawn from it have files of their own ([`crate::tables`]).
 
-use crate::blame::{Cause, WaitKey, WaitSum};
+use crate::blame::{WaitKey, WaitSum};
+use crate::cause::Cause;
 use crate::costs::{Costs, Ends};
 use crate::counters::{Counts, Running};
 use crate::engine::{Engine, Law};
@@ -8,12 +9,13 @@ use crate::judge::Outside;
 use crate::limits::{Threshold, Thresholds};
 use crate::options::{Filter, Options};
 use crate::programs::Together;
+use crate::slot::Slot;
 use crate::spaces::SpaceCosts;
 use crate::stolen::Stolen;
 use crate::stretches::QUARTERS;
 use crate::stretches::Stretches;
-use crate::tables::{CallSum, pid_of};
-use crate::threads::{Slot, Thread};
+use crate::syscalls::CallSum;
+use crate::threads::{Thread, pid_of};
 use crate::throttle::{Quota, Throttles};
 use crate::timeline::{Bin, Program};
 use crate::waits::Object;
@@ -115,7 +117,7 @@ impl Analysis {
             .collect();
         let callers = crate::waits::callers(&engine.waits, symbols);
         let descriptors = crate::waits::descriptors(&engine.waits, info);
-        let (paths, group_of) = crate::tables::paths(&engine);
+        let (paths, group_of) = crate::engine::paths(&engine);
         let variables = options.variables.as_ref();
         let variables = variables.map(|v| crate::waits::variables(&engine.waits, info, v));
         Analysis {

@@ -12,7 +12,7 @@
 //! Beside that it counts the idle CPU time while just one application thread runs or is ready: the
 //! work is serial then, whatever others may be waiting for.
 //!
-//! A thread is runnable from `sched_wakeup` on ([`crate::threads::State::is_ready`]); between
+//! A thread is runnable from `sched_wakeup` on ([`crate::state::State::is_ready`]); between
 //! `sched_waking` and that it still counts in B, if it did while it slept.
 //!
 //! A thread belongs to B while it sleeps in a call that stands for waiting on others or on
@@ -30,14 +30,13 @@
 //! price of the wait that went before, and moves to its cause. A thread that turns out not to have
 //! been ready gives its part back.
 
-use crate::threads::Slot;
-use crate::timeline::{Grid, IdleBin};
+use crate::cause::Cause;
+use crate::cause::FRACTION;
+use crate::grid::{Grid, IdleBin};
+use crate::slot::Slot;
 use crate::waits::Object;
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
-
-/// Fraction bits of the integral.
-pub(crate) const FRACTION: u32 = 32;
 
 /// As what a running or ready thread counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,46 +62,6 @@ impl Serial {
     fn add(&mut self, o: Serial) {
         self.idle_ns += o.idle_ns;
         self.wall_ns += o.wall_ns;
-    }
-}
-
-/// What a thread waited for.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Cause {
-    /// A futex: mutex, rwlock, condition variable, barrier of the threads library.
-    ThreadSync,
-    /// A kernel service used to take turns or hand over work: semaphore, message queue, file lock,
-    /// pipe, local socket.
-    KernelService,
-    /// A contended lock of the kernel itself.
-    KernelLock,
-    /// Disk, swap, file system.
-    Io,
-    /// Something outside: terminal, network peer, a device's interrupt.
-    External,
-    /// Asleep for a reason the trace does not show (no system calls recorded).
-    Unknown,
-}
-
-impl Cause {
-    /// All of them.
-    pub const ALL: [Cause; 6] = [
-        Cause::ThreadSync,
-        Cause::KernelService,
-        Cause::KernelLock,
-        Cause::Io,
-        Cause::External,
-        Cause::Unknown,
-    ];
-
-    /// Another thread ends such a wait: threads take turns, or hand something over.
-    pub fn is_turns(self) -> bool {
-        matches!(self, Cause::ThreadSync | Cause::KernelService)
-    }
-
-    /// Nothing of this machine could have ended it sooner.
-    pub fn is_idle(self) -> bool {
-        matches!(self, Cause::External | Cause::Unknown)
     }
 }
 

@@ -19,8 +19,8 @@
 //! Stretches are alike if they lead to the same system call. Their time is that on a CPU outside
 //! the kernel and interrupts.
 
+use crate::slot::Slot;
 use crate::spread::Spread;
-use crate::threads::Slot;
 use holdup_trace::Nanos;
 
 /// Costs of like pieces of work: a quarter of an octave a bucket, from 4 ns to 4 s.

@@ -13,8 +13,8 @@
 //! not recorded either, a thread is in user mode outside its system calls. Differences of counters
 //! of both modes are kept as such: nobody knows which part is whose.
 
+use crate::slot::Slot;
 use crate::stretches::{QUARTERS, quarter};
-use crate::threads::Slot;
 use holdup_counters::{Counter, LINE, Meaning, Mode, Tally, meaning};
 use holdup_trace::{EventDesc, EventId, EventKind, Nanos, Reading};
 

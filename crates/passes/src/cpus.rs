@@ -17,10 +17,11 @@
 //! unaccounted. A CPU without events is idle if interrupts were recorded (a busy CPU has at least
 //! its timer's) and unaccounted otherwise.
 
+use crate::grid::NEVER;
+use crate::grid::{Grid, Spent};
 use crate::lanes::Lane;
+use crate::slot::Slot;
 use crate::stolen::Stolen;
-use crate::threads::Slot;
-use crate::timeline::{Grid, Spent};
 use holdup_trace::{Cpu, Nanos, Tid};
 
 /// What sits on top of the current thread.
@@ -42,9 +43,6 @@ pub(crate) struct Frame {
 /// Interrupts nest at most a few deep (hard irq on softirq on task; nested hard irqs are gone
 /// since 2.6.35): more means lost exits.
 const MAX_NESTING: usize = 8;
-
-/// No time.
-pub(crate) const NEVER: Nanos = Nanos::MAX;
 
 /// One CPU.
 #[derive(Clone, Debug)]

@@ -10,17 +10,14 @@
 //! Facts are collected for a batch of events at a time; memory does not grow with them. Who does
 //! not ask pays nothing per system call: the engine's hot path is compiled with and without them.
 
-use crate::analysis::Analysis;
-use crate::blame::Cause;
-use crate::engine::Engine;
-use crate::irqs::IrqKind;
+use crate::cause::Cause;
+use crate::irqs::Handler;
 use crate::judge::Ended;
-use crate::locks::{LockKind, LockSource, SWAPPER};
-use crate::options::Filter;
-use crate::threads::{Slot, Thread};
+use crate::locks::{LockKind, LockSource};
+use crate::slot::Slot;
+use crate::threads::Thread;
 use crate::waits::Object;
 use holdup_trace::{Cpu, Nanos, TaskState};
-use std::ops::ControlFlow;
 
 /// One fact. Times are those of the trace's clock.
 #[derive(Clone, Copy, Debug)]
@@ -224,14 +221,6 @@ pub struct Handled {
     pub handler: Handler,
 }
 
-/// A handler of interrupts, softirqs or work items.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Handler {
-    pub(crate) kind: IrqKind,
-    pub(crate) id: u64,
-    pub(crate) cpu: Cpu,
-}
-
 /// A thread's sums when its present run began.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mark {
@@ -333,57 +322,5 @@ impl Facts {
         for mark in &mut self.marks {
             *mark = Mark { on: mark.on, start: now, cpu: mark.cpu, ..Mark::default() };
         }
-    }
-}
-
-impl Engine {
-    /// Hand out what is there.
-    pub(crate) fn take_facts(
-        &mut self,
-        take: &mut dyn FnMut(&Fact) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        let Some(facts) = &mut self.facts else { return ControlFlow::Continue(()) };
-        let taken = facts.rows.iter().try_for_each(take);
-        facts.rows.clear();
-        taken
-    }
-
-    /// The part to be analysed has not begun.
-    pub(crate) fn forget_facts(&mut self) {
-        if let Some(facts) = &mut self.facts {
-            facts.rows.clear();
-        }
-    }
-}
-
-impl Analysis {
-    /// Kind, number and name of a handler, as the table of interrupts has them.
-    pub fn handler(&self, handler: Handler) -> (&'static str, u64, String) {
-        let Handler { kind, id, cpu } = handler;
-        let name = self.engine.irqs.rows.get(&(kind, id, cpu)).map(|s| s.name).unwrap_or_default();
-        self.handler_words(kind, id, name)
-    }
-
-    /// The name of the thread in `slot`, `swapper` of the idle task.
-    pub fn slot_comm(&self, slot: Slot) -> String {
-        if slot == Slot::IDLE { SWAPPER.to_owned() } else { self.comm(self.thread(slot)) }
-    }
-
-    /// Rows of some threads only are asked for.
-    pub fn has_filter(&self) -> bool {
-        self.shown.is_some() || self.options.filter != Filter::default()
-    }
-
-    /// Name of a kernel lock in the table made from these events.
-    pub fn lock_named(&self, lock: u64, source: LockSource) -> Option<String> {
-        match source {
-            LockSource::Contention => self.lock_name(lock),
-            LockSource::Lockdep => self.class(lock),
-        }
-    }
-
-    /// Function and offset of the code at this address, or the address; `None` of 0.
-    pub fn lock_caller(&self, caller: u64) -> Option<String> {
-        self.caller_name(caller)
     }
 }

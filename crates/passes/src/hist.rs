@@ -1,6 +1,6 @@
 //! A logarithmic histogram of spans, for percentiles in constant memory.
 
-use crate::packed::{Reader, Writer};
+use crate::varint::{Reader, Writer};
 use holdup_trace::Nanos;
 use serde::Serialize;
 
@@ -306,7 +306,7 @@ impl HistRow {
             from_ns: octave.from_ns,
             to_ns: octave.to_ns,
             count: octave.count,
-            pct: crate::rows::percent(octave.count, all),
+            pct: crate::rounding::percent(octave.count, all),
         };
         list.iter().map(row).collect()
     }

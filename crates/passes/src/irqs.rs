@@ -3,7 +3,6 @@
 //! An execution runs from its entry event to its exit event on the same CPU (work items: on the
 //! same `work_struct`), nested interrupts included, as `perf kwork report` counts it.
 
-use crate::facts::Handler;
 use holdup_trace::{Cpu, NameId, Nanos};
 use rustc_hash::FxHashMap;
 
@@ -14,6 +13,14 @@ pub(crate) enum IrqKind {
     Vector,
     Softirq,
     Work,
+}
+
+/// A handler of interrupts, softirqs or work items.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Handler {
+    pub(crate) kind: IrqKind,
+    pub(crate) id: u64,
+    pub(crate) cpu: Cpu,
 }
 
 /// Executions of one handler on one CPU.

@@ -4,7 +4,7 @@
 //! could have done sooner (it then takes its share of the idle time), and, when the sleep ends,
 //! what it was for. The passes only measure; the caller of [`crate::analyze`] brings the answers.
 
-use crate::blame::Cause;
+use crate::cause::Cause;
 use holdup_syscalls::WaitKind;
 use holdup_trace::{Calls, Nanos};
 

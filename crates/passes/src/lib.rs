@@ -38,11 +38,13 @@
 
 mod analysis;
 mod blame;
+mod cause;
 mod costs;
 mod counters;
 mod cpus;
 mod engine;
 mod facts;
+mod grid;
 mod hist;
 mod irqs;
 mod judge;
@@ -55,9 +57,12 @@ mod options;
 mod packed;
 mod past;
 mod programs;
+mod rounding;
 mod rows;
+mod slot;
 mod spaces;
 mod spread;
+mod state;
 mod steps;
 mod stolen;
 mod stretches;
@@ -66,20 +71,24 @@ mod tables;
 mod threads;
 mod throttle;
 mod timeline;
+mod untold;
 mod variables;
+mod varint;
 mod waits;
 mod windows;
 mod yields;
 
 pub use analysis::{Analysis, WaitRow};
-pub use blame::{Cause, WaitSum};
+pub use blame::WaitSum;
+pub use cause::Cause;
 pub use costs::{Costing, Costs, Ends, Exclusion};
 pub use counters::{Counts, Running};
 pub use facts::{
-    Fact, Handled, Handler, LockWait, LockWaiter, Return, Run, RunEnd, Slept, Split, Switch,
-    WakeEvent, Wakeup,
+    Fact, Handled, LockWait, LockWaiter, Return, Run, RunEnd, Slept, Split, Switch, WakeEvent,
+    Wakeup,
 };
 pub use hist::{HistRow, Histogram};
+pub use irqs::Handler;
 pub use judge::{
     Activity, BlockedFor, Ended, Judge, Outside, Sleep, WaitEnd, Waker, is_for_device,
 };
@@ -89,13 +98,15 @@ pub use locks::{LockBy, LockKind, LockPeople, LockRow, LockSource, known_lock};
 pub use options::{Detail, Filter, Options, Selection};
 pub use past::{HolderDid, HolderPart};
 pub use programs::Together;
+pub use rounding::{per_second, percent};
 pub use rows::*;
+pub use slot::Slot;
 pub use spaces::SpaceCosts;
 pub use steps::{Contended, Did, Held, Step, ThreadSteps};
 pub use stolen::Stolen;
 pub use stretches::{Lengths, QUARTERS, Stretches};
 pub use tables::errno_word;
-pub use threads::{Slot, Thread, role};
+pub use threads::{Thread, role};
 pub use throttle::{Quota, Throttle};
 pub use timeline::{Bin, Program, Who};
 pub use variables::{NamesVariables, Variable, Variables};

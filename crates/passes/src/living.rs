@@ -4,16 +4,18 @@
 //! after a thread has, its [`Moment`] is given back, and of its system calls no more is kept than
 //! [`crate::packed`] writes. Whoever looks at such a thread finds it in no call and no queue.
 
-use crate::engine::{Reason, Untold};
 use crate::packed;
-use crate::programs::NO_PROGRAM;
+use crate::slot::Slot;
 use crate::syscalls::{Call, CallStats, CallTable};
-use crate::threads::Slot;
+use crate::untold::{Reason, Untold};
 use holdup_trace::{Cpu, Nanos, Pid};
 use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
 
-/// The state of a thread beside [`crate::threads::State`]. What each system call touches is first.
+/// Of a thread that is not counted.
+pub(crate) const NO_PROGRAM: u32 = u32::MAX;
+
+/// The state of a thread beside [`crate::state::State`]. What each system call touches is first.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Moment {

@@ -12,8 +12,9 @@
 //!
 //! Threads are followed from the first time that they are seen to have something.
 
-use crate::blame::Cause;
-use crate::threads::{Mode, Slot, State, Thread};
+use crate::cause::Cause;
+use crate::slot::Slot;
+use crate::state::{Mode, State};
 use crate::waits::{Object, ObjectKind};
 use holdup_trace::Nanos;
 use std::collections::VecDeque;
@@ -122,7 +123,7 @@ impl HolderDid {
     pub(crate) const UNKNOWN: HolderDid =
         HolderDid { part: HolderPart::Unknown, call: None, object: None };
 
-    fn running(part: HolderPart, call: Option<u32>) -> HolderDid {
+    pub(crate) fn running(part: HolderPart, call: Option<u32>) -> HolderDid {
         HolderDid { part, call, object: None }
     }
 
@@ -324,42 +325,6 @@ pub(crate) enum Holding {
         /// Until when.
         to: Nanos,
     },
-}
-
-impl Thread {
-    /// It ran from one moment to another, if anybody wants to know.
-    #[inline(always)]
-    pub(crate) fn ran(&mut self, from: Nanos, to: Nanos, part: HolderPart) {
-        if self.past.is_some() {
-            self.keep_running(from, to, part);
-        }
-    }
-
-    /// What it does now, where it has a CPU: its time there may not be charged yet.
-    pub(crate) fn does(&self) -> HolderDid {
-        match self.state {
-            State::Running(_) if self.spins => self.running(HolderPart::Spinning),
-            State::Running(_) => self.running(self.mode.into()),
-            _ => HolderDid::UNKNOWN,
-        }
-    }
-
-    fn running(&self, part: HolderPart) -> HolderDid {
-        let call = match part {
-            HolderPart::User => None,
-            _ => self.living.call.map(|call| call.nr),
-        };
-        HolderDid::running(part, call)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn keep_running(&mut self, from: Nanos, to: Nanos, part: HolderPart) {
-        let did = self.running(part);
-        if let Some(past) = &mut self.past {
-            past.did(from, to, did);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -7,12 +7,10 @@
 //!
 //! A thread counts for the process that it belongs to when it becomes active (running or ready).
 
+use crate::living::NO_PROGRAM;
 use crate::threads::Thread;
 use holdup_trace::{Nanos, Pid};
 use rustc_hash::FxHashMap;
-
-/// Of a thread that is not counted.
-pub(crate) const NO_PROGRAM: u32 = u32::MAX;
 
 /// Time during which threads of a process were running or ready.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

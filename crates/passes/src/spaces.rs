@@ -14,7 +14,7 @@
 //! gaps between their ends ([`Ends`]) are kept for all of them together.
 
 use crate::costs::{Costing, Ends};
-use crate::threads::Slot;
+use crate::slot::Slot;
 use holdup_trace::{Nanos, Pid};
 
 /// One such call's CPU time.

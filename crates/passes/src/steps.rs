@@ -3,9 +3,10 @@
 //! Kept for [`crate::Detail::Steps`] only. A thread's steps are in the order of time, and times
 //! between two steps in which it neither ran nor slept it was ready to run, or out of sight.
 
-use crate::analysis::Analysis;
-use crate::threads::{Slot, State, Thread};
-use crate::waits::{Key, Object};
+use crate::slot::Slot;
+use crate::state::State;
+use crate::threads::Thread;
+use crate::waits::Object;
 use holdup_trace::{Cpu, Nanos};
 use rustc_hash::FxHashMap;
 
@@ -164,6 +165,32 @@ pub(crate) struct Steps {
 }
 
 impl Steps {
+    /// CPU time of a thread in calls by which threads take turns at a mutex, by mutex.
+    pub(crate) fn turns(&self, slot: Slot) -> impl Iterator<Item = (Object, Nanos)> {
+        let course = self.courses.get(slot.0 as usize);
+        course.into_iter().flat_map(|c| c.turns.iter().map(|(&object, &ns)| (object, ns)))
+    }
+
+    /// How long threads keep a CPU that others queue for, on average.
+    pub(crate) fn slice_ns(&self) -> Option<Nanos> {
+        let (ns, count) = self.slices;
+        ns.checked_div(count)
+    }
+
+    /// What a thread did.
+    pub(crate) fn of(&self, slot: Slot) -> ThreadSteps<'_> {
+        let course = self.courses.get(slot.0 as usize);
+        course.map_or_else(ThreadSteps::default, |c| ThreadSteps {
+            steps: &c.steps,
+            held: &c.held,
+            contended: &c.contended,
+            cpus: c.cpus,
+            waited_for: c.waited_for,
+            since: c.since,
+            passed_over_ns: c.passed_over,
+        })
+    }
+
     /// From `now` on, of so many threads that are there already.
     pub(crate) fn since(now: Nanos, threads: usize) -> Steps {
         let course = || Course { at: now, begun: true, ..Course::default() };
@@ -397,49 +424,4 @@ pub struct ThreadSteps<'a> {
     pub since: u64,
     /// Of the time it was ready: its share of the idle time of CPUs that did not take it.
     pub passed_over_ns: Nanos,
-}
-
-impl Analysis {
-    /// CPU time of a thread in calls by which threads take turns at a mutex, by mutex in no order;
-    /// without others there would be no such calls.
-    pub fn turns_at(&self, slot: Slot) -> impl Iterator<Item = (Object, Nanos)> {
-        let steps = self.engine.waits.steps.as_ref();
-        let course = steps.and_then(|s| s.courses.get(slot.0 as usize));
-        course.into_iter().flat_map(|c| c.turns.iter().map(|(&object, &ns)| (object, ns)))
-    }
-
-    /// The address of a lock of the kernel; `None` of other objects, and where it is not known.
-    pub fn kernel_lock(&self, object: Object) -> Option<u64> {
-        match self.engine.waits.keys[object.0 as usize] {
-            Key::KernelLock { addr, .. } if addr != 0 => Some(addr),
-            _ => None,
-        }
-    }
-
-    /// How long threads keep a CPU that others queue for, on average; `None` if none was seen to
-    /// lose one for that, and without [`crate::Detail::Steps`].
-    pub fn slice_ns(&self) -> Option<Nanos> {
-        let (ns, count) = self.engine.waits.steps.as_ref()?.slices;
-        ns.checked_div(count)
-    }
-
-    /// Whether it has what threads did: [`crate::Detail::Steps`].
-    pub fn keeps_steps(&self) -> bool {
-        self.engine.waits.steps.is_some()
-    }
-
-    /// What a thread did; nothing without [`crate::Detail::Steps`].
-    pub fn steps(&self, slot: Slot) -> ThreadSteps<'_> {
-        let steps = self.engine.waits.steps.as_ref();
-        let course = steps.and_then(|s| s.courses.get(slot.0 as usize));
-        course.map_or_else(ThreadSteps::default, |c| ThreadSteps {
-            steps: &c.steps,
-            held: &c.held,
-            contended: &c.contended,
-            cpus: c.cpus,
-            waited_for: c.waited_for,
-            since: c.since,
-            passed_over_ns: c.passed_over,
-        })
-    }
 }

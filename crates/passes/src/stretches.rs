@@ -8,8 +8,8 @@
 //! Kept apart by thread, unlike [`crate::costs`]: threads that run alone do other work than those
 //! that run together, and that must not look like a slow machine.
 
+use crate::slot::Slot;
 use crate::spread::Spread;
-use crate::threads::Slot;
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;

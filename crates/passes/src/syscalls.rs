@@ -223,6 +223,14 @@ impl CallTable {
     }
 }
 
+/// The calls of one number by all threads that pass the filters.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CallSum {
+    pub(crate) stats: CallStats,
+    /// Sum of the squares of the threads' numbers of it.
+    pub(crate) squares: u128,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

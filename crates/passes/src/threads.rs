@@ -29,72 +29,14 @@
 use crate::lanes::{Doing, Follow, Lane};
 use crate::latency::Latency;
 use crate::living::Living;
-use crate::past::Past;
+use crate::past::{HolderDid, HolderPart, Past};
+use crate::slot::Slot;
+use crate::state::Mode;
+use crate::state::State;
 use crate::throttle::Throttle;
 use crate::yields::Yields;
 use holdup_trace::{Cpu, NameId, Nanos, Pid, Tid};
 use rustc_hash::FxHashMap;
-
-/// Index of a thread in the table of threads.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Slot(pub u32);
-
-impl Slot {
-    /// The idle task: one slot for all CPUs, never in a table.
-    pub const IDLE: Slot = Slot(0);
-}
-
-/// What a thread is doing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum State {
-    /// Seen by name only; nothing proves yet what it does.
-    Unseen,
-    /// Forked, not yet woken for the first time.
-    New,
-    /// On this CPU.
-    Running(Cpu),
-    /// `sched_waking` was seen, `sched_wakeup` not yet: the kernel looks for a CPU and makes it
-    /// take the thread. That is wake-up latency, part of the wait.
-    Waking,
-    /// Ready since a wake-up, on this CPU's queue if it is known.
-    Woken(Cpu),
-    /// Ready since it lost its CPU, on this CPU's queue if it is known.
-    Preempted(Cpu),
-    /// Asleep.
-    Blocked,
-    /// Out of sight: an event proves that it is not in the state it was believed in, and not in
-    /// which ([`crate::Law`]).
-    Lost,
-    /// Ended.
-    Dead,
-}
-
-impl State {
-    /// On a run queue and not running. This is the one definition of run-queue delay: from
-    /// `sched_wakeup` (from `sched_waking` only where the recording has no `sched_wakeup` at all)
-    /// or the loss of a CPU, to the switch-in.
-    pub(crate) fn is_ready(self) -> bool {
-        matches!(self, State::Woken(_) | State::Preempted(_))
-    }
-
-    /// Running or ready.
-    pub(crate) fn is_active(self) -> bool {
-        self.is_ready() || matches!(self, State::Running(_))
-    }
-}
-
-/// What a running thread executes, as far as the trace tells.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Mode {
-    /// An application thread before its first system call event.
-    Unknown,
-    /// Application code.
-    User,
-    /// A system call.
-    Kernel,
-    /// Kernel thread.
-    Kthread,
-}
 
 /// A wake-up of a thread that still runs.
 #[derive(Clone, Copy, Debug)]
@@ -521,5 +463,45 @@ impl std::ops::IndexMut<Slot> for Threads {
     #[inline]
     fn index_mut(&mut self, slot: Slot) -> &mut Thread {
         &mut self.threads[slot.0 as usize]
+    }
+}
+
+pub(crate) fn pid_of(t: &Thread) -> Option<u32> {
+    (t.pid != Pid::UNKNOWN).then_some(t.pid.0)
+}
+
+impl Thread {
+    /// It ran from one moment to another, if anybody wants to know.
+    #[inline(always)]
+    pub(crate) fn ran(&mut self, from: Nanos, to: Nanos, part: HolderPart) {
+        if self.past.is_some() {
+            self.keep_running(from, to, part);
+        }
+    }
+
+    /// What it does now, where it has a CPU: its time there may not be charged yet.
+    pub(crate) fn does(&self) -> HolderDid {
+        match self.state {
+            State::Running(_) if self.spins => self.running(HolderPart::Spinning),
+            State::Running(_) => self.running(self.mode.into()),
+            _ => HolderDid::UNKNOWN,
+        }
+    }
+
+    fn running(&self, part: HolderPart) -> HolderDid {
+        let call = match part {
+            HolderPart::User => None,
+            _ => self.living.call.map(|call| call.nr),
+        };
+        HolderDid::running(part, call)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn keep_running(&mut self, from: Nanos, to: Nanos, part: HolderPart) {
+        let did = self.running(part);
+        if let Some(past) = &mut self.past {
+            past.did(from, to, did);
+        }
     }
 }

@@ -53,7 +53,7 @@ pub(crate) struct Off {
 impl Throttle {
     /// The idle CPU time that it could have used.
     pub fn share_ns(&self) -> Nanos {
-        (self.share >> crate::blame::FRACTION) as Nanos
+        (self.share >> crate::cause::FRACTION) as Nanos
     }
 
     /// Without the sums; it is kept off still, if it is, from `now`, when the integral is `held`.

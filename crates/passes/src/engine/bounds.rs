@@ -4,12 +4,15 @@ use super::Engine;
 use super::current::draw;
 use crate::cpus::CpuState;
 use crate::facts::RunEnd;
+use crate::grid::Grid;
 use crate::hist::Histogram;
 use crate::judge::Ended;
 use crate::options::Detail;
-use crate::threads::{Mode, Slot, State, Thread};
+use crate::slot::Slot;
+use crate::state::{Mode, State};
+use crate::threads::Thread;
 use crate::throttle::Throttles;
-use crate::timeline::{Grid, Timeline};
+use crate::timeline::Timeline;
 use holdup_trace::{Cpu, Nanos, Quality, QualityCode};
 
 impl Engine {

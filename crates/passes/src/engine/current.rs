@@ -6,7 +6,9 @@ use crate::cpus::{CpuState, Level};
 use crate::judge::Ended;
 use crate::lanes::Doing;
 use crate::past::HolderPart;
-use crate::threads::{Mode, Slot, State, Thread, Threads, Undecided};
+use crate::slot::Slot;
+use crate::state::{Mode, State};
+use crate::threads::{Thread, Threads, Undecided};
 use holdup_trace::{Cpu, Nanos, Pid, Tid};
 
 impl Engine {

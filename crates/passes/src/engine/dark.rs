@@ -14,10 +14,10 @@
 //! [`What::Leaves`]: holdup_trace::What::Leaves
 
 use super::Engine;
-use super::reasons::Reason;
 use crate::judge::{BlockedFor, Outside};
 use crate::locks::is_locking;
-use crate::threads::Slot;
+use crate::slot::Slot;
+use crate::untold::Reason;
 use crate::waits::{Caller, Class};
 use holdup_syscalls::{Arch, WaitKind};
 use holdup_trace::{Cpu, Nanos, SymbolTable};

@@ -4,9 +4,12 @@
 //! thread that moves takes what it did before along: its sums are those of the thread.
 
 use super::Engine;
-use crate::threads::{Slot, State};
+use crate::slot::Slot;
+use crate::state::State;
+use holdup_trace::Pid;
 use holdup_trace::{Cpu, NameId, Nanos, Tid};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::collections::VecDeque;
 
 impl Engine {
@@ -151,6 +154,20 @@ impl Rivals {
     pub(crate) fn restart(&mut self) {
         self.sums.clear();
     }
+}
+
+/// Paths of the groups that threads were in, and the groups of processes. Where the threads of a
+/// process are in several, that of the first.
+pub(crate) fn paths(engine: &Engine) -> (BTreeMap<NameId, String>, BTreeMap<Pid, NameId>) {
+    let (mut paths, mut group_of) = (BTreeMap::new(), BTreeMap::new());
+    for (_, t) in engine.threads.iter().filter(|(_, t)| t.group != NameId::NONE) {
+        paths.entry(t.group).or_insert_with(|| engine.names.get(t.group));
+        let first = t.tid.0 == t.pid.0;
+        if t.pid != Pid::UNKNOWN && (first || !group_of.contains_key(&t.pid)) {
+            group_of.insert(t.pid, t.group);
+        }
+    }
+    (paths, group_of)
 }
 
 #[cfg(test)]

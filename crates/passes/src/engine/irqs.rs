@@ -2,7 +2,8 @@
 
 use super::Engine;
 use crate::cpus::{Frame, Level, MAX_CPUS};
-use crate::facts::{Fact, Handled, Handler};
+use crate::facts::{Fact, Handled};
+use crate::irqs::Handler;
 use crate::irqs::IrqKind;
 use holdup_trace::{Event, NameId, Nanos, QualityCode, Tid};
 

@@ -11,7 +11,8 @@
 
 use super::Engine;
 use crate::judge::Ended;
-use crate::threads::{Slot, State};
+use crate::slot::Slot;
+use crate::state::State;
 use holdup_trace::{Cpu, Nanos, QualityCode};
 
 /// Makes [`Law`] from one list: the reason and exceptions of each law, what its applications are

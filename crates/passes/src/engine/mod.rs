@@ -27,6 +27,7 @@ mod groups;
 mod holders;
 mod irqs;
 mod laws;
+mod locks;
 mod queues;
 mod reasons;
 mod retire;
@@ -40,7 +41,9 @@ use crate::blame::Blame;
 use crate::costs::CostTable;
 use crate::counters::{Company, Counters, Ran, Stays};
 use crate::cpus::{Cpus, Level, MAX_CPUS};
+use crate::facts::Fact;
 use crate::facts::Facts;
+use crate::grid::Grid;
 use crate::hist::Histogram;
 use crate::irqs::{IrqKind, Irqs};
 use crate::judge::{Judge, Outside};
@@ -49,25 +52,27 @@ use crate::limits::NAMED;
 use crate::locks::Locks;
 use crate::options::{Detail, Options};
 use crate::programs::Programs;
+use crate::slot::Slot;
 use crate::spaces::Spaces;
+use crate::state::Mode;
 use crate::stolen::Ticks;
 use crate::stretches::{FAULTED, StretchTable, quarter};
-use crate::threads::{Mode, Slot, Threads};
+use crate::threads::Threads;
 use crate::throttle::Throttles;
-use crate::timeline::{Grid, Timeline};
+use crate::timeline::Timeline;
 use crate::waits::Waits;
 use calls::CallTraits;
 use dark::DarkCalls;
-pub(crate) use groups::Rivals;
+pub(crate) use groups::{Rivals, paths};
 use holdup_syscalls::Arch;
 use holdup_trace::{
     Batch, Capabilities, Cpu, Event, EventDesc, EventId, EventKind, Groups, NameId, Names, Nanos,
     Presence, Quality, QualityCode, Reading, Recorded, SymbolTable, Tid, TraceInfo, What,
 };
 pub use laws::Law;
-pub(crate) use reasons::{Reason, Untold};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 #[derive(Clone)]
@@ -554,5 +559,25 @@ fn happens_on_a_cpu(what: &What) -> bool {
         | What::LockAcquired { .. }
         | What::LockRelease { .. }
         | What::CpuIdle { .. } => true,
+    }
+}
+
+impl Engine {
+    /// Hand out what is there.
+    pub(crate) fn take_facts(
+        &mut self,
+        take: &mut dyn FnMut(&Fact) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let Some(facts) = &mut self.facts else { return ControlFlow::Continue(()) };
+        let taken = facts.rows.iter().try_for_each(take);
+        facts.rows.clear();
+        taken
+    }
+
+    /// The part to be analysed has not begun.
+    pub(crate) fn forget_facts(&mut self) {
+        if let Some(facts) = &mut self.facts {
+            facts.rows.clear();
+        }
     }
 }

@@ -3,7 +3,9 @@
 use super::Engine;
 use crate::blame::Kind;
 use crate::facts::RunEnd;
-use crate::threads::{Mode, Slot, State, Thread};
+use crate::slot::Slot;
+use crate::state::{Mode, State};
+use crate::threads::Thread;
 use holdup_trace::{Cpu, Nanos};
 
 /// As what a thread counts.
@@ -107,7 +109,7 @@ impl Engine {
         }
         let t = &mut self.threads[slot];
         let share = self.blame.ready_at(now) - t.living.ready_mark;
-        let kept = share.min((until.saturating_sub(t.since) as u128) << crate::blame::FRACTION);
+        let kept = share.min((until.saturating_sub(t.since) as u128) << crate::cause::FRACTION);
         self.blame.take_back(share - kept);
         t.settle(until);
         kept

@@ -13,31 +13,11 @@
 
 use super::Engine;
 use crate::judge::{BlockedFor, Ended};
-use crate::threads::{Slot, State};
-use crate::waits::{Caller, End, Wait};
+use crate::slot::Slot;
+use crate::state::State;
+use crate::untold::Reason;
+use crate::waits::{Caller, Wait};
 use holdup_trace::{NameId, Nanos, Tid};
-
-/// What a `sched_blocked_reason` says.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Reason {
-    pub(crate) io_wait: bool,
-    pub(super) caller: Caller,
-    /// The caller is a function that takes locks.
-    pub(super) lock: bool,
-}
-
-/// A sleep that is over, of which the reason may still come.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Untold {
-    pub(super) wait: Wait,
-    /// When it ended, and the blame integral then.
-    pub(super) now: Nanos,
-    pub(super) g: u128,
-    pub(super) end: End,
-    pub(super) ended: Ended,
-    /// It took part in sharing idle time.
-    pub(super) counted: bool,
-}
 
 impl Engine {
     pub(super) fn blocked_reason(

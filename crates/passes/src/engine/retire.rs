@@ -4,7 +4,8 @@
 //! show of them is lost: sums stay, those of their system calls packed ([`crate::packed`]).
 
 use super::Engine;
-use crate::threads::{Slot, State};
+use crate::slot::Slot;
+use crate::state::State;
 
 /// So many that ended last keep all they have: a wake-up that one of them began may be on its way,
 /// and what it waited for may explain the wait that this ends.

@@ -3,8 +3,9 @@
 use super::Engine;
 use crate::cpus::{Level, MAX_CPUS};
 use crate::past::HolderPart;
+use crate::slot::Slot;
+use crate::state::Mode;
 use crate::stolen::{From, SHORTEST};
-use crate::threads::{Mode, Slot};
 use holdup_trace::{Event, Nanos};
 
 impl Engine {

@@ -4,8 +4,9 @@ use super::Engine;
 use super::laws::Law;
 use crate::facts::{Fact, Switch};
 use crate::judge::{Ended, is_for_device};
+use crate::slot::Slot;
+use crate::state::{Mode, State};
 use crate::steps::From;
-use crate::threads::{Mode, Slot, State};
 use holdup_trace::{Cpu, Event, EventKind, NameId, Nanos, Pid, QualityCode, TaskState, Tid};
 
 impl Engine {
@@ -242,7 +243,7 @@ impl Engine {
                 let t = &mut self.threads[slot];
                 let delay = now - woken;
                 if let (Some(steps), false) = (&mut self.waits.steps, from_idle) {
-                    steps.passed_over(slot, (share >> crate::blame::FRACTION) as Nanos);
+                    steps.passed_over(slot, (share >> crate::cause::FRACTION) as Nanos);
                 }
                 if !from_idle {
                     t.queued_ns += delay;

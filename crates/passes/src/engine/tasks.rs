@@ -6,7 +6,9 @@ use super::queues::kind;
 use crate::blame::Kind;
 use crate::cpus::MAX_CPUS;
 use crate::judge::Outside;
-use crate::threads::{Mode, Slot, State, Thread, Undecided};
+use crate::slot::Slot;
+use crate::state::{Mode, State};
+use crate::threads::{Thread, Undecided};
 use holdup_trace::EventKind::WakeupNew;
 use holdup_trace::{Cpu, Event, NameId, Nanos, Pid, Tid};
 

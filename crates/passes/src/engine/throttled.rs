@@ -1,7 +1,9 @@
 //! Threads that may not run for a while, though they are ready: see [`crate::throttle`].
 
 use super::Engine;
-use crate::threads::{Mode, Slot, State, Thread};
+use crate::slot::Slot;
+use crate::state::{Mode, State};
+use crate::threads::Thread;
 use crate::throttle::{Off, Throttles};
 use holdup_trace::{Cpu, NameId, Nanos};
 
@@ -41,7 +43,7 @@ impl Engine {
         let Some(throttle) = &mut t.throttle else { return };
         let Some(Off { since, shown, mark }) = throttle.off.take() else { return };
         let (ns, share) = (until.saturating_sub(shown), integral - mark);
-        let kept = share.min((ns as u128) << crate::blame::FRACTION);
+        let kept = share.min((ns as u128) << crate::cause::FRACTION);
         self.blame.not_throttled(share - kept);
         if let Some(past) = &mut t.past {
             past.throttled(shown, until);

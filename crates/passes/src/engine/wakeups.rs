@@ -1,14 +1,16 @@
 //! Threads are woken: by whom, and what their waits were for.
 
 use super::Engine;
-use super::reasons::Untold;
 use crate::blame::{Over, WaitSum};
 use crate::cpus::{Frame, Level};
 use crate::facts::{Fact, Slept, WakeEvent, Wakeup};
 use crate::judge::{Activity, BlockedFor, Ended, Outside, Sleep, WaitEnd, Waker, is_for_device};
 use crate::lanes::SleptFor;
 use crate::past::HolderDid;
-use crate::threads::{EarlyWake, Mode, Slot, State, Thread, role};
+use crate::slot::Slot;
+use crate::state::{Mode, State};
+use crate::threads::{EarlyWake, Thread, role};
+use crate::untold::Untold;
 use crate::waits::{End, Finished, Object};
 use holdup_syscalls::WaitKind;
 use holdup_trace::{Cpu, Event, NameId, Nanos, Pid, Tid};

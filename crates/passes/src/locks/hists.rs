@@ -1,6 +1,7 @@
 //! How long waits for kernel locks and holds of them were, by powers of two.
 
-use super::rows::{LockBy, LockRow, LockSource};
+use super::LockSource;
+use super::rows::{LockBy, LockRow};
 use crate::Analysis;
 use crate::hist::HistRow;
 

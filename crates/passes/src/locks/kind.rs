@@ -115,6 +115,15 @@ impl LockKind {
     }
 }
 
+/// Which events a table is made from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LockSource {
+    /// `lock:contention_begin/end`.
+    Contention,
+    /// The four events of lockdep.
+    Lockdep,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

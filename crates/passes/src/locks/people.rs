@@ -8,7 +8,7 @@ use super::known;
 use super::stats::Waits;
 use super::{OTHER, Waiter};
 use crate::analysis::Analysis;
-use crate::threads::Slot;
+use crate::slot::Slot;
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -7,8 +7,9 @@ use super::stats::Waits;
 use super::turns::{Held, Turns};
 use super::{OTHER, Waiter};
 use crate::analysis::Analysis;
-use crate::rows::{per_second, percent, round3};
-use crate::threads::Slot;
+use crate::locks::LockSource;
+use crate::rounding::{per_second, percent, round3};
+use crate::slot::Slot;
 use holdup_trace::{Nanos, fits};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -27,15 +28,6 @@ pub enum LockBy {
     Type,
     /// The thread that waited.
     Task,
-}
-
-/// Which events a table is made from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LockSource {
-    /// `lock:contention_begin/end`.
-    Contention,
-    /// The four events of lockdep.
-    Lockdep,
 }
 
 /// Locks of a row that are known one by one; those of a class beyond are not looked up.

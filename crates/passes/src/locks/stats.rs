@@ -1,7 +1,8 @@
 //! Sums over waits and holds.
 
 use crate::hist::{Histogram, Octaves};
-use crate::threads::{State, Thread};
+use crate::state::State;
+use crate::threads::Thread;
 use holdup_trace::Nanos;
 
 /// What a thread's time off its CPU amounted to at some moment.

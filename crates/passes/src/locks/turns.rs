@@ -85,14 +85,14 @@ impl Turns {
     }
 
     /// Who waited has the lock now.
-    pub(super) fn taken(&mut self, now: Nanos, lock: u64) {
+    pub(crate) fn taken(&mut self, now: Nanos, lock: u64) {
         if let Some(turn) = self.now.get_mut(&lock) {
             turn.end(now);
         }
     }
 
     /// `holder` gives the lock back.
-    pub(super) fn released(&mut self, now: Nanos, lock: u64, holder: Waiter) {
+    pub(crate) fn released(&mut self, now: Nanos, lock: u64, holder: Waiter) {
         // Of waits before the trace, and of rwsems that spin, nothing tells.
         let Some(turn) = self.now.get_mut(&lock).filter(|turn| turn.waiting > 0) else { return };
         let (hold_ns, waited_ns) = turn.end(now);

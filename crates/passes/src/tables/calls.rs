@@ -1,10 +1,12 @@
 //! System calls.
 
-use super::{GroupKey, pid_of};
+use super::GroupKey;
 use crate::analysis::Analysis;
+use crate::rounding::percent;
 use crate::rows::*;
-use crate::syscalls::CallStats;
-use crate::threads::{Slot, Thread};
+use crate::slot::Slot;
+use crate::syscalls::{CallStats, CallSum};
+use crate::threads::{Thread, pid_of};
 use holdup_syscalls::WaitKind;
 use holdup_trace::Nanos;
 use std::collections::BTreeMap;
@@ -12,14 +14,6 @@ use std::collections::BTreeMap;
 /// Name of an error, `errno_N` if it has none.
 pub fn errno_word(errno: u32) -> String {
     holdup_syscalls::errno_name(errno).map_or_else(|| format!("errno_{errno}"), str::to_owned)
-}
-
-/// The calls of one number by all threads that pass the filters.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct CallSum {
-    stats: CallStats,
-    /// Sum of the squares of the threads' numbers of it.
-    squares: u128,
 }
 
 type Groups = BTreeMap<(GroupKey, u32), (CallStats, Option<Slot>)>;

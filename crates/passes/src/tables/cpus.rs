@@ -1,6 +1,8 @@
 //! What each CPU did, and sar's rates of it.
 
 use crate::analysis::Analysis;
+use crate::rounding::per_second;
+use crate::rounding::percent;
 use crate::rows::*;
 use holdup_syscalls::{Direction, io_direction, is_message, is_semaphore};
 use holdup_trace::{Cpu, EventKind};

@@ -6,26 +6,12 @@
 //! ```
 
 use crate::analysis::Analysis;
-use crate::engine::Engine;
 use crate::options::Selection;
-use crate::rows::{CgroupRow, CpuRow, Rival, percent};
+use crate::rounding::percent;
+use crate::rows::{CgroupRow, CpuRow, Rival};
 use crate::threads::Thread;
-use holdup_trace::{GroupLimit, GroupName, NameId, Nanos, Pid};
+use holdup_trace::{GroupLimit, GroupName, NameId, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Paths of the groups that threads were in, and the groups of processes. Where the threads of a
-/// process are in several, that of the first.
-pub(crate) fn paths(engine: &Engine) -> (BTreeMap<NameId, String>, BTreeMap<Pid, NameId>) {
-    let (mut paths, mut group_of) = (BTreeMap::new(), BTreeMap::new());
-    for (_, t) in engine.threads.iter().filter(|(_, t)| t.group != NameId::NONE) {
-        paths.entry(t.group).or_insert_with(|| engine.names.get(t.group));
-        let first = t.tid.0 == t.pid.0;
-        if t.pid != Pid::UNKNOWN && (first || !group_of.contains_key(&t.pid)) {
-            group_of.insert(t.pid, t.group);
-        }
-    }
-    (paths, group_of)
-}
 
 impl Analysis {
     /// The control group of a thread: the latest that it was in, else that of its process;

@@ -2,19 +2,20 @@
 
 mod calls;
 mod cpus;
+mod facts;
 mod groups;
 mod irqs;
+mod lanes;
 mod procs;
+mod steps;
 mod switches;
 
-pub(crate) use calls::CallSum;
 pub use calls::errno_word;
-pub(crate) use groups::paths;
 
 use crate::analysis::Analysis;
 use crate::rows::Group;
-use crate::threads::{Slot, Thread};
-use holdup_trace::Pid;
+use crate::slot::Slot;
+use crate::threads::{Thread, pid_of};
 
 impl Analysis {
     pub(crate) fn sees_switches(&self) -> bool {
@@ -41,8 +42,4 @@ enum GroupKey {
     Slot(Slot),
     /// By path: interned ids must not decide the order.
     Cgroup(String),
-}
-
-pub(crate) fn pid_of(t: &Thread) -> Option<u32> {
-    (t.pid != Pid::UNKNOWN).then_some(t.pid.0)
 }

@@ -2,8 +2,10 @@
 
 use super::{GroupKey, pid_of};
 use crate::analysis::Analysis;
+use crate::rounding::per_second;
+use crate::rounding::percent;
 use crate::rows::*;
-use crate::threads::Slot;
+use crate::slot::Slot;
 use holdup_trace::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -3,7 +3,7 @@
 use super::class::{FcntlOp, Futex, FutexOp, LOCK_UN, fcntl, futex};
 use super::files::{Descriptor, Opened};
 use super::{Class, FutexUse, Key, Object, ObjectKind, Waits};
-use crate::threads::Slot;
+use crate::slot::Slot;
 use holdup_trace::{Nanos, Pid};
 
 const EAGAIN: i64 = -11;

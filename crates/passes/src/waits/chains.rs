@@ -1,8 +1,9 @@
 //! Root causes: what a wait was really for, and the trail it leaves for others' waits.
 
 use super::{Finished, Object, Waits};
-use crate::blame::{Blame, Cause, Over, WaitKey, WaitSum};
-use crate::threads::Slot;
+use crate::blame::{Blame, Over, WaitKey, WaitSum};
+use crate::cause::Cause;
+use crate::slot::Slot;
 use holdup_trace::Nanos;
 
 /// Segments of a thread's past that can explain other threads' waits.

@@ -5,7 +5,7 @@
 //! its parent's descriptors, a program keeps them through `exec` (which are closed then, the trace
 //! does not say).
 
-use super::object::ObjectKind;
+use super::kind::ObjectKind;
 use holdup_trace::{Nanos, Pid};
 use rustc_hash::FxHashMap;
 

@@ -2,8 +2,8 @@
 
 use super::{HoldSum, Object, Waits};
 use crate::past::{HolderTimes, Holding};
+use crate::slot::Slot;
 use crate::steps::Held;
-use crate::threads::Slot;
 use holdup_trace::Nanos;
 
 /// Locks one thread is believed to hold at a time.

@@ -1,7 +1,8 @@
 //! Lock ratio and waiting ratio (Kaieda et al.): what each thread's time with locks was.
 
 use crate::analysis::Analysis;
-use crate::threads::{Slot, Thread};
+use crate::slot::Slot;
+use crate::threads::Thread;
 use holdup_trace::Nanos;
 use std::collections::BTreeMap;
 

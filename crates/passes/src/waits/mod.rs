@@ -35,27 +35,33 @@ mod chains;
 mod class;
 mod files;
 mod holders;
+mod kind;
 mod lock_times;
+mod names;
 mod object;
 mod objects;
 mod processes;
 mod registry;
 mod tries;
+mod wait;
 mod waiters;
 mod waiting;
 
 pub(crate) use class::Class;
+pub use kind::ObjectKind;
+pub(crate) use names::{callers, descriptors, variables};
 pub(crate) use object::{Caller, Key, Thing};
-pub use object::{FutexUse, Object, ObjectKind};
+pub use object::{FutexUse, Object};
 pub use objects::{ByThread, ObjectStats};
-pub(crate) use objects::{callers, descriptors, variables};
+pub(crate) use wait::{End, Wait};
 
-use crate::blame::{Cause, WaitSum};
+use crate::blame::WaitSum;
+use crate::cause::Cause;
 use crate::judge::{Outside, WaitEnd};
 use crate::options::Detail;
 use crate::past::{HolderTimes, Holding};
+use crate::slot::Slot;
 use crate::steps::Steps;
-use crate::threads::Slot;
 use crate::variables::Images;
 use calls::Called;
 use chains::Segment;
@@ -64,14 +70,6 @@ use holdup_trace::{Nanos, Pid};
 use processes::Group;
 use rustc_hash::FxHashMap;
 use waiters::{Waiter, Waiters};
-
-/// A wait in progress.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Wait {
-    pub(crate) object: Object,
-    pub(crate) start: Nanos,
-    mark: u128,
-}
 
 /// One time asleep, kept for [`Detail::Intervals`] only.
 #[derive(Clone, Copy, Debug)]
@@ -134,17 +132,6 @@ pub struct EdgeKey {
     pub object: Object,
     /// What for.
     pub cause: Cause,
-}
-
-/// Who ended a wait, and how.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct End {
-    /// By this thread.
-    pub(crate) waker: Option<Slot>,
-    /// The thread itself, not an interrupt on top of it, as far as interrupts are recorded.
-    pub(crate) direct: bool,
-    /// It was on its way to sleep and never slept.
-    pub(crate) early: bool,
 }
 
 /// A wait that has ended, judged.

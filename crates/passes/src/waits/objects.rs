@@ -1,15 +1,14 @@
 //! The objects that threads waited for, with what was measured about them.
 
 use super::{
-    Caller, EdgeKey, FutexUse, HoldSum, Interval, Key, Object, ObjectKind, PairSum, Thing, Waits,
+    Caller, EdgeKey, FutexUse, HoldSum, Interval, Key, Object, ObjectKind, PairSum, Thing,
 };
 use crate::analysis::Analysis;
 use crate::blame::WaitSum;
 use crate::hist::{HistRow, Octaves};
 use crate::past::{HolderDid, HolderTimes};
-use crate::threads::Slot;
-use crate::variables::Variables;
-use holdup_trace::{Nanos, Pid, Seen, SymbolTable, TraceInfo};
+use crate::slot::Slot;
+use holdup_trace::{Nanos, Pid};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -65,54 +64,6 @@ pub struct ObjectStats {
 
 /// Sums by object and thread.
 pub type ByThread<T> = BTreeMap<Object, BTreeMap<Slot, T>>;
-
-/// Names of the functions that threads are known to have slept in, by address.
-pub(crate) fn callers(waits: &Waits, symbols: &SymbolTable) -> BTreeMap<u64, String> {
-    let name = |at| {
-        let (name, offset) = symbols.lookup(at)?;
-        Some((at, format!("{name}+{offset:#x}")))
-    };
-    let of = |key: &Key| match *key {
-        Key::In { caller: Caller::Address(at), .. } => name(at),
-        _ => None,
-    };
-    waits.keys.iter().filter_map(of).collect()
-}
-
-/// What the words that threads waited at are called, by object.
-pub(crate) fn variables(
-    waits: &Waits,
-    info: &TraceInfo,
-    variables: &Variables,
-) -> BTreeMap<Object, String> {
-    let of = |(i, thing): (usize, &Thing)| {
-        let Key::Futex { addr, .. } = waits.keys[i] else { return None };
-        let code = thing.code.as_deref().filter(|_| thing.spans.count > 0)?;
-        let name = crate::variables::name(variables, info, (code, addr))?;
-        Some((Object(i as u32), name))
-    };
-    waits.things.iter().enumerate().filter_map(of).collect()
-}
-
-/// What the descriptors that threads waited at were, by object, as far as the recorder saw it.
-pub(crate) fn descriptors(waits: &Waits, info: &TraceInfo) -> BTreeMap<Object, Seen> {
-    let of = |(i, thing): (usize, &Thing)| {
-        let Key::Descriptor { .. } = waits.keys[i] else { return None };
-        let o = thing.opened.filter(|_| thing.spans.count > 0)?;
-        Some((Object(i as u32), info.descriptors.get(o.pid, o.fd, o.since, o.until)?.clone()))
-    };
-    let mut all: BTreeMap<Object, Seen> = waits.things.iter().enumerate().filter_map(of).collect();
-    // Of one process several may lead to the same: then names tell none of them.
-    let mut alike: BTreeMap<(Pid, String), u32> = BTreeMap::new();
-    for s in all.values() {
-        *alike.entry((s.pid, s.name.clone())).or_default() += 1;
-    }
-    for s in all.values_mut().filter(|s| alike[&(s.pid, s.name.clone())] > 1 && !s.name.is_empty())
-    {
-        s.name = format!("{} (fd {} of pid {})", s.name, s.fd, s.pid.0);
-    }
-    all
-}
 
 impl Analysis {
     /// Every object, by its number; those that turned out to be one, once.

@@ -2,7 +2,7 @@
 
 use super::files::Table;
 use super::{Class, Waits};
-use crate::threads::Slot;
+use crate::slot::Slot;
 use crate::variables::Images;
 use holdup_trace::{Mapping, Nanos, Pid};
 

@@ -2,7 +2,7 @@
 
 use super::files::Opened;
 use super::{FutexUse, Key, Object, ObjectKind, Thing, Waits};
-use crate::threads::Slot;
+use crate::slot::Slot;
 
 /// Objects beyond this many share one row; a server opens a descriptor per connection.
 pub(crate) const MAX_OBJECTS: usize = 1 << 18;

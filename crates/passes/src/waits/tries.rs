@@ -11,7 +11,7 @@
 //! on the same file may succeed in between.
 
 use super::{Object, Waits};
-use crate::threads::Slot;
+use crate::slot::Slot;
 use holdup_syscalls::WaitKind;
 
 /// What a thread's last tries at a lock came to.

@@ -10,7 +10,7 @@ use super::processes::NO_GROUP;
 use super::tries::Tries;
 use super::{Interval, Object, Wait};
 use crate::blame::WaitKey;
-use crate::threads::Slot;
+use crate::slot::Slot;
 use holdup_trace::{Nanos, Pid};
 use std::collections::VecDeque;
 

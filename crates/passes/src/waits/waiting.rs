@@ -4,10 +4,12 @@ use super::class::{FutexOp, futex};
 use super::{
     Caller, Class, EdgeKey, End, Finished, Interval, Key, Object, ObjectKind, Wait, Waits,
 };
-use crate::blame::{Blame, Cause, WaitKey, WaitSum};
+use crate::blame::{Blame, WaitKey, WaitSum};
+use crate::cause::Cause;
 use crate::judge::{BlockedFor, Ended, Outside};
 use crate::options::Detail;
-use crate::threads::{Slot, Thread};
+use crate::slot::Slot;
+use crate::threads::Thread;
 use holdup_syscalls::WaitKind;
 use holdup_trace::Nanos;
 
