@@ -6,6 +6,7 @@ mod support;
 mod cases;
 mod cgroups;
 mod choice;
+mod circles;
 mod cli;
 mod cli_events;
 mod cli_locks;

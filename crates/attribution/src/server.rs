@@ -182,8 +182,7 @@ impl Awaited<'_> {
                 && r.waker.is_some_and(|w| self.partners.contains(&w))
                 && self.between_two.contains(&object)
         };
-        // Whose result another needs is not in its way; and who is busy all the time cannot give
-        // it sooner.
+        // A producer is no contention: a thread that is busy all the time cannot deliver earlier.
         let order = || {
             // At latches each has an object of its own to be woken at: one way, and yet in turns.
             r.cause == Cause::ThreadSync

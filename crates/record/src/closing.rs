@@ -2,12 +2,11 @@
 //!
 //! For each tracepoint that nobody uses any more the kernel waits until no CPU can be inside of it,
 //! under one lock: 40 ms each, measured on Linux 6.18, eight seconds for all of a recording.
-//! Nobody shall wait so long for his prompt. So a child inherits the events and ends; it is the
-//! last to have them, since it waits until the recorder has let them go, and it is the child whose
-//! end takes so long. It does nothing, but it would be seen in a recording that begins meanwhile,
-//! as a program that the kernel keeps waiting. So the next recorder waits for it, with its own
-//! events open: tracepoints that somebody uses cost no waiting, so that the rest is closed at once
-//! if both record the same.
+//! Closing takes seconds, so a forked child inherits the events and closes them in the background:
+//! it waits until the recorder has closed its own copies, and then exits. A recording that begins
+//! meanwhile would show this child as a program that the kernel keeps waiting. So the next recorder
+//! waits for it, with its own events open: a tracepoint that is still in use closes without a wait,
+//! so the rest is closed at once if both record the same.
 #![allow(unsafe_code, reason = "fork")]
 
 use crate::session::Session;

@@ -178,7 +178,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     let burnt = shown + inferred;
     // What nobody is seen to wait for, as the recorder stands between.
     let full = facts.judged.fullest_section();
-    // A lock is not to be had for more than all of the time.
+    // The utilisation of a lock cannot exceed 100 %.
     let full = full.filter(|(_, s)| {
         s.wanted_pct >= 100.0
             && facts.wanted_pct(idle + burnt) < facts.limit(&MATTERS)

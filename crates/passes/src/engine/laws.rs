@@ -71,7 +71,7 @@ laws! {
     /// Exception: a thread that was preempted on its way to sleep, state `R+`, is woken while on
     /// the queue (`ttwu_runnable`).
     SleepBeforeWake = WokenTwice, "a thread that is woken had gone to sleep";
-    /// And who runs after it slept was woken, though nobody was seen to do it.
+    /// A thread that runs after sleeping must have been woken; the wake-up was not recorded.
     WakeBeforeRun = MissingWakeup, "a thread that slept was woken before it ran again";
 }
 

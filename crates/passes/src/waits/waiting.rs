@@ -344,8 +344,8 @@ impl Waits {
         self.last_wait(slot).is_some_and(|key| self.costs_by_waking(&key))
     }
 
-    /// Whether the time it takes to wake who waited so is part of what the wait costs. A request
-    /// over a socket is answered when it is answered; only taking turns costs by waking up.
+    /// Whether wake-up latency is charged to this wait. The answer to a request over a socket comes
+    /// when it comes; a contended object is idle until its next owner runs.
     fn costs_by_waking(&self, key: &WaitKey) -> bool {
         match key.cause {
             Cause::ThreadSync | Cause::KernelLock => true,
