@@ -64,6 +64,8 @@ fn uses(code: &str) -> impl Iterator<Item = &str> {
 fn inline(code: &str) -> Vec<Vec<String>> {
     let words = code.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'));
     let within = words.filter(|word| word.starts_with("crate::") || word.starts_with("super::"));
+    // Of a tree in braces this is the beginning only.
+    let within = within.filter(|word| !word.ends_with("::"));
     within.map(|word| word.split("::").map(str::to_owned).collect()).collect()
 }
 
