@@ -8,10 +8,9 @@ use crate::cli::{
 };
 use crate::code;
 use crate::config::Config;
-use crate::exit::{self, usage};
+use crate::exit::{self, Result, usage};
 use crate::profile::args::SymbolArgs;
 use crate::unit::Ends;
-use anyhow::Result;
 use holdup_attribution::{
     Attribution, LatencyBy, NoPath, Path, Thresholds, WaitsBy, analyze, in_words, latencies,
 };

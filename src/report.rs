@@ -3,8 +3,7 @@
 use crate::cli::{ColorName, CommonArgs, DiagnoseArgs, FormatName, OutputArgs, ReportArgs};
 use crate::commands::{any_table, table_names};
 use crate::config::Config;
-use crate::exit::usage;
-use anyhow::Result;
+use crate::exit::{Result, usage};
 use holdup_attribution::{Attribution, follow};
 use holdup_diagnose::phases::Judged;
 use holdup_passes::{Analysis, Detail};

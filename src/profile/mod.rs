@@ -5,9 +5,8 @@ pub(crate) mod callers;
 
 use crate::commands::{self, ENTRIES};
 use crate::config::Config;
-use crate::exit::{self, usage};
+use crate::exit::{self, Result, usage};
 use crate::output::Output;
-use anyhow::Result;
 use args::{ProfileArgs, ProfileBy, SymbolArgs, TreeWay};
 use holdup_attribution::analyze_beside;
 use holdup_passes::Options;
