@@ -32,17 +32,16 @@ run=()
 
 build() {
     # Paths of the machine that builds have no business in a binary, nor in those of its C parts.
-    local home=${CARGO_HOME:-$HOME/.cargo} cflags
-    cflags="-ffile-prefix-map=$home=cargo"
+    local home=${CARGO_HOME:-$HOME/.cargo} headers=
     if [ "$machine" = aarch64 ] && [ "$(uname -m)" != aarch64 ]; then
         # The compiler's own headers are glibc's.
-        cflags="-nostdinc -isystem /usr/include/aarch64-linux-musl $cflags"
-        cflags="$cflags -isystem $(aarch64-linux-gnu-gcc -print-file-name=include)"
+        headers="-nostdinc -isystem /usr/include/aarch64-linux-musl"
+        headers="$headers -isystem $(aarch64-linux-gnu-gcc -print-file-name=include) "
         export CC_aarch64_unknown_linux_musl=aarch64-linux-gnu-gcc
         export AR_aarch64_unknown_linux_musl=aarch64-linux-gnu-ar
         export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER=rust-lld
     fi
-    export "CFLAGS_${target//-/_}=$cflags"
+    export "CFLAGS_${target//-/_}=$headers-ffile-prefix-map=$home=cargo"
     RUSTFLAGS="--remap-path-prefix=$PWD=. --remap-path-prefix=$home=cargo \
 --remap-path-prefix=${CARGO_TARGET_DIR:-$PWD/target}=target" \
         cargo build --locked -p holdup --profile dist --target "$target"
