@@ -1,8 +1,7 @@
 //! Which threads were chosen: whether there are any, and what there is if not.
 
 use crate::cli::SelectArgs;
-use crate::exit::usage;
-use anyhow::Result;
+use crate::exit::{Failure, Result, usage};
 use holdup_attribution::NoPath;
 use holdup_passes::{Analysis, Filter};
 use holdup_trace::shell_word;
@@ -72,7 +71,7 @@ pub(crate) fn must_match(filter: &Filter, analysis: &Analysis) -> Result<()> {
 }
 
 /// No thread is in a control group that was chosen: which there are, the busiest first.
-fn no_group(filter: &Filter, analysis: &Analysis) -> anyhow::Error {
+fn no_group(filter: &Filter, analysis: &Analysis) -> Failure {
     let options = options(filter).join(" ");
     let mut by: BTreeMap<String, u64> = BTreeMap::new();
     for (_, t) in analysis.all_threads() {

@@ -1,8 +1,8 @@
 //! The code around what threads waited for, where a recording has call chains.
 
+use crate::exit::Result;
 use crate::places::places;
 use crate::profile::args::SymbolArgs;
-use anyhow::Result;
 use holdup_attribution::{Attribution, JUDGE};
 use holdup_diagnose::phases::Judged;
 use holdup_passes::Analysis;

@@ -2,9 +2,8 @@
 
 use crate::choice::{self, PROCS};
 use crate::cli::{Command, IrqsBy, ProcsBy, SwitchesBy};
-use crate::exit;
+use crate::exit::{self, Result};
 use crate::tables::table;
-use anyhow::Result;
 use holdup_passes::Group;
 use holdup_render::schema;
 

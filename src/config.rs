@@ -2,14 +2,13 @@
 
 use crate::choice;
 use crate::cli::{ColorName, CommonArgs, FormatName, OutputArgs, SelectArgs, TraceArg};
-use crate::exit::usage;
+use crate::exit::{Result, usage};
 use crate::output::Output;
 use crate::places::places;
 use crate::profile::args::SymbolArgs;
 use crate::progress;
 use crate::variables;
 use crate::window::Window;
-use anyhow::Result;
 use holdup_attribution::Thresholds;
 use holdup_diagnose::phases;
 use holdup_passes::{Analysis, Filter, Options, Selection, Variables};

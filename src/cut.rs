@@ -2,10 +2,9 @@
 
 use crate::cli::{CutArgs, SelectArgs};
 use crate::config::Config;
-use crate::exit::{self, usage};
+use crate::exit::{self, Failure, Result, usage};
 use crate::output::same_file;
 use crate::progress;
-use anyhow::Result;
 use holdup_trace::Cut;
 use std::io::Write;
 
@@ -42,7 +41,7 @@ pub(crate) fn run(args: &CutArgs) -> Result<u8> {
     };
     let written =
         holdup_cut::cut(&*reader, unpacked.path(), &cut, &args.output).map_err(|e| match e {
-            holdup_cut::CutError::Trace(e) => anyhow::Error::from(named(e)),
+            holdup_cut::CutError::Trace(e) => Failure::from(named(e)),
             e @ holdup_cut::CutError::Unreadable { .. } => exit::bad_input(&config.trace, e),
             e @ holdup_cut::CutError::Output { .. } => usage(e.to_string()),
         })?;
@@ -54,7 +53,8 @@ pub(crate) fn run(args: &CutArgs) -> Result<u8> {
             written.inside,
             written.outside,
             written.bytes,
-        )?;
+        )
+        .map_err(Failure::Stdout)?;
     }
     Ok(exit::OK)
 }

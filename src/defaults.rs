@@ -11,8 +11,7 @@
 //! ```
 
 use crate::cli::Cli;
-use crate::exit::usage;
-use anyhow::Result;
+use crate::exit::{Result, usage};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, CommandFactory};
 use std::ffi::OsString;

@@ -3,7 +3,7 @@
 use crate::cli::DiagnoseArgs;
 use crate::code;
 use crate::config::{self, Config, default_trace};
-use crate::exit::{self, usage};
+use crate::exit::{self, Result, usage};
 use crate::measured;
 use crate::output::Output;
 use crate::page;
@@ -11,7 +11,6 @@ use crate::progress;
 use crate::replay;
 use crate::thresholds::{read, thresholds};
 use crate::write::write_report;
-use anyhow::Result;
 use holdup_attribution::analyze;
 use holdup_diagnose::metrics::{self, Figures};
 use holdup_diagnose::{Beside, Class, Measured, Thresholds, diagnose_beside};

@@ -2,9 +2,8 @@
 
 use crate::cli::DoctorArgs;
 use crate::config;
-use crate::exit::{self, usage};
+use crate::exit::{self, Result, usage};
 use crate::output::Output;
-use anyhow::Result;
 use holdup_host::{Host, Root, can_record, facts};
 use holdup_record::probe::try_out;
 use holdup_render::{Format, doctor};

@@ -3,10 +3,9 @@
 use crate::choice;
 use crate::cli::EventsArgs;
 use crate::config::Config;
-use crate::exit::{self, usage};
+use crate::exit::{self, Result, usage};
 use crate::places::places;
 use crate::write::warn_of_losses;
-use anyhow::{Context, Result};
 use holdup_events::{Form, Select, StreamError, stream};
 use holdup_profile::Backtraces;
 use holdup_render::{Format, text};
@@ -33,18 +32,13 @@ pub(crate) fn run(args: &EventsArgs) -> Result<u8> {
     }
     let places = places(&args.symbols)?;
     let mut chains = args.stacks.then(|| Backtraces::new(reader.info(), places));
-    let file = config.output.name();
-    let done =
-        config.output.stream(|out| Ok(stream(&*reader, &select, &form, chains.as_mut(), out)))?;
+    let failed = exit::unfinished(config.output.name());
+    let done = config.output.stream(|out| stream(&*reader, &select, &form, chains.as_mut(), out));
     crate::progress::end();
-    let streamed = match (done, file) {
-        (Ok(streamed), _) => streamed,
-        (Err(StreamError::Read(e)), _) => return Err(e.into()),
-        (Err(StreamError::Write(e)), None) => return Err(e.into()),
-        (Err(StreamError::Write(e)), Some(file)) => {
-            return Err(e).with_context(|| format!("{file}: cannot be written"));
-        }
-    };
+    let streamed = done.map_err(|error| match error {
+        StreamError::Read(error) => error.into(),
+        StreamError::Write(error) => failed(error),
+    })?;
     if streamed.written == 0 {
         must_have_chosen(&select, args)?;
     }

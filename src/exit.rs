@@ -5,7 +5,8 @@ use holdup_fleet::FleetError;
 use holdup_host::Obstacle;
 use holdup_render::UnknownKey;
 use holdup_trace::ReadError;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
 macro_rules! codes {
     ($(
@@ -49,7 +50,11 @@ pub(crate) fn list() -> String {
     )
 }
 
-/// Why there is no answer, where holdup itself found it out.
+/// What a verb comes to.
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
+
+/// Why there is no answer. Every error of the libraries below becomes one of these where it is
+/// met, so that each has a code: one that nobody thought of does not compile.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// The command line is wrong, or the output cannot be written.
@@ -64,54 +69,107 @@ pub(crate) enum Failure {
     /// The trace does not hold what it takes to answer.
     #[error("{0}")]
     Unanswerable(String),
+    /// The trace cannot be read.
+    #[error(transparent)]
+    Trace(#[from] ReadError),
+    /// A column that no table of the answer has.
+    #[error(transparent)]
+    Key(#[from] UnknownKey),
+    #[error(transparent)]
+    Export(#[from] ExportError),
+    #[error(transparent)]
+    Fleet(#[from] FleetError),
+    /// Standard output takes no more, or a terminal's answers end in an error.
+    #[error("standard input or output: {0}")]
+    Stdout(#[source] io::Error),
+    /// A file that was opened for the answer takes no more.
+    #[error("{}: cannot be written: {error}", path.display())]
+    Unfinished {
+        path: PathBuf,
+        #[source]
+        error: io::Error,
+    },
+    /// A value of holdup's own that cannot be JSON.
+    #[error("an answer cannot be JSON: {0}")]
+    Json(#[source] serde_json::Error),
 }
 
 impl Failure {
-    fn code(&self) -> u8 {
+    /// The exit code it stands for.
+    pub(crate) fn code(&self) -> u8 {
         match self {
-            Failure::Usage(_) => USAGE,
-            Failure::Input(_) | Failure::Denied(_) => INPUT,
+            Failure::Usage(_) | Failure::Key(_) => USAGE,
+            Failure::Input(_) | Failure::Denied(_) | Failure::Trace(_) => INPUT,
             Failure::Unanswerable(_) => INCONCLUSIVE,
+            Failure::Export(ExportError::Trace(_)) => INPUT,
+            Failure::Export(ExportError::Write { error, .. }) => written(error),
+            Failure::Fleet(FleetError::Output { error, .. }) => written(error),
+            Failure::Fleet(FleetError::Busy(_)) => USAGE,
+            Failure::Stdout(error) | Failure::Unfinished { error, .. } => written(error),
+            Failure::Json(_) => DEFECT,
         }
     }
 }
 
+/// A reader that has had enough is no failure.
+fn written(error: &io::Error) -> u8 {
+    if error.kind() == io::ErrorKind::BrokenPipe { OK } else { USAGE }
+}
+
+/// An answer that cannot be written to its end, in a file or on standard output.
+pub(crate) fn unfinished(file: Option<PathBuf>) -> impl FnOnce(io::Error) -> Failure {
+    move |error| match file {
+        Some(path) => Failure::Unfinished { path, error },
+        None => Failure::Stdout(error),
+    }
+}
+
 /// A usage error with this message.
-pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
-    Failure::Usage(message.into()).into()
+pub(crate) fn usage(message: impl Into<String>) -> Failure {
+    Failure::Usage(message.into())
 }
 
 /// An error about an input file.
-pub(crate) fn bad_input(path: &Path, why: impl std::fmt::Display) -> anyhow::Error {
-    Failure::Input(format!("{}: {why}", path.display())).into()
+pub(crate) fn bad_input(path: &Path, why: impl std::fmt::Display) -> Failure {
+    Failure::Input(format!("{}: {why}", path.display()))
 }
 
 /// A file that cannot be written.
-pub(crate) fn unwritable(path: &Path, error: &std::io::Error) -> anyhow::Error {
+pub(crate) fn unwritable(path: &Path, error: &io::Error) -> Failure {
     usage(format!("{}: cannot be written: {error}", path.display()))
 }
 
-/// The exit code an error stands for.
-pub(crate) fn code(error: &anyhow::Error) -> u8 {
-    if let Some(failure) = error.downcast_ref::<Failure>() {
-        return failure.code();
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(failure: impl Into<Failure>) -> u8 {
+        failure.into().code()
     }
-    if let Some(error) = error.downcast_ref::<ExportError>() {
-        return match error {
-            ExportError::Trace(_) => INPUT,
-            ExportError::Write { .. } => USAGE,
-        };
+
+    #[test]
+    fn each_failure_has_the_code_of_who_can_mend_it() {
+        let full = || io::Error::from(io::ErrorKind::StorageFull);
+        let trace = || holdup_trace::ErrorKind::Io(full()).in_file(Path::new("t"));
+        let path = || PathBuf::from("t");
+        assert_eq!(code(usage("x")), USAGE);
+        assert_eq!(code(bad_input(Path::new("t"), "x")), INPUT);
+        assert_eq!(code(trace()), INPUT);
+        assert_eq!(code(ExportError::Trace(trace())), INPUT);
+        assert_eq!(code(ExportError::Write { path: path(), error: full() }), USAGE);
+        assert_eq!(code(FleetError::Output { path: path(), error: full() }), USAGE);
+        assert_eq!(code(FleetError::Busy(path())), USAGE);
+        assert_eq!(code(Failure::Unanswerable("x".to_owned())), INCONCLUSIVE);
+        assert_eq!(code(unfinished(Some(path()))(full())), USAGE);
+        let error = serde_json::from_str::<u8>("x").unwrap_err();
+        assert_eq!(code(Failure::Json(error)), DEFECT);
     }
-    if let Some(error) = error.downcast_ref::<FleetError>() {
-        return match error {
-            FleetError::Output { .. } | FleetError::Busy(_) => USAGE,
-        };
-    }
-    match error.downcast_ref::<std::io::Error>().map(std::io::Error::kind) {
-        Some(std::io::ErrorKind::BrokenPipe) => OK,
-        Some(_) => USAGE,
-        None if error.is::<ReadError>() => INPUT,
-        None if error.is::<UnknownKey>() => USAGE,
-        None => DEFECT,
+
+    #[test]
+    fn who_stops_reading_makes_no_failure() {
+        let closed = || io::Error::from(io::ErrorKind::BrokenPipe);
+        assert_eq!(code(unfinished(None)(closed())), OK);
+        assert_eq!(code(unfinished(Some("pipe".into()))(closed())), OK);
+        assert_eq!(code(unfinished(None)(io::ErrorKind::StorageFull.into())), USAGE);
     }
 }

@@ -2,11 +2,10 @@
 
 use crate::cli::{ExportArgs, ExportFormat};
 use crate::config::Config;
-use crate::exit::{self, usage};
+use crate::exit::{self, Failure, Result, usage};
 use crate::progress;
 use crate::tables::missing;
 use crate::thresholds::thresholds;
-use anyhow::Result;
 use holdup_attribution::Attribution;
 use holdup_diagnose::phases::{self, Wanted};
 use holdup_diagnose::{Beside, diagnose_beside};
@@ -68,7 +67,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8> {
     };
     progress::end();
     if !args.quiet {
-        writeln!(std::io::stdout(), "{said}")?;
+        writeln!(std::io::stdout(), "{said}").map_err(Failure::Stdout)?;
     }
     Ok(exit::OK)
 }

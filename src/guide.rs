@@ -3,12 +3,11 @@
 use crate::cli::{FormatName, GuideArgs};
 use crate::code;
 use crate::config::Config;
-use crate::exit::{self, usage};
+use crate::exit::{self, Failure, Result, usage};
 use crate::replay;
 use crate::tables::{any_table, table_names};
 use crate::thresholds::thresholds;
 use crate::write::write;
-use anyhow::Result;
 use holdup_diagnose::guide::{To, Walk, walk_judged};
 use holdup_diagnose::{Beside, Class};
 use holdup_passes::{Analysis, Detail};
@@ -51,7 +50,8 @@ pub(crate) fn run(args: &GuideArgs) -> Result<u8> {
     if let Some(options) = ask_in {
         crate::progress::end();
         return Asking { walk: &walk, reader: &*reader, analysis: &judged.analysis, options }
-            .run(&mut io::stdin().lock(), &mut io::stdout().lock());
+            .run(&mut io::stdin().lock(), &mut io::stdout().lock())
+            .map_err(Failure::Stdout);
     }
     let class = walk.diagnosis.verdict.class;
     write("guide", config, &*reader, &judged.analysis, |_, _, _| Ok(Body::Guide(Box::new(walk))))?;
@@ -67,7 +67,7 @@ struct Asking<'a> {
 
 impl Asking<'_> {
     /// One question after the other. The end of the answers is the end of the walk.
-    fn run(&self, answers: &mut dyn BufRead, out: &mut dyn Write) -> Result<u8> {
+    fn run(&self, answers: &mut dyn BufRead, out: &mut dyn Write) -> io::Result<u8> {
         let quiet = TextOptions { quiet: true, ..self.options.clone() };
         let mut way: Vec<&str> = self.walk.questions.first().map(|q| q.id).into_iter().collect();
         writeln!(out, "{}", HELP)?;
@@ -155,22 +155,22 @@ impl Asking<'_> {
         Ok(exit::OK)
     }
 
-    fn table(&self, name: &str, options: &TextOptions, out: &mut dyn Write) -> Result<()> {
+    fn table(&self, name: &str, options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
         match any_table(name, self.analysis, &self.reader.info().capabilities) {
             Some(mut table) => {
                 table.entries = Some(ENTRIES);
                 self.write(Body::Table(table), options, out)
             }
-            None => Ok(writeln!(
+            None => writeln!(
                 out,
                 "No table {}; there are {}.",
                 text::escape(name),
                 table_names().join(", ")
-            )?),
+            ),
         }
     }
 
-    fn write(&self, body: Body, options: &TextOptions, out: &mut dyn Write) -> Result<()> {
+    fn write(&self, body: Body, options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out)?;
         let report = Report {
             command: "guide",
@@ -179,7 +179,7 @@ impl Asking<'_> {
             body,
         };
         text::write(&report, options, out)?;
-        Ok(out.flush()?)
+        out.flush()
     }
 }
 

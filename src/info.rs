@@ -3,8 +3,8 @@
 use crate::choice::{self, PROCS};
 use crate::cli::InfoArgs;
 use crate::config::Config;
+use crate::exit::Result;
 use crate::write::{report_with, write_report};
-use anyhow::Result;
 use holdup_passes::Detail;
 use holdup_render::{Body, Info, Report, TraceHead};
 

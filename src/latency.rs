@@ -1,9 +1,9 @@
 //! `holdup latency`: how long requests take, and what of it is waiting.
 
 use crate::cli::{LatencyArgs, LatencyByName};
+use crate::exit::Result;
 use crate::tables::table_with;
 use crate::unit::Ends;
-use anyhow::Result;
 use holdup_attribution::{LatencyBy, latencies};
 use holdup_passes::{Analysis, Detail};
 use holdup_render::schema;

@@ -2,10 +2,9 @@
 
 use crate::choice::{self, LEDGER};
 use crate::cli::{LedgerArgs, LedgerBy};
-use crate::exit::usage;
+use crate::exit::{Result, usage};
 use crate::tables::table;
 use crate::write::report;
-use anyhow::Result;
 use holdup_attribution::Attribution;
 use holdup_render::{Body, schema};
 

@@ -3,10 +3,9 @@
 use crate::cli::{LocksArgs, LocksBy, LocksEvents, LocksView};
 use crate::code;
 use crate::config::Config;
-use crate::exit::usage;
+use crate::exit::{Result, usage};
 use crate::tables::{ENTRIES, HISTS, missing};
 use crate::write;
-use anyhow::Result;
 use holdup_attribution::analyze;
 use holdup_lockstat::LockStat;
 use holdup_passes::{LockBy, LockKind, LockSource, Options};

@@ -65,15 +65,13 @@ fn main() -> ExitCode {
     let code = match done {
         Ok(code) => code,
         Err(error) => {
-            let code = exit::code(&error);
+            let code = error.code();
             if code != exit::OK {
-                // A ReadError tells its cause itself. Messages quote the trace, which may hold
-                // anything.
-                let message =
-                    if code == exit::INPUT { error.to_string() } else { format!("{error:#}") };
-                // The way out of an obstacle stands on lines of its own.
-                let lines: Vec<_> = match error.downcast_ref() {
-                    Some(exit::Failure::Denied(_)) => {
+                let message = error.to_string();
+                // Messages quote the trace, which may hold anything. The way out of an obstacle
+                // stands on lines of its own.
+                let lines: Vec<_> = match error {
+                    exit::Failure::Denied(_) => {
                         message.lines().map(holdup_render::escape).collect()
                     }
                     _ => vec![holdup_render::escape(&message)],

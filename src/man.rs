@@ -1,8 +1,7 @@
 //! `holdup man` and `holdup completions`: what is made from the description of the command line.
 
 use crate::cli::Cli;
-use crate::exit::{self, unwritable};
-use anyhow::Result;
+use crate::exit::{self, Failure, Result, unwritable};
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use clap_mangen::Man;
@@ -14,7 +13,7 @@ use std::path::Path;
 pub(crate) fn completions(shell: Shell) -> Result<u8> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "holdup", &mut script);
-    io::stdout().lock().write_all(&script)?;
+    io::stdout().lock().write_all(&script).map_err(Failure::Stdout)?;
     Ok(exit::OK)
 }
 
@@ -23,13 +22,14 @@ pub(crate) fn run(folder: Option<&Path>) -> Result<u8> {
     let mut command = Cli::command();
     command.build();
     let Some(folder) = folder else {
-        io::stdout().lock().write_all(&page(&command, &command)?)?;
-        return Ok(exit::OK);
+        let page = page(&command, &command).and_then(|page| io::stdout().lock().write_all(&page));
+        return page.map(|()| exit::OK).map_err(Failure::Stdout);
     };
     std::fs::create_dir_all(folder).map_err(|e| unwritable(folder, &e))?;
     for one in std::iter::once(&command).chain(command.get_subcommands()) {
         let path = folder.join(format!("{}.1", name(one)));
-        std::fs::write(&path, page(&command, one)?).map_err(|e| unwritable(&path, &e))?;
+        let written = page(&command, one).and_then(|page| std::fs::write(&path, page));
+        written.map_err(|e| unwritable(&path, &e))?;
     }
     Ok(exit::OK)
 }
@@ -40,7 +40,7 @@ fn name(command: &Command) -> &str {
 }
 
 /// The page of `one`, which is `all` or a verb of it.
-fn page(all: &Command, one: &Command) -> Result<Vec<u8>> {
+fn page(all: &Command, one: &Command) -> io::Result<Vec<u8>> {
     let is_verb = name(one) != name(all);
     let man = Man::new(one.clone());
     let mut out = Vec::new();

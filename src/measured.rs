@@ -1,7 +1,6 @@
 //! `--counters [CPUS=]FILE`: the output of perf stat, beside a trace or alone.
 
-use crate::exit::{bad_input, usage};
-use anyhow::Result;
+use crate::exit::{Result, bad_input, usage};
 use holdup_counters::stat;
 use holdup_diagnose::Measured;
 use std::path::{Path, PathBuf};

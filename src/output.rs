@@ -1,10 +1,9 @@
 //! Where the answer goes.
 
 use crate::ascii;
-use crate::exit::{unwritable, usage};
+use crate::exit::{Result, unfinished, unwritable, usage};
 use crate::pager::{self, Pager};
 use crate::progress;
-use anyhow::{Context, Result};
 use holdup_render::{Format, Report};
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -51,15 +50,15 @@ impl Output {
     }
 
     /// The file, for messages.
-    pub(crate) fn name(&self) -> Option<String> {
+    pub(crate) fn name(&self) -> Option<PathBuf> {
         match self {
             Output::Stdout => None,
-            Output::File(path, _) => Some(path.display().to_string()),
+            Output::File(path, _) => Some(path.clone()),
         }
     }
 
     /// Hand the output to `write`, which buffers by itself.
-    pub(crate) fn stream<T>(self, write: impl FnOnce(&mut dyn Write) -> Result<T>) -> Result<T> {
+    pub(crate) fn stream<T>(self, write: impl FnOnce(&mut dyn Write) -> T) -> T {
         match self {
             Output::Stdout => {
                 // Lines and progress would take turns on one terminal.
@@ -91,25 +90,22 @@ impl Output {
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<()> {
         progress::end();
-        match self {
+        let failed = unfinished(self.name());
+        let written = match self {
             Output::Stdout if io::stdout().is_terminal() => {
                 let mut text = Vec::new();
-                write(&mut text)?;
-                pager::print(&text)?;
+                write(&mut text).and_then(|()| pager::print(&text))
             }
             Output::Stdout => {
                 let mut out = BufWriter::new(io::stdout().lock());
-                write(&mut out)?;
-                out.flush()?;
+                write(&mut out).and_then(|()| out.flush())
             }
-            Output::File(path, file) => {
+            Output::File(_, file) => {
                 let mut out = BufWriter::new(file);
-                write(&mut out)
-                    .and_then(|()| out.flush())
-                    .with_context(|| format!("{}: cannot be written", path.display()))?;
+                write(&mut out).and_then(|()| out.flush())
             }
-        }
-        Ok(())
+        };
+        written.map_err(failed)
     }
 }
 

@@ -1,8 +1,8 @@
 //! A page with everything, for a browser.
 
 use crate::config::Config;
+use crate::exit::Result;
 use crate::tables::{any_table, table_names};
-use anyhow::Result;
 use holdup_attribution::{Attribution, follow};
 use holdup_diagnose::phases::Judged;
 use holdup_passes::{Analysis, Detail};

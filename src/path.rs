@@ -3,10 +3,9 @@
 use crate::choice::no_path;
 use crate::cli::PathArgs;
 use crate::code;
-use crate::exit::usage;
+use crate::exit::{Result, usage};
 use crate::tables::{ENTRIES, missing, with_remarks};
 use crate::write::report_as;
-use anyhow::Result;
 use holdup_attribution::{Attribution, NoPath, Path, in_words};
 use holdup_passes::Detail;
 use holdup_profile::{Code, KnowsCode};

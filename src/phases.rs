@@ -3,11 +3,10 @@
 use crate::choice::{self, DIAGNOSE};
 use crate::cli::PhasesArgs;
 use crate::config::Config;
-use crate::exit::usage;
+use crate::exit::{Result, usage};
 use crate::tables::{ENTRIES, missing};
 use crate::thresholds::thresholds;
 use crate::write::write;
-use anyhow::Result;
 use holdup_diagnose::phases::judged_phases;
 use holdup_render::{Body, schema};
 

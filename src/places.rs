@@ -1,7 +1,7 @@
 //! Where names of functions are looked up.
 
+use crate::exit::Result;
 use crate::profile::args::SymbolArgs;
-use anyhow::Result;
 use holdup_trace::ErrorKind;
 use std::path::PathBuf;
 

@@ -3,13 +3,12 @@
 use crate::choice::{self, DIAGNOSE};
 use crate::cli::PredictArgs;
 use crate::config::{self, Config};
-use crate::exit::{self, usage};
+use crate::exit::{self, Result, usage};
 use crate::output::Output;
 use crate::tables::{ENTRIES, missing};
 use crate::thresholds::read;
 use crate::units::cpus;
 use crate::write::write_report;
-use anyhow::Result;
 use holdup_attribution::{Attribution, analyze};
 use holdup_diagnose::metrics::Figures;
 use holdup_diagnose::predict::{self, Forecast, MOST_CPUS};

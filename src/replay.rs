@@ -28,7 +28,7 @@ pub(crate) fn read(
     asked: bool,
     detail: Detail,
     whole: bool,
-) -> anyhow::Result<(phases::Judged, Option<String>)> {
+) -> crate::exit::Result<(phases::Judged, Option<String>)> {
     let mut options = config.judged_options(reader)?;
     options.detail = options.detail.max(detail);
     let part = part(config, &options, asked);

@@ -1,8 +1,7 @@
 //! `holdup report`, and `holdup diagnose --format html`: a page with everything.
 
 use crate::cli::{ColorName, CommonArgs, DiagnoseArgs, FormatName, OutputArgs, ReportArgs};
-use crate::exit::usage;
-use anyhow::Result;
+use crate::exit::{Result, usage};
 use std::io::{IsTerminal, stdout};
 
 /// Run the verb.

@@ -2,9 +2,8 @@
 
 use crate::cli::RulesArgs;
 use crate::config;
-use crate::exit::{self, usage};
+use crate::exit::{self, Result, usage};
 use crate::output::Output;
-use anyhow::{Context, Result};
 use holdup_diagnose::rules::{ALL, Page};
 use holdup_render::{Format, SCHEMA, markdown, text};
 
@@ -22,24 +21,21 @@ pub(crate) fn run(args: &RulesArgs) -> Result<u8> {
     if matches!(format, Format::Csv { .. } | Format::Html) {
         return Err(usage("rules have no CSV and no HTML form; use text, json or md"));
     }
-    output.stream(|out| {
-        match (&format, chosen) {
-            (Format::Text(options), None) => text::write_list(options, out),
-            (Format::Text(options), Some(rule)) => text::write_page(rule, options, out),
-            (Format::Markdown, None) => markdown::write_rules(out),
-            (Format::Markdown, Some(rule)) => markdown::write_rule(rule, out),
-            (_, rule) => {
-                let rows: Vec<Page> = ALL
-                    .iter()
-                    .filter(|r| rule.is_none_or(|only| only.id == r.id))
-                    .map(Page::of)
-                    .collect();
-                let value =
-                    serde_json::json!({ "schema": SCHEMA, "command": "rules", "rows": rows });
-                writeln!(out, "{value:#}")
-            }
+    let failed = exit::unfinished(output.name());
+    let written = output.stream(|out| match (&format, chosen) {
+        (Format::Text(options), None) => text::write_list(options, out),
+        (Format::Text(options), Some(rule)) => text::write_page(rule, options, out),
+        (Format::Markdown, None) => markdown::write_rules(out),
+        (Format::Markdown, Some(rule)) => markdown::write_rule(rule, out),
+        (_, rule) => {
+            let rows: Vec<Page> = ALL
+                .iter()
+                .filter(|r| rule.is_none_or(|only| only.id == r.id))
+                .map(Page::of)
+                .collect();
+            let value = serde_json::json!({ "schema": SCHEMA, "command": "rules", "rows": rows });
+            writeln!(out, "{value:#}")
         }
-        .context("cannot be written")
-    })?;
-    Ok(exit::OK)
+    });
+    written.map(|()| exit::OK).map_err(failed)
 }

@@ -1,9 +1,9 @@
 //! `holdup summary`: everything at a glance.
 
 use crate::cli::SummaryArgs;
+use crate::exit::Result;
 use crate::tables::{locks_by_class, mark_missing};
 use crate::write::report;
-use anyhow::Result;
 use holdup_attribution::{Attribution, Thresholds};
 use holdup_diagnose::phases::PhaseRow;
 use holdup_passes::{Analysis, Group};

@@ -2,8 +2,8 @@
 
 use crate::cli::{SyscallsArgs, SyscallsBy};
 use crate::code;
+use crate::exit::Result;
 use crate::tables::{no_symbols, table, table_with, with_remarks};
-use anyhow::Result;
 use holdup_passes::{Analysis, Detail, Group};
 use holdup_profile::KnowsCode;
 use holdup_render::schema;

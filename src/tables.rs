@@ -1,10 +1,9 @@
 //! What the verbs of one table each have in common.
 
 use crate::cli::TableArgs;
-use crate::exit::usage;
+use crate::exit::{Result, usage};
 use crate::profile::args::SymbolArgs;
 use crate::write::report_as;
-use anyhow::Result;
 use holdup_attribution::{Attribution, WaitsBy};
 use holdup_passes::{Analysis, Detail, Group, LockBy};
 use holdup_profile::{Code, KnowsCode};

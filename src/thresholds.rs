@@ -1,7 +1,6 @@
 //! Limits from a file.
 
-use crate::exit::usage;
-use anyhow::Result;
+use crate::exit::{Result, usage};
 use holdup_diagnose::Thresholds;
 use std::path::Path;
 

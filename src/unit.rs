@@ -1,7 +1,6 @@
 //! Units of work by the event that ends one: `syscall:NAME` or `event:SYSTEM:NAME`.
 
-use crate::exit::usage;
-use anyhow::Result;
+use crate::exit::{Failure, Result, usage};
 use holdup_attribution::Unit;
 use holdup_gate::Work;
 use holdup_passes::{Analysis, Group};
@@ -70,7 +69,7 @@ impl Ends {
     }
 }
 
-fn unknown(what: &str, kind: &str, known: impl Iterator<Item = String>) -> anyhow::Error {
+fn unknown(what: &str, kind: &str, known: impl Iterator<Item = String>) -> Failure {
     let known: Vec<String> = known.collect();
     let few = known.iter().take(NAMES).cloned().collect::<Vec<_>>().join(", ");
     let more = match known.len().saturating_sub(NAMES) {

@@ -1,7 +1,6 @@
 //! Numbers of the command line: with a unit behind them (`10s`, `8M`), and lists of CPUs.
 
-use crate::exit::usage;
-use anyhow::Result;
+use crate::exit::{Result, usage};
 use std::str::FromStr;
 
 /// The number in `text`, and what its unit stands for: of the first unit that leaves a number when

@@ -2,10 +2,9 @@
 
 use crate::cli::{GraphForm, WaitsArgs, WaitsByName};
 use crate::code;
-use crate::exit::usage;
+use crate::exit::{Result, usage};
 use crate::tables::{ENTRIES, HISTS, missing, no_symbols, table_with, with_remarks};
 use crate::write::{report, report_as};
-use anyhow::Result;
 use holdup_attribution::{Attribution, WaitsBy, in_words};
 use holdup_passes::{Analysis, Detail};
 use holdup_profile::KnowsCode;

@@ -2,8 +2,8 @@
 
 use crate::cli::CommonArgs;
 use crate::config::Config;
+use crate::exit::Result;
 use crate::profile::args::SymbolArgs;
-use anyhow::Result;
 use holdup_attribution::analyze;
 use holdup_passes::{Analysis, Detail};
 use holdup_render::{Body, Format, Report, TraceHead, text};

@@ -59,6 +59,8 @@ fn main() {
         ("zsh", "zsh", version("zsh")),
         ("fish", "fish", version("fish")),
         ("script", "script", version("script")),
+        // What writes the bill of materials of a release.
+        ("python", "python3", version("python3")),
         // What holds XML against a schema.
         ("xmllint", "xmllint", version("xmllint")),
         // What opens pages, drives them, and looks whether everybody can read them.

@@ -4,11 +4,10 @@ pub(crate) mod args;
 mod one;
 
 use crate::config;
-use crate::exit::{self, bad_input, usage};
+use crate::exit::{self, Failure, Result, bad_input, usage};
 use crate::output::Output;
 use crate::progress;
 use crate::thresholds::thresholds;
-use anyhow::Result;
 use args::{FleetArgs, PartitionName};
 use holdup_fleet::{
     Dataset, Entry, Head, Item, JOURNAL, Journal, Kind, MANIFEST, Partition, Progress, Settings,
@@ -70,12 +69,11 @@ fn list(args: &FleetArgs, settings: &Settings) -> Result<u8> {
             Kind::Named | Kind::Beside | Kind::Folder => {}
         }
         if !is_known(&path) {
-            out.write_all(path.as_os_str().as_bytes())?;
-            out.write_all(b"\n")?;
+            let line = [path.as_os_str().as_bytes(), b"\n"].concat();
+            out.write_all(&line).map_err(Failure::Stdout)?;
         }
     }
-    out.flush()?;
-    Ok(code)
+    out.flush().map(|()| code).map_err(Failure::Stdout)
 }
 
 fn fleet(args: &FleetArgs, to: &Path, settings: &Settings) -> Result<u8> {

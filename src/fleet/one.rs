@@ -1,9 +1,8 @@
 //! `holdup fleet --one`: a single trace, for engines that spread traces over machines.
 
 use super::args::FleetArgs;
-use crate::exit::{self, unwritable, usage};
+use crate::exit::{self, Failure, Result, unwritable, usage};
 use crate::progress;
-use anyhow::Result;
 use holdup_fleet::{Item, Known, Record, Settings, Store, Verdict, analyse, look};
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -42,8 +41,8 @@ pub(super) fn run(args: &FleetArgs, to: &Path, settings: &Settings) -> Result<u8
     }
     put(&part, &record).map_err(|e| unwritable(&part, &e))?;
     let mut out = io::stdout().lock();
-    serde_json::to_writer(&mut out, &record.head)?;
-    writeln!(out)?;
+    let head = serde_json::to_string(&record.head).map_err(Failure::Json)?;
+    writeln!(out, "{head}").map_err(Failure::Stdout)?;
     Ok(match record.head.result {
         Verdict::Judged { .. } => exit::OK,
         Verdict::Failed { .. } | Verdict::NoTrace { .. } => exit::INPUT,

@@ -3,9 +3,8 @@
 use super::args::BaselineArgs;
 use super::load;
 use super::sinks::Answer;
-use crate::exit::{self, usage};
+use crate::exit::{self, Result, usage};
 use crate::progress;
-use anyhow::Result;
 use holdup_gate::Baseline;
 use holdup_render::compare::{BaselineReport, Comparison};
 use std::path::Path;

@@ -3,9 +3,8 @@
 use super::args::{DiffArgs, PerName};
 use super::load;
 use super::sinks::Answer;
-use crate::exit::{self, usage};
+use crate::exit::{self, Result, usage};
 use crate::progress;
-use anyhow::Result;
 use holdup_gate::Work;
 use holdup_gate::judge::Sides;
 use holdup_gate::metric::Per;

@@ -3,8 +3,7 @@
 use super::args::HistoryArgs;
 use super::load;
 use super::sinks::Answer;
-use crate::exit::{self, bad_input, usage};
-use anyhow::Result;
+use crate::exit::{self, Result, bad_input, usage};
 use holdup_gate::change_points::Options;
 use holdup_gate::history::Course;
 use holdup_gate::policy::Policy;

@@ -4,9 +4,8 @@ use super::args::GateArgs;
 use super::load;
 use super::rounds::{self, Side};
 use super::sinks::Sinks;
-use crate::exit::{self, usage};
+use crate::exit::{self, Failure, Result, usage};
 use crate::progress;
-use anyhow::Result;
 use holdup_gate::judge::Sides;
 use holdup_gate::policy::Policy;
 use holdup_gate::self_test::self_test;
@@ -104,7 +103,7 @@ fn policy(args: &GateArgs) -> Result<(Policy, bool)> {
 }
 
 /// A mistake in the policy, or in the metric given instead of one.
-fn wrong(args: &GateArgs, why: &str) -> anyhow::Error {
+fn wrong(args: &GateArgs, why: &str) -> Failure {
     match &args.policy {
         Some(path) => usage(format!("{}: {why}", path.display())),
         None => usage(format!("--metric: {why}")),

@@ -1,8 +1,7 @@
 //! Recordings and baseline files as runs.
 
 use super::args::{AllowName, CompareArgs};
-use crate::exit::{bad_input, usage};
-use anyhow::Result;
+use crate::exit::{Result, bad_input, usage};
 use holdup_diagnose::replayed_part;
 use holdup_gate::judge::Sides;
 use holdup_gate::setting::{Aspect, first_difference};
@@ -35,7 +34,7 @@ fn one(path: &Path) -> Result<Baseline> {
             return match files.is_empty() {
                 // What it lacks to be a trace matters less than that there is nothing at all.
                 true => Err(bad_input(path, "is an empty folder: there is no recording in it")),
-                false => all(&files).map_err(|e| e.context(error.to_string())),
+                false => all(&files).map_err(|_| error.into()),
             };
         }
         opened => opened?,

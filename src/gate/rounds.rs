@@ -2,8 +2,7 @@
 
 use super::args::{CompareArgs, GateArgs};
 use super::load;
-use crate::exit::usage;
-use anyhow::Result;
+use crate::exit::{Result, usage};
 use holdup_gate::policy::Policy;
 use holdup_gate::rounds::{self, rounds};
 use holdup_gate::setting::{Aspect, first_difference};

@@ -3,10 +3,9 @@
 use super::args::ScaleArgs;
 use super::load;
 use super::sinks::Answer;
-use crate::exit::{self, usage};
+use crate::exit::{self, Result, usage};
 use crate::progress;
 use crate::units::scaled;
-use anyhow::Result;
 use holdup_gate::scale::{Known, Step, scaling};
 use holdup_gate::setting::{Aspect, first_difference};
 use holdup_render::compare::{Comparison, ScaleReport};

@@ -7,9 +7,8 @@ use super::args::GateArgs;
 use super::rounds;
 use crate::cli::{ColorName, OutputArgs};
 use crate::config;
-use crate::exit::{unwritable, usage};
+use crate::exit::{Failure, Result, unwritable, usage};
 use crate::output::Output;
-use anyhow::Result;
 use holdup_render::Format;
 use holdup_render::compare::{self, Comparison, GateReport, annotations, junit, markdown, sarif};
 use std::env;
@@ -94,17 +93,17 @@ impl Sinks {
         }
         let mut commands = Vec::new();
         if self.annotate {
-            annotations::write(&report, &mut commands)?;
+            annotations::write(&report, &mut commands).map_err(Failure::Stdout)?;
         }
         // GitHub reads commands from both streams; behind JSON on standard output they would make
         // it none.
         let beside = matches!(self.answer.format, Format::Json | Format::Csv { .. });
         self.answer.write(&Comparison::Gate(Box::new(report)))?;
-        match beside {
-            true => io::stderr().lock().write_all(&commands)?,
-            false => io::stdout().lock().write_all(&commands)?,
-        }
-        Ok(())
+        let written = match beside {
+            true => io::stderr().lock().write_all(&commands),
+            false => io::stdout().lock().write_all(&commands),
+        };
+        written.map_err(Failure::Stdout)
     }
 
     /// Write something else where the answer goes.

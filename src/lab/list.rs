@@ -1,9 +1,8 @@
 //! `holdup lab list`.
 
 use crate::config;
-use crate::exit::{self, usage};
+use crate::exit::{self, Result, usage};
 use crate::output::Output;
-use anyhow::Result;
 use holdup_lab::{COMMON, Param, WORKLOADS, Workload};
 use holdup_render::Format;
 use serde_json::{Value, json};

@@ -8,9 +8,8 @@ mod say;
 mod trial;
 
 use crate::cli::{Cli, Command};
-use crate::exit::{self, Failure, unwritable, usage};
+use crate::exit::{self, Failure, Result, unwritable, usage};
 use crate::output::Output;
-use anyhow::Result;
 use args::{LabArgs, LabVerb, OfWorkload, RecordArgs, RunArgs, WorkerArgs};
 use clap::Parser;
 use holdup_lab as lab;
@@ -59,8 +58,8 @@ fn this_program() -> Result<OsString> {
     path.map(Into::into).map_err(|e| usage(format!("this program cannot be found: {e}")))
 }
 
-fn failed(error: lab::Error) -> anyhow::Error {
-    Failure::Input(error.to_string()).into()
+fn failed(error: lab::Error) -> Failure {
+    Failure::Input(error.to_string())
 }
 
 fn run_one(args: &RunArgs) -> Result<u8> {

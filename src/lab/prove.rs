@@ -6,10 +6,9 @@ use super::random;
 use super::say::{say, table, times};
 use super::trial::{Gain, Named, Trial, Tried, Verdict};
 use crate::config;
-use crate::exit::{self, Failure, unwritable, usage};
+use crate::exit::{self, Failure, Result, unwritable, usage};
 use crate::output::Output;
 use crate::progress;
-use anyhow::Result;
 use holdup_host::{Host, Root, facts, stopped};
 use holdup_lab::{HEALTHY, Lack, Need, WORKLOADS, Workload};
 use holdup_record::probe::try_out;
@@ -81,7 +80,7 @@ fn allowed() -> Result<Option<Lack>> {
     let host = Host::look(&Root::host());
     let facts = facts(&host, &try_out(&host));
     if let Some(obstacle) = stopped(&facts) {
-        return Err(Failure::Denied(obstacle.clone()).into());
+        return Err(Failure::Denied(obstacle.clone()));
     }
     let fact = facts.iter().find(|fact| fact.name == "counters");
     let obstacle = fact.and_then(|fact| fact.state.obstacle());

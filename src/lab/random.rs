@@ -3,7 +3,7 @@
 
 use super::say::{say, table, times};
 use super::trial::{Trial, Tried};
-use anyhow::Result;
+use crate::exit::Result;
 use holdup_lab::{HEALTHY, Unit, Workload};
 use std::io::{self, Write};
 use std::path::Path;

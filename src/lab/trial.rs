@@ -4,8 +4,7 @@
 
 use super::args::OfWorkload;
 use super::{record_words, this_program, truth_of};
-use crate::exit::{Failure, bad_input};
-use anyhow::Result;
+use crate::exit::{Failure, Result, bad_input};
 use holdup_lab::{HEALTHY, Workload, halves};
 use serde::Serialize;
 use serde_json::Value;
@@ -234,13 +233,13 @@ fn this(words: &[OsString]) -> Result<Vec<u8>> {
         let said = String::from_utf8_lossy(&out.stderr);
         let said = said.trim().trim_start_matches("holdup: ");
         let typed: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
-        return Err(Failure::Input(format!("holdup {}: {said}", typed.join(" "))).into());
+        return Err(Failure::Input(format!("holdup {}: {said}", typed.join(" "))));
     }
     Ok(out.stdout)
 }
 
 fn json(text: &[u8]) -> Result<Value> {
-    let wrong = |e| Failure::Input(format!("an answer of this program is no JSON: {e}")).into();
+    let wrong = |e| Failure::Input(format!("an answer of this program is no JSON: {e}"));
     serde_json::from_slice(text).map_err(wrong)
 }
 

@@ -3,11 +3,10 @@
 use super::args::SymbolArgs;
 use crate::cli::TableArgs;
 use crate::config::Config;
-use crate::exit::usage;
+use crate::exit::{Result, usage};
 use crate::places::places;
 use crate::tables::{ENTRIES, missing};
 use crate::write;
-use anyhow::Result;
 use holdup_attribution::{Attribution, JUDGE, analyze};
 use holdup_passes::Analysis;
 use holdup_profile::{callers, calls, folded_waits};

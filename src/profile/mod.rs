@@ -4,12 +4,11 @@ pub(crate) mod args;
 pub(crate) mod callers;
 
 use crate::config::Config;
-use crate::exit::{self, usage};
+use crate::exit::{self, Result, usage};
 use crate::output::Output;
 use crate::places::places;
 use crate::tables::ENTRIES;
 use crate::write;
-use anyhow::Result;
 use args::{ProfileArgs, ProfileBy, TreeWay};
 use holdup_attribution::analyze_beside;
 use holdup_passes::Options;

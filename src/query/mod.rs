@@ -11,9 +11,8 @@ mod run;
 mod words;
 
 use crate::config::{self, entries};
-use crate::exit;
+use crate::exit::{self, Result};
 use crate::output::Output;
-use anyhow::Result;
 use args::QueryArgs;
 use examples::EXAMPLES;
 use holdup_render::Format;

@@ -1,6 +1,6 @@
 //! The prompt: a query a line, with completion of names and a history.
 
-use anyhow::Result;
+use crate::exit::{Failure, Result};
 use holdup_tables::Frames;
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
@@ -9,6 +9,7 @@ use rustyline::hint::Hinter;
 use rustyline::history::DefaultHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
+use std::io;
 use std::path::PathBuf;
 
 /// What is printed when the prompt begins, and at `help`.
@@ -57,7 +58,14 @@ const KEYWORDS: &[&str] = &[
 const COMMANDS: &[&str] = &["tables", "columns", "examples", "help", "quit", "exit"];
 
 /// Ask until the input ends; `answer` gets each line.
-pub(crate) fn ask(frames: &Frames, mut answer: impl FnMut(&str) -> Result<()>) -> Result<()> {
+pub(crate) fn ask(frames: &Frames, answer: impl FnMut(&str) -> io::Result<()>) -> Result<()> {
+    asked(frames, answer).map_err(|error| match error {
+        ReadlineError::Io(error) => Failure::Stdout(error),
+        error => Failure::Stdout(io::Error::other(error)),
+    })
+}
+
+fn asked(frames: &Frames, mut answer: impl FnMut(&str) -> io::Result<()>) -> rustyline::Result<()> {
     let config = Config::builder()
         .completion_type(CompletionType::List)
         .history_ignore_space(true)
@@ -85,7 +93,7 @@ pub(crate) fn ask(frames: &Frames, mut answer: impl FnMut(&str) -> Result<()>) -
             }
             Err(ReadlineError::Interrupted) => continue,
             Err(ReadlineError::Eof) => break,
-            Err(e) => return Err(e.into()),
+            Err(e) => return Err(e),
         }
     }
     if let Some(file) = &history {

@@ -5,10 +5,9 @@ use super::words::Words;
 use super::{ENTRIES, examples, prompt};
 use crate::cli::{ExportArgs, ExportFormat, SelectArgs, TraceArg};
 use crate::config::{self, default_trace, entries};
-use crate::exit::{self, Failure, usage};
+use crate::exit::{self, Failure, Result, usage};
 use crate::output::Output;
 use crate::progress;
-use anyhow::{Context, Result};
 use holdup_render::Format;
 use holdup_tables::{Error, Frames, Source};
 use std::collections::BTreeSet;
@@ -25,7 +24,8 @@ pub(super) fn answer(args: &QueryArgs) -> Result<u8> {
     let asks = sql.is_none() && io::stdin().is_terminal();
     if sql.is_none() && !asks {
         let mut text = String::new();
-        io::stdin().read_to_string(&mut text).context("standard input: no query can be read")?;
+        let read = io::stdin().read_to_string(&mut text);
+        read.map_err(|e| usage(format!("standard input: no query can be read: {e}")))?;
         sql = Some(text);
     }
     let paths: Vec<&Path> = inputs.iter().map(PathBuf::as_path).collect();
@@ -58,9 +58,9 @@ fn silence_panics() {
 }
 
 /// A query that is wrong is a mistake of the user's, a file that is wrong is not.
-fn told(error: Error) -> anyhow::Error {
+fn told(error: Error) -> Failure {
     match error {
-        Error::Input(message) => Failure::Input(message).into(),
+        Error::Input(message) => Failure::Input(message),
         Error::Sql { .. } => usage(format!("query: {error}")),
     }
 }
@@ -81,10 +81,10 @@ impl Opened {
                 sources.extend(Source::find(input).map_err(told)?);
                 continue;
             }
-            let folder = tempfile::Builder::new()
-                .prefix("holdup-query-")
-                .tempdir()
-                .context("no folder for the tables can be made; TMPDIR says where")?;
+            let folder = tempfile::Builder::new().prefix("holdup-query-").tempdir();
+            let folder = folder.map_err(|e| {
+                usage(format!("no folder for the tables can be made; TMPDIR says where: {e}"))
+            })?;
             export(input, folder.path(), named)?;
             sources.push(Source {
                 trace: input.display().to_string(),

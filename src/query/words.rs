@@ -1,7 +1,6 @@
 //! The words of the command line: which are traces, and which is the query.
 
-use crate::exit::usage;
-use anyhow::Result;
+use crate::exit::{Result, usage};
 use std::path::{Path, PathBuf};
 
 /// Traces, folders of exports, and a query.

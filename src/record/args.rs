@@ -1,9 +1,8 @@
 //! The command line of the verbs that record.
 
 use crate::cli::{ColorName, FormatName};
-use crate::exit::usage;
+use crate::exit::{Result, usage};
 use crate::units::scaled;
-use anyhow::Result;
 use clap::{Args, ValueEnum};
 use holdup_host::BUFFER;
 use holdup_record::choice::Wanted;

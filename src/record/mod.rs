@@ -4,8 +4,7 @@ pub(crate) mod args;
 pub(crate) mod run;
 mod told;
 
-use crate::exit::{self, Failure, usage};
-use anyhow::Result;
+use crate::exit::{self, Failure, Result, usage};
 use args::{RecordArgs, WhatArgs};
 use holdup_host::{Attempt, Host, Root, Tried, empty_call, no_tracefs, refused};
 use holdup_record::child::Child;
@@ -139,7 +138,7 @@ impl Work<'_> {
         Course { child: child.as_mut(), duration, processes, size: self.size, tell }
     }
 
-    fn not_started(&self, error: &io::Error) -> anyhow::Error {
+    fn not_started(&self, error: &io::Error) -> Failure {
         let name = self.command.first().map(|word| word.to_string_lossy()).unwrap_or_default();
         usage(format!("{name}: cannot be started: {error}"))
     }
@@ -257,10 +256,10 @@ fn finish(
 }
 
 /// What does not work, by whose fault it is.
-fn error(error: Error) -> anyhow::Error {
+fn error(error: Error) -> Failure {
     let host = || Host::look(&Root::host());
     match &error {
-        Error::NoTracefs(why) => Failure::Denied(no_tracefs(&host(), why)).into(),
+        Error::NoTracefs(why) => Failure::Denied(no_tracefs(&host(), why)),
         Error::Open(OpenError::Event { name, error }) => denied(&Attempt::Open(name), error),
         Error::Open(OpenError::Ring { size, error }) => {
             denied(&Attempt::Buffer(*size as u64), error)
@@ -270,8 +269,8 @@ fn error(error: Error) -> anyhow::Error {
 }
 
 /// What the kernel refused to do, and the way out, in the words of doctor.
-fn denied(attempt: &Attempt<'_>, error: &io::Error) -> anyhow::Error {
+fn denied(attempt: &Attempt<'_>, error: &io::Error) -> Failure {
     let host = Host::look(&Root::host());
     let tried = Tried { call: Some(empty_call()), ..Tried::default() };
-    Failure::Denied(refused(&host, &tried, attempt, error.raw_os_error().unwrap_or(0))).into()
+    Failure::Denied(refused(&host, &tried, attempt, error.raw_os_error().unwrap_or(0)))
 }

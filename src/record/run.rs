@@ -2,11 +2,10 @@
 
 use crate::cli::{CommonArgs, DiagnoseArgs, OutputArgs, SelectArgs, TraceArg};
 use crate::diagnose::{self, KEPT, NOT_KEPT};
-use crate::exit::{self, usage};
+use crate::exit::{self, Result, usage};
 use crate::profile::args::SymbolArgs;
 use crate::record::args::RunArgs;
 use crate::record::{Work, hold_signals, open, record, told};
-use anyhow::Result;
 use holdup_trace::shell_word;
 use std::cell::RefCell;
 use std::fs;

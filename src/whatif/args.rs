@@ -1,9 +1,8 @@
 //! The command line of `holdup whatif`, and what it asks for before a trace is read.
 
 use crate::cli::{CommonArgs, EntriesArgs};
-use crate::exit::usage;
+use crate::exit::{Result, usage};
 use crate::units;
-use anyhow::Result;
 use clap::{Args, ValueEnum};
 use holdup_replay::{FACTORS, LockChange, MAX_CPUS, PARTS};
 

@@ -1,8 +1,7 @@
 //! Which object, thread or system call of the trace a word of the command line means.
 
 use super::args::Asked;
-use crate::exit::{Failure, usage};
-use anyhow::{Error, Result};
+use crate::exit::{Failure, Result, usage};
 use holdup_passes::{Analysis, Group, LockBy};
 use holdup_replay::{Change, ObjectId, Program};
 use std::cmp::Reverse;
@@ -117,7 +116,7 @@ impl<'a> Chooser<'a> {
         if rows.is_empty() {
             let why =
                 "--syscall: no system calls were recorded in this trace (raw_syscalls:sys_enter)";
-            return Err(Failure::Unanswerable(why.to_owned()).into());
+            return Err(Failure::Unanswerable(why.to_owned()));
         }
         if !rows.iter().any(|row| row.name == name) {
             let mut time: HashMap<&str, u64> = HashMap::new();
@@ -171,7 +170,7 @@ fn unknown<'n>(
     what: &str,
     word: &str,
     known: impl Iterator<Item = (&'n str, u64)>,
-) -> Error {
+) -> Failure {
     let mut known: Vec<(&str, u64)> = known.collect();
     if known.is_empty() {
         return usage(format!("{option}: {what} '{word}', nor for anything else"));
@@ -188,7 +187,7 @@ fn unknown<'n>(
 }
 
 /// Several are called so.
-fn ambiguous(option: &str, word: &str, fitting: impl ExactSizeIterator<Item = String>) -> Error {
+fn ambiguous(option: &str, word: &str, fitting: impl ExactSizeIterator<Item = String>) -> Failure {
     let count = fitting.len();
     let names: Vec<String> = fitting.take(LISTED).collect();
     usage(format!("{option}: '{word}' may be any of {count}: {}; name one", listed(&names, count)))

@@ -6,10 +6,9 @@ mod words;
 
 use crate::cli::SelectArgs;
 use crate::config::Config;
-use crate::exit::{self, Failure, usage};
+use crate::exit::{self, Failure, Result, usage};
 use crate::tables::ENTRIES;
 use crate::write;
-use anyhow::Result;
 use args::WhatifArgs;
 use choose::Chooser;
 use holdup_attribution::{Attribution, Resource, analyze};

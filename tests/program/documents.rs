@@ -331,3 +331,21 @@ fn the_readme_shows_the_tools_own_output() {
     }
     assert!(shown == printed, "README.md: HOLDUP_BLESS=1 cargo test --test program documents");
 }
+
+/// What the release of this version shows is what `packaging/notes.sh` finds.
+#[test]
+fn the_changelog_has_a_section_for_this_version() {
+    let text = read("CHANGELOG.md");
+    let heads: Vec<&str> = text.lines().filter(|l| l.starts_with("## ")).collect();
+    assert_eq!(heads[0], "## Unreleased");
+    let version = env!("CARGO_PKG_VERSION");
+    assert!(heads[1].starts_with(&format!("## [{version}] - 20")), "{heads:?}");
+    let notes = |version: &str| {
+        let script = root().join("packaging/notes.sh");
+        std::process::Command::new(script).arg(version).output().expect("bash")
+    };
+    let out = notes(version);
+    let printed = String::from_utf8(out.stdout).unwrap();
+    assert!(out.status.success() && printed.contains("### Input") && !printed.contains("\n## "));
+    assert!(!notes("9.9.9").status.success());
+}

@@ -3,6 +3,7 @@
 //! `cargo deny check` looks at more; these are the parts that need neither a tool nor a network.
 
 use crate::support::root;
+use holdup_testkit::needs;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -76,4 +77,49 @@ fn every_package_comes_from_crates_io_in_a_version_that_is_named() {
             assert!(!open, "{}: any version of {}", package["name"], dependency["name"]);
         }
     }
+}
+
+/// A release says what is linked in, with the licence texts: by the tree that cargo prints.
+#[needs(python)]
+#[test]
+fn the_bill_of_a_release_lists_what_is_linked_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let (bill, texts) = (folder.path().join("bill.json"), folder.path().join("texts.txt"));
+    let target = "x86_64-unknown-linux-musl";
+    output(
+        Command::new(root().join("packaging/bill.py"))
+            .args([target.as_ref(), bill.as_os_str(), texts.as_os_str()])
+            .env("CARGO_NET_OFFLINE", "true")
+            .env("SOURCE_DATE_EPOCH", "1700000000"),
+    );
+    let bill: Value = serde_json::from_slice(&std::fs::read(bill).unwrap()).expect("JSON");
+    let names: BTreeSet<&str> = bill["components"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|component| component["name"].as_str().unwrap())
+        .collect();
+    for linked in ["holdup-trace", "zstd-sys", "serde_json", "rust-std"] {
+        assert!(names.contains(linked), "{linked}: {names:?}");
+    }
+    // Macros, and what only tests, leave nothing in the binary.
+    for not in ["serde_derive", "syn", "insta", "holdup-testkit", "cc"] {
+        assert!(!names.contains(not), "{not}");
+    }
+    assert_eq!(bill["metadata"]["timestamp"], "2023-11-14T22:13:20Z");
+    let refs: BTreeSet<&str> = bill["components"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .chain([&bill["metadata"]["component"]])
+        .map(|component| component["bom-ref"].as_str().unwrap())
+        .collect();
+    for entry in bill["dependencies"].as_array().unwrap() {
+        for used in entry["dependsOn"].as_array().unwrap() {
+            assert!(refs.contains(used.as_str().unwrap()), "{used}");
+        }
+    }
+    let texts = std::fs::read_to_string(texts).unwrap();
+    assert!(texts.contains("zstd-sys 2") && texts.contains("Meta Platforms"));
+    assert!(!texts.contains("GNU GENERAL PUBLIC LICENSE\n"));
 }

@@ -28,6 +28,7 @@
 use crate::metric::{Figure, Kind, Metric, Per, Table};
 use crate::redact;
 use crate::work::Work;
+use chrono::NaiveDate;
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -373,24 +374,8 @@ fn waiver(file: WaiverFile) -> Result<Waiver, PolicyError> {
 
 /// Days since 1970-01-01 of a date of the Gregorian calendar, `YYYY-MM-DD`.
 pub fn day(date: &str) -> Option<i64> {
-    let mut parts = date.splitn(3, '-');
-    let mut number = |digits: usize| {
-        let part = parts.next().filter(|p| p.len() == digits)?;
-        part.parse::<u32>().ok().map(i64::from)
-    };
-    let (year, month, day) = (number(4)?, number(2)?, number(2)?);
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let february = if leap { 29 } else { 28 };
-    let months = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-    let length = *months.get(usize::try_from(month - 1).ok()?)?;
-    if day < 1 || day > length {
-        return None;
-    }
-    let before = year - 1;
-    let days = before * 365 + before / 4 - before / 100 + before / 400;
-    let in_year: i64 = months[..month as usize - 1].iter().sum();
-    // 719,162 days lie between 0001-01-01 and 1970-01-01.
-    Some(days + in_year + day - 1 - 719_162)
+    let date: NaiveDate = date.parse().ok().filter(|day: &NaiveDate| day.to_string() == date)?;
+    Some((date - NaiveDate::default()).num_days())
 }
 
 #[cfg(test)]
