@@ -3,7 +3,8 @@
 use crate::chosen::Chosen;
 use crate::phases::PhaseRow;
 use crate::worth::{HolderWorth, Worth};
-use holdup_attribution::{Check, HolderTime, Ledger, Resource, Setting, Threshold, Thresholds};
+use holdup_attribution::{Check, Ledger, Resource, Setting, Threshold, Thresholds};
+use holdup_passes::HolderTime;
 use holdup_profile::Around;
 use serde::{Serialize, Serializer};
 

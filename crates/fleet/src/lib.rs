@@ -26,6 +26,7 @@ mod one;
 mod ranking;
 mod record;
 mod run;
+mod services;
 mod settings;
 mod store;
 mod tables;

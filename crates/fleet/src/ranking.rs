@@ -2,6 +2,7 @@
 
 use crate::date;
 use crate::manifest::{Manifest, Row};
+use crate::services::Services;
 use holdup_export::{Digest, TRACE, TableDef};
 use holdup_gate::role_of;
 use holdup_render::fleet::{CostRow, FailedRow, FleetHead, FleetReport, VerdictRow};
@@ -18,6 +19,7 @@ pub(crate) struct Ranking {
     objects: BTreeMap<String, Sum>,
     locks: BTreeMap<String, Sum>,
     syscalls: BTreeMap<String, Sum>,
+    services: Services,
 }
 
 #[derive(Default)]
@@ -50,7 +52,8 @@ struct Part {
     times: u64,
 }
 
-fn plus(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+/// The sum of what is known.
+pub(crate) fn plus(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.saturating_add(b)),
         (a, b) => a.or(b),
@@ -68,9 +71,9 @@ impl Part {
 }
 
 /// A row of a record by the names of its columns.
-struct Named<'a> {
-    table: &'a TableDef,
-    row: &'a [Json],
+pub(crate) struct Named<'a> {
+    pub(crate) table: &'a TableDef,
+    pub(crate) row: &'a [Json],
 }
 
 impl<'a> Named<'a> {
@@ -82,11 +85,11 @@ impl<'a> Named<'a> {
         self.row.get(at? + added)
     }
 
-    fn words(&self, name: &str) -> Option<&'a str> {
+    pub(crate) fn words(&self, name: &str) -> Option<&'a str> {
         self.get(name)?.as_str().filter(|text| !text.is_empty())
     }
 
-    fn number(&self, name: &str) -> Option<u64> {
+    pub(crate) fn number(&self, name: &str) -> Option<u64> {
         self.get(name)?.as_u64()
     }
 }
@@ -100,6 +103,11 @@ impl Ranking {
         let next = self.hosts.len() as u32;
         let host = *self.hosts.entry(host.to_owned()).or_insert(next);
         for table in tables {
+            if table.name == "by_cgroup" {
+                let rows = rows.get(table.name).map_or(&[][..], Vec::as_slice);
+                self.services.add(at, host, table, rows);
+                continue;
+            }
             let mut parts: BTreeMap<String, Part> = BTreeMap::new();
             for row in rows.get(table.name).into_iter().flatten() {
                 if let Some((name, part)) = part(&Named { table, row }) {
@@ -162,6 +170,7 @@ impl Ranking {
             objects: costs(self.objects),
             locks: costs(self.locks),
             syscalls: costs(self.syscalls),
+            services: self.services.rows(),
             failed: files.iter().filter_map(failed).collect(),
         }
     }

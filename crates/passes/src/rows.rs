@@ -40,7 +40,7 @@ pub enum Group {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SyscallRow {
     /// Control group by its name: service, container, pod; `null` if the trace does not say. Only
-    /// when grouped by control group.
+    /// when grouped by thread or control group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<Option<String>>,
     /// Name of the thread or process; absent when grouped by system.

@@ -12,6 +12,7 @@
 mod caller;
 mod contention;
 mod hists;
+mod holders;
 mod kind;
 mod known;
 mod lockdep;
@@ -33,7 +34,7 @@ use crate::threads::{Slot, Threads};
 use caller::LockCode;
 use contention::{Contention, Key};
 use holdup_trace::{Cpu, Event, EventKind, NameId, Nanos, QualityCode, Recorded, SymbolTable, Tid};
-use lockdep::{Lockdep, Waited};
+use lockdep::{Lockdep, Released, Waited};
 use stats::Away;
 use std::collections::BTreeMap;
 use turns::Turns;
@@ -251,9 +252,13 @@ impl Engine {
     pub(crate) fn lock_release(&mut self, now: Nanos, e: &Event, lock: u64) {
         let waiter = self.lock_waiter(e);
         let away = waiter.away(&self.threads, now);
-        let (open, waited) = self.locks.lockdep.release(now, lock, waiter, away);
+        let Released { open, waited, held_while_wanted } =
+            self.locks.lockdep.release(now, lock, waiter, away);
         self.dep_waited(now, waiter, lock, waited);
         self.set_dep_contending(now, e, waiter, open);
+        if let Some((slot, span)) = waiter.slot().zip(held_while_wanted) {
+            self.lock_was_held(now, lock, slot, span);
+        }
     }
 
     fn dep_waited(&mut self, now: Nanos, waiter: Waiter, lock: u64, waited: Option<Waited>) {

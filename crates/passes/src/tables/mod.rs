@@ -3,6 +3,7 @@
 mod calls;
 mod cpus;
 mod groups;
+mod holders;
 mod irqs;
 mod procs;
 mod switches;
@@ -10,6 +11,9 @@ mod switches;
 pub(crate) use calls::CallSum;
 pub use calls::errno_word;
 pub(crate) use groups::paths;
+pub use holders::{
+    HolderFunction, HolderObject, HolderTime, add_holder_times, tell_functions,
+};
 
 use crate::analysis::Analysis;
 use crate::rows::Group;

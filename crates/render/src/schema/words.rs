@@ -3,7 +3,6 @@
 use crate::table::{Cell, Line};
 use crate::text::escape;
 use holdup_attribution::in_words;
-use std::cmp::Reverse;
 
 /// `&mm->mmap_lock ff1100007d898970`, or what is known of the two.
 pub(crate) fn lock(l: Line<'_>) -> String {
@@ -61,26 +60,27 @@ pub(super) fn holders(l: Line<'_>) -> String {
     words.join(", ")
 }
 
-/// `disk fsync 61 %, user 25 %`: what holders did while others waited, where it took a tenth.
+/// `disk fsync 61 %, user in refill 25 %`: what holders did while others waited, where it took a
+/// tenth.
 pub(super) fn holders_did(l: Line<'_>) -> String {
     let Some(Cell::List(list)) = l.get("holders_did") else { return String::new() };
-    let mut sums: Vec<(String, u64)> = Vec::new();
-    for record in list {
+    let one = |record: &Vec<(&'static str, Cell)>| {
         let get = |key| record.iter().find(|(k, _)| *k == key).map(|(_, c)| c);
-        let word = |key| get(key).map_or("", Cell::text);
-        let what = format!("{} {}", word("did"), word("call")).trim_end().to_owned();
-        let ns = get("ns").and_then(Cell::int).unwrap_or(0);
-        match sums.iter_mut().find(|(other, _)| *other == what) {
-            Some((_, sum)) => *sum += ns,
-            None => sums.push((what, ns)),
-        }
-    }
-    sums.sort_by_key(|&(_, ns)| Reverse(ns));
-    let all: u64 = sums.iter().map(|(_, ns)| ns).sum();
-    let share = |ns: u64| ns as f64 * 100.0 / all as f64;
-    let shown = sums.into_iter().take(HOLDERS).filter(|&(_, ns)| share(ns) >= 10.0);
-    let one = |(what, ns): (String, u64)| format!("{} {:.0} %", escape(&what), share(ns));
-    shown.map(one).collect::<Vec<String>>().join(", ")
+        let pct = if let Some(Cell::Float(x)) = get("pct") { *x } else { 0.0 };
+        let function = match get("functions") {
+            Some(Cell::List(functions)) => functions.first(),
+            _ => None,
+        };
+        let name = function.and_then(|f| f.iter().find(|(k, _)| *k == "function"));
+        let place = match (get("call").map_or("", Cell::text), name) {
+            ("", Some((_, name))) => format!(" in {}", escape(name.text())),
+            ("", None) => String::new(),
+            (call, _) => format!(" {}", escape(call)),
+        };
+        let did = get("did").map_or("", Cell::text);
+        (pct >= 10.0).then(|| format!("{did}{place} {pct:.0} %"))
+    };
+    list.iter().take(HOLDERS).filter_map(one).collect::<Vec<String>>().join(", ")
 }
 
 /// `futex`.
