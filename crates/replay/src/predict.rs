@@ -75,8 +75,22 @@ pub fn predict(
     let more = |change: &Change| matches!(*change, Change::Cpus(n) if n > program.cpus);
     let beside = program.chosen && changes.iter().any(more);
     view.alone = view.free && program.has_neighbours() && !beside;
+    // Whoever takes its CPU from a holder is in the way of the work there, and only there.
+    view.fair = view.alone && view.has_first();
+    if view.fair {
+        view.alone = false;
+    }
     let (mut prediction, idle) = replayed(&view, seeds);
-    if view.free {
+    if view.fair {
+        let before = View { fair: true, ..View::free(program) };
+        let (fair, _) = replayed(&before, Seeds::ONE);
+        let by = free.traced_ns as f64 / fair.wall_ns.max(1) as f64;
+        for ns in
+            [&mut prediction.wall_ns, &mut prediction.wall_low_ns, &mut prediction.wall_high_ns]
+        {
+            *ns = (*ns as f64 * by).round() as Nanos;
+        }
+    } else if view.free {
         let by = if beside { free.missed_beside(idle) } else { free.missed(idle) };
         for ns in
             [&mut prediction.wall_ns, &mut prediction.wall_low_ns, &mut prediction.wall_high_ns]
