@@ -341,6 +341,9 @@ pub struct CgroupRow {
     /// CPU must have gone idle meanwhile); of a whole recording no less than `stopped_ns`, and no
     /// more than that for each thread.
     pub throttled_ns: Option<u64>,
+    /// It was that long at least: no `cpu.stat` says how long, and where neighbours leave a CPU no
+    /// idle time nobody sees that a quota keeps threads off.
+    pub throttled_at_least: Option<bool>,
     /// Idle CPU time that they could have used.
     pub throttled_idle_ns: Option<u64>,
     /// CPUs that its own quota allows (`cpu.max`). This and what follows is what the recorder read

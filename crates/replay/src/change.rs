@@ -46,7 +46,8 @@ pub enum LockChange {
     Split(u32),
     /// Whoever has it does not sleep: not for a device, a time, a client or another lock.
     Awake,
-    /// Whoever has it has a CPU: it is not preempted, and no quota keeps it off.
+    /// Whoever has it has a CPU, as with a real-time priority: it is not preempted, and no quota
+    /// keeps it off.
     First,
     /// Nobody waits for it any more.
     None,

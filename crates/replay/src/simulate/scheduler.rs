@@ -256,13 +256,15 @@ impl Machine<'_> {
 
     /// Charge what ran on `cpu` up to now.
     fn charge(&mut self, cpu: u32) {
+        // A real-time priority costs a thread nothing of its share.
+        let is_free = self.view.fair && self.goes_first(self.cpus[cpu as usize].thread);
         let c = &mut self.cpus[cpu as usize];
         let t = &mut self.threads[c.thread as usize];
         let ns = self.now.saturating_sub(c.since).min(t.left);
         t.left -= ns;
         t.ran += ns;
         self.ran += ns;
-        t.course = t.course.saturating_add(ns);
+        t.course = t.course.saturating_add(if is_free { 0 } else { ns });
         c.since = c.since.max(self.now);
     }
 
