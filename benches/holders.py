@@ -33,6 +33,8 @@ PAIRS = [
 ]
 
 GROUP = "holdup-holders"
+# Of a run, in ms.
+DURATION = 700
 
 
 def group_dir():
@@ -57,16 +59,12 @@ def command(program, reason, beside, mended, folder):
     return words
 
 
-DURATION = 700
-
-
 def neighbour(program):
     """The same program by another name: threads are named after the file, and what has one name is one work."""
     other = f"{os.path.dirname(program)}/neighbour"
     if not os.path.exists(other):
         shutil.copy(program, other)
     return other
-
 
 
 def rate(words, beside, program):
@@ -88,6 +86,8 @@ def measure(holdup, program, pair, rounds, folder, keep):
     record = [holdup, "record", "-q", "-o", f"{keep}/{name}.data", "--", *as_it_is]
     traced = rate(record, beside, program)
     rates = [(rate(as_it_is, beside, program), rate(mended, beside, program)) for _ in range(rounds)]
+    if beside == "quota":
+        os.rmdir(group_dir())
     with open(f"{keep}/{name}.json", "w") as file:
         json.dump({"traced": traced, "rates": rates}, file)
 
@@ -102,14 +102,12 @@ def mutex(holdup, trace, change):
 
 
 def told(holdup, pair, folder):
-    name, reason, beside, change = pair
+    name, _, _, change = pair
     trace = f"{folder}/{name}.data"
     change, parts = mutex(holdup, trace, change)
-    words = [holdup, "whatif", "-j", *change.split(), "--comm", "holders", trace]
-    made = subprocess.run(words, capture_output=True, text=True)
-    rows = json.loads(made.stdout)["rows"] if made.stdout else []
-    gains = [row["gain"] if "gain" in row else row.get("times") for row in rows]
-    return parts, gains, made.stderr.strip()
+    words = [holdup, "whatif", "-j", *change.split(), trace]
+    made = subprocess.run(words, capture_output=True, text=True, check=True)
+    return parts, json.loads(made.stdout)["rows"][1]["gain"]
 
 
 def main():
@@ -144,8 +142,8 @@ def main():
             done = [after / before for before, after in rates]
             middle = statistics.median(done)
             spread = (max(done) - min(done)) / middle * 100
-            parts, gains, errors = told(holdup, pair, folder)
-            print(f"| {pair[0]} | {parts} | `{pair[3]}` | {gains} {errors[:200]} | {middle:.2f} | {spread:.0f} % |")
+            parts, gain = told(holdup, pair, folder)
+            print(f"| {pair[0]} | {parts} | `{pair[3]}` | {gain:.2f} | {middle:.2f} | {spread:.0f} % |")
 
 
 if __name__ == "__main__":
