@@ -159,9 +159,8 @@ impl Attribution<'_> {
                 && o.rule != WaitRule::IoDevice;
             let by_holds = held && o.is_held();
             let did = did.get(&stats.object).filter(|_| by_holds);
-            let holders_did = did.map_or_else(Vec::new, |did| {
-                a.holder_times(did.values().flatten().copied())
-            });
+            let holders_did =
+                did.map_or_else(Vec::new, |did| a.holder_times(did.values().flatten().copied()));
             let (holders, holders_in_all, pct_explained) = if !held {
                 (Vec::new(), 0, None)
             } else {

@@ -28,13 +28,7 @@ struct Sum {
 
 impl Services {
     /// Add the groups of a trace of this host.
-    pub(crate) fn add(
-        &mut self,
-        at: &Seen<'_>,
-        host: u32,
-        table: &TableDef,
-        rows: &[Vec<Json>],
-    ) {
+    pub(crate) fn add(&mut self, at: &Seen<'_>, host: u32, table: &TableDef, rows: &[Vec<Json>]) {
         let mut of_trace: BTreeMap<String, Sum> = BTreeMap::new();
         for row in rows {
             let row = Named { table, row };

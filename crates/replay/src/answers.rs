@@ -20,10 +20,7 @@ struct Wait {
 
 /// Of each thread, when it slept while a holder of one of those locks waited for it, directly or
 /// over others.
-pub(crate) fn asked_by_holders(
-    program: &Program,
-    is_one: impl Fn(ObjectId) -> bool,
-) -> Vec<Spans> {
+pub(crate) fn asked_by_holders(program: &Program, is_one: impl Fn(ObjectId) -> bool) -> Vec<Spans> {
     let waits = waits(program, is_one);
     let mut asked: Vec<Vec<(Nanos, Nanos)>> = vec![Vec::new(); program.threads.len()];
     let mut known: FxHashSet<u32> = FxHashSet::default();

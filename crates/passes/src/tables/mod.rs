@@ -11,9 +11,7 @@ mod switches;
 pub(crate) use calls::CallSum;
 pub use calls::errno_word;
 pub(crate) use groups::paths;
-pub use holders::{
-    HolderFunction, HolderObject, HolderTime, add_holder_times, tell_functions,
-};
+pub use holders::{HolderFunction, HolderObject, HolderTime, add_holder_times, tell_functions};
 
 use crate::analysis::Analysis;
 use crate::rows::Group;

@@ -49,8 +49,7 @@ macro_rules! without {
 const BY_LOCK: Shape =
     Shape { without: without!["comm", "tid", "cgroup", "caller"], text: LOCK_TEXT };
 /// Of traces that tell who held a lock while others waited.
-const BY_HOLDER: Shape =
-    Shape { without: &["comm", "tid", "cgroup", "caller"], text: HOLDER_TEXT };
+const BY_HOLDER: Shape = Shape { without: &["comm", "tid", "cgroup", "caller"], text: HOLDER_TEXT };
 const BY_CALLER: Shape = Shape {
     without: without!["comm", "tid", "cgroup", "address", "name", "likely", "code", "holders_did"],
     text: CALLER_TEXT,

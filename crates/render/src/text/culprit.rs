@@ -2,8 +2,8 @@
 //! that costs, who had it meanwhile.
 
 use super::units::duration;
-use holdup_passes::HolderTime;
 use holdup_diagnose::{Culprit, Person, Role};
+use holdup_passes::HolderTime;
 
 /// Holders and waiters named in a sentence, at most; JSON has more of them.
 const NAMED: usize = 3;
