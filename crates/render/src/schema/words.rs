@@ -60,25 +60,24 @@ pub(super) fn holders(l: Line<'_>) -> String {
     words.join(", ")
 }
 
-/// `disk fsync 61 %, user in refill 25 %`: what holders did while others waited, where it took a
-/// tenth.
+/// `disk fsync 61 %, user 25 % (80 % in refill)`: what holders did while others waited, where it
+/// took a tenth.
 pub(super) fn holders_did(l: Line<'_>) -> String {
     let Some(Cell::List(list)) = l.get("holders_did") else { return String::new() };
+    let get = |record: &Vec<(&'static str, Cell)>, key| {
+        record.iter().find(|(k, _)| *k == key).map_or(Cell::Null, |(_, c)| c.clone())
+    };
+    let pct = |record| if let Cell::Float(x) = get(record, "pct") { x } else { 0.0 };
     let one = |record: &Vec<(&'static str, Cell)>| {
-        let get = |key| record.iter().find(|(k, _)| *k == key).map(|(_, c)| c);
-        let pct = if let Some(Cell::Float(x)) = get("pct") { *x } else { 0.0 };
-        let function = match get("functions") {
-            Some(Cell::List(functions)) => functions.first(),
+        let did = format!("{} {}", get(record, "did").text(), get(record, "call").text());
+        let ran = match get(record, "functions") {
+            Cell::List(functions) => functions.first().map(|most| {
+                format!(" ({:.0} % in {})", pct(most), escape(get(most, "function").text()))
+            }),
             _ => None,
         };
-        let name = function.and_then(|f| f.iter().find(|(k, _)| *k == "function"));
-        let place = match (get("call").map_or("", Cell::text), name) {
-            ("", Some((_, name))) => format!(" in {}", escape(name.text())),
-            ("", None) => String::new(),
-            (call, _) => format!(" {}", escape(call)),
-        };
-        let did = get("did").map_or("", Cell::text);
-        (pct >= 10.0).then(|| format!("{did}{place} {pct:.0} %"))
+        let (did, ran) = (escape(did.trim_end()).into_owned(), ran.unwrap_or_default());
+        (pct(record) >= 10.0).then(|| format!("{did} {:.0} %{ran}", pct(record)))
     };
     list.iter().take(HOLDERS).filter_map(one).collect::<Vec<String>>().join(", ")
 }

@@ -137,7 +137,8 @@ function code(title, spots) {
 /** What holders did while others waited. */
 function holders(times) {
   const spots = (times ?? []).filter((t) => t.pct >= 1).slice(0, 6).map((t) => {
-    const ran = t.functions.length > 0 ? `: ${t.functions[0].function}` : '';
+    const most = t.functions[0];
+    const ran = most ? ` (${percent(most.pct)} in ${most.function})` : '';
     const what = (t.call === null ? t.title : `${t.title} in ${t.call}`) + ran;
     return { function: what, line: null, dso: null, pct: t.pct };
   });
