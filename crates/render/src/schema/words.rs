@@ -64,22 +64,33 @@ pub(super) fn holders(l: Line<'_>) -> String {
 /// took a tenth.
 pub(super) fn holders_did(l: Line<'_>) -> String {
     let Some(Cell::List(list)) = l.get("holders_did") else { return String::new() };
-    let get = |record: &Vec<(&'static str, Cell)>, key| {
-        record.iter().find(|(k, _)| *k == key).map_or(Cell::Null, |(_, c)| c.clone())
+    let shown = list.iter().take(HOLDERS).filter(|time| per_cent(time) >= 10.0);
+    shown.map(|time| holder_did(time)).collect::<Vec<String>>().join(", ")
+}
+
+fn holder_did(time: &Record) -> String {
+    let word = |key| field(time, key).map_or("", Cell::text);
+    let did = format!("{} {}", word("did"), word("call"));
+    let most = match field(time, "functions") {
+        Some(Cell::List(functions)) => functions.first(),
+        _ => None,
     };
-    let pct = |record| if let Cell::Float(x) = get(record, "pct") { x } else { 0.0 };
-    let one = |record: &Vec<(&'static str, Cell)>| {
-        let did = format!("{} {}", get(record, "did").text(), get(record, "call").text());
-        let ran = match get(record, "functions") {
-            Cell::List(functions) => functions.first().map(|most| {
-                format!(" ({:.0} % in {})", pct(most), escape(get(most, "function").text()))
-            }),
-            _ => None,
-        };
-        let (did, ran) = (escape(did.trim_end()).into_owned(), ran.unwrap_or_default());
-        (pct(record) >= 10.0).then(|| format!("{did} {:.0} %{ran}", pct(record)))
-    };
-    list.iter().take(HOLDERS).filter_map(one).collect::<Vec<String>>().join(", ")
+    let ran = most.map_or(String::new(), |most| {
+        let name = field(most, "function").map_or("", Cell::text);
+        format!(" ({:.0} % in {})", per_cent(most), escape(name))
+    });
+    format!("{} {:.0} %{ran}", escape(did.trim_end()), per_cent(time))
+}
+
+/// One record of a list.
+type Record = [(&'static str, Cell)];
+
+fn field<'a>(record: &'a Record, key: &str) -> Option<&'a Cell> {
+    record.iter().find(|(k, _)| *k == key).map(|(_, cell)| cell)
+}
+
+fn per_cent(record: &Record) -> f64 {
+    if let Some(Cell::Float(x)) = field(record, "pct") { *x } else { 0.0 }
 }
 
 /// `futex`.
