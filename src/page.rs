@@ -7,7 +7,7 @@ use holdup_attribution::{Attribution, follow};
 use holdup_diagnose::phases::Judged;
 use holdup_passes::{Analysis, Detail};
 use holdup_render::html::{self, Beside, Timeline};
-use holdup_render::{Report, Table};
+use holdup_render::{Report, Table, schema};
 use holdup_trace::Reader;
 
 /// What the page needs to be kept about waits: who waits for whom.
@@ -35,5 +35,13 @@ pub(crate) fn write(
 
 fn tables(reader: &dyn Reader, whole: &Analysis) -> Vec<Table> {
     let capabilities = &reader.info().capabilities;
-    table_names().into_iter().filter_map(|name| any_table(name, whole, capabilities)).collect()
+    let verbs = table_names().into_iter().filter_map(|name| any_table(name, whole, capabilities));
+    verbs.chain(groups(whole)).collect()
+}
+
+/// What each control group had of the machine, where threads are known to be in more than one.
+fn groups(whole: &Analysis) -> Option<Table> {
+    let rows = whole.cgroups();
+    let several = rows.iter().filter(|row| row.cgroup.is_some()).count() > 1;
+    several.then(|| schema::cgroups(&rows))
 }

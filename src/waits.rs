@@ -52,7 +52,10 @@ pub(crate) fn run(args: &WaitsArgs) -> Result<()> {
             };
             for row in &mut rows {
                 let words = in_words(row.kind, row.usage, &row.object);
-                row.code = code.as_ref().and_then(|code| code.object(&[words])?.words());
+                if let Some(around) = code.as_ref().and_then(|code| code.object(&[words])) {
+                    row.code = around.words();
+                    around.tell_holders(&mut row.holders_did);
+                }
             }
             Ok(with_remarks(schema::waits(&rows, by), code))
         };

@@ -61,6 +61,72 @@ fn tables_by_group_add_up_to_those_by_thread() {
     assert!(samples.iter().any(|row| row["cgroup"] == "web.service"), "{samples:?}");
 }
 
+/// perf reads no cpu.stat: what its switches show is the least that it can have been.
+#[test]
+fn time_off_by_a_quota_is_a_lower_bound_where_no_cpu_stat_was_read() {
+    let ledger = rows(&["ledger", "--by", "cgroup"]);
+    let off: Vec<&Value> = ledger.iter().filter(|row| row["throttled_ns"] != 0).collect();
+    let off: Vec<&&Value> = off.iter().filter(|row| !row["throttled_ns"].is_null()).collect();
+    assert!(!off.is_empty());
+    assert!(off.iter().all(|row| row["throttled_at_least"] == true), "{off:?}");
+    let text = stdout(&["ledger", "--by", "cgroup", &trace()]);
+    assert!(text.contains("kept off by a quota for at least that long"), "{text}");
+}
+
+#[test]
+fn an_export_has_the_groups_and_threads_have_theirs() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().to_str().unwrap();
+    stdout(&["export", &trace(), "--to", to, "--format", "ndjson", "-q"]);
+    let table = |name: &str| -> Vec<Value> {
+        let text = std::fs::read_to_string(folder.path().join(format!("{name}.ndjson"))).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let used = |rows: &[Value]| -> BTreeMap<String, u64> {
+        let named = rows.iter().filter(|row| row["cgroup"].is_string());
+        named.map(|row| (row["cgroup"].as_str().unwrap().to_owned(), int(row, "used_ns"))).collect()
+    };
+    assert_eq!(used(&table("by_cgroup")), used(&rows(&["ledger", "--by", "cgroup"])));
+    for name in ["by_thread", "by_thread_delay", "by_thread_syscall", "by_thread_object"] {
+        let rows = table(name);
+        let group = |row: &Value| row["cgroup"].as_str() == Some("web.service");
+        assert!(rows.iter().any(group), "{name}: {rows:?}");
+    }
+}
+
+#[test]
+fn a_fleet_ranks_services_by_what_they_were_denied() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().to_str().unwrap();
+    let without = fixture("native_quota/perf.data");
+    let without = without.to_str().unwrap();
+    let text = stdout(&["fleet", &trace(), without, "--to", to, "--format", "json", "-n", "0"]);
+    let fleet: Value = serde_json::from_str(&text).unwrap();
+    let services = fleet["services"].as_array().unwrap();
+    let ledger = rows(&["ledger", "--by", "cgroup"]);
+    let denied: Vec<u64> = services.iter().map(|row| int(row, "denied_ns")).collect();
+    assert!(denied.is_sorted_by(|a, b| a >= b) && denied[0] > 0, "{denied:?}");
+    let of = |name: &str| services.iter().find(|row| row["name"] == name).unwrap();
+    for name in ["web.service", "batch.service"] {
+        let own = ledger.iter().find(|row| row["cgroup"] == name).unwrap();
+        let (row, both) = (of(name), int(own, "ready_ns") + int(own, "throttled_ns"));
+        assert_eq!(int(row, "denied_ns"), both, "{name}");
+        assert_eq!(int(row, "used_ns"), int(own, "used_ns"), "{name}");
+        assert_eq!((int(row, "traces"), int(row, "groups")), (1, 1), "{name}");
+    }
+    // The id of a container is another one on the next machine.
+    assert!(services.iter().any(|row| row["name"] == "docker:*"), "{services:?}");
+}
+
+#[test]
+fn a_page_has_a_table_of_groups_where_there_are_several() {
+    let page = |trace: &str| stdout(&["report", trace]);
+    let of_groups = "{\"name\":\"cgroups\",";
+    assert!(page(&trace()).contains(of_groups));
+    let without = fixture("native_quota/perf.data");
+    assert!(!page(without.to_str().unwrap()).contains(of_groups));
+}
+
 #[test]
 fn text_of_each_table_by_group() {
     let mut all = String::new();

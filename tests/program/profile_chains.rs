@@ -418,3 +418,24 @@ fn samples_of_perfetto_are_a_profile() {
     assert_eq!(row("hot")[..4], ["3", "50.000", "worker-1", "(70"], "{text}");
     assert!(text.contains("4 LOST") && text.contains("samples of cpu-clock"), "{text}");
 }
+
+/// The lock's holders run `post_entries` with it, and nothing else of their own.
+#[test]
+fn what_holders_ran_in_their_own_code_is_told_by_function() {
+    let (trace, root) = (fixture(CONVOY).join("perf.data"), fixture(CONVOY).join("root"));
+    let (trace, root) = (trace.to_str().unwrap(), root.to_str().unwrap());
+    let report: Value =
+        serde_json::from_str(&stdout(&["waits", "-j", trace, "--symfs", root])).unwrap();
+    let lock = &report["rows"][0];
+    let did = lock["holders_did"].as_array().unwrap();
+    let sum: f64 = did.iter().map(|t| t["pct"].as_f64().unwrap()).sum();
+    assert!((sum - 100.0).abs() < 0.01, "{sum}");
+    for time in did {
+        let functions = time["functions"].as_array().unwrap();
+        let names: Vec<&str> = functions.iter().map(|f| f["function"].as_str().unwrap()).collect();
+        let expected: &[&str] = if time["did"] == "user" { &["post_entries"] } else { &[] };
+        assert_eq!(names, expected, "{time}");
+    }
+    let text = stdout(&["waits", trace, "--symfs", root]);
+    assert!(text.contains("(100 % in post_entries)"), "{text}");
+}

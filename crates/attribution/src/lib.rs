@@ -24,6 +24,7 @@ pub mod driver;
 pub mod graph;
 mod held;
 mod hist;
+mod holding;
 mod latency;
 pub mod leaf;
 pub mod ledger;
@@ -46,6 +47,7 @@ pub use call::Contended;
 pub use driver::{Driver, Funnel, Worker};
 pub use graph::{Edge, Graph, Node, Root};
 pub use held::HeldInAll;
+pub use holding::HoldingRow;
 pub use holdup_passes::limits::{
     self, ALONE, Check, Direction, ENOUGH, LimitKind, MATTERS, NAMED, SERVER_ENDS, Setting,
     Threshold, ThresholdError, Thresholds,
@@ -61,7 +63,7 @@ pub use resource::Resource;
 pub use section::Section;
 pub use server::Server;
 pub use spin::Spinning;
-pub use table::{Holder, HolderTime, WaitsBy, WaitsRow, by_call, in_words};
+pub use table::{Holder, WaitsBy, WaitsRow, in_words};
 pub use turns::Turns;
 pub use wait::{JUDGE, Wait};
 

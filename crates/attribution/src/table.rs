@@ -4,7 +4,8 @@ use crate::leaf::Leaf;
 use crate::object::{JudgedObject, WaitRule, top_waker};
 use crate::{Attribution, People};
 use holdup_passes::{
-    Analysis, FutexUse, HoldSum, HolderDid, Object, ObjectKind, PairSum, Slot, WaitSum, percent,
+    FutexUse, HoldSum, HolderTime, Object, ObjectKind, PairSum, Slot, WaitSum, add_holder_times,
+    percent,
 };
 use holdup_trace::Nanos;
 use serde::Serialize;
@@ -39,29 +40,11 @@ pub struct Holder {
     pub inferred: bool,
 }
 
-/// What holders of an object did with a part of the time in which others waited for it.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct HolderTime {
-    /// What: `user`, `preempted`, `disk` …; docs/waits.md lists all.
-    pub did: &'static str,
-    /// The same in words.
-    pub title: &'static str,
-    /// The system call in which they did; `null` outside of calls.
-    pub call: Option<String>,
-    /// What they slept for; `null` of those who ran or were ready.
-    pub object: Option<String>,
-    /// How long.
-    pub ns: u64,
-    /// They ran, and so did what the lock is for.
-    #[serde(skip)]
-    pub runs: bool,
-}
-
 /// Waits for one object, one kind of objects, or by one thread.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct WaitsRow {
     /// Control group of the waiting threads by its name: service, container, pod; `null` if the
-    /// trace does not say. Only by control group.
+    /// trace does not say. Only by thread or control group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<Option<String>>,
     /// `futex`, `semop`, `pipe`, `disk` …
@@ -176,7 +159,8 @@ impl Attribution<'_> {
                 && o.rule != WaitRule::IoDevice;
             let by_holds = held && o.is_held();
             let did = did.get(&stats.object).filter(|_| by_holds);
-            let holders_did = did.map_or_else(Vec::new, |did| holder_times(a, did));
+            let holders_did =
+                did.map_or_else(Vec::new, |did| a.holder_times(did.values().flatten().copied()));
             let (holders, holders_in_all, pct_explained) = if !held {
                 (Vec::new(), 0, None)
             } else {
@@ -348,7 +332,7 @@ impl Attribution<'_> {
                     _ => object.rule_if_ended_by(top, self.server),
                 };
                 Some(WaitsRow {
-                    cgroup: (!alone).then(|| a.group_words(a.group(t))),
+                    cgroup: Some(a.group_words(a.group(t))),
                     kind: a.kind_name(most, kind),
                     usage: usage.map(FutexUse::name),
                     object: a.object_name(most),
@@ -413,50 +397,6 @@ pub(crate) fn by_cost(a: &WaitsRow, b: &WaitsRow) -> Ordering {
     cost(b).cmp(&cost(a)).then_with(|| name(a, b))
 }
 
-/// What all holders of one object did, added up.
-fn holder_times(a: &Analysis, did: &BTreeMap<Slot, Vec<(HolderDid, Nanos)>>) -> Vec<HolderTime> {
-    let mut sums: BTreeMap<HolderDid, Nanos> = BTreeMap::new();
-    for &(did, ns) in did.values().flatten() {
-        *sums.entry(did).or_default() += ns;
-    }
-    let time = |(did, ns): (HolderDid, Nanos)| HolderTime {
-        did: did.part.id(),
-        title: did.part.title(),
-        call: did.call.map(|nr| a.call_name(nr)),
-        object: did.object.filter(|&object| object != Object::OTHER).map(|o| a.object_name(o)),
-        ns,
-        runs: !did.part.is_asleep() && !did.part.is_without_cpu(),
-    };
-    let mut times: Vec<HolderTime> = sums.into_iter().map(time).collect();
-    times.sort_by_key(|time| Reverse(time.ns));
-    times
-}
-
-/// The same without telling objects apart: what, in which call, how long; longest first.
-pub fn by_call(times: &[HolderTime]) -> Vec<(&HolderTime, u64)> {
-    let mut sums: Vec<(&HolderTime, u64)> = Vec::new();
-    for time in times {
-        match sums.iter_mut().find(|(t, _)| (t.did, &t.call) == (time.did, &time.call)) {
-            Some((_, ns)) => *ns += time.ns,
-            None => sums.push((time, time.ns)),
-        }
-    }
-    sums.sort_by_key(|&(_, ns)| Reverse(ns));
-    sums
-}
-
-/// Add the times of `b` to those of `a`.
-pub(crate) fn add_times(a: &mut Vec<HolderTime>, b: Vec<HolderTime>) {
-    for time in b {
-        let key = |t: &HolderTime| (t.did, t.call.clone(), t.object.clone());
-        match a.iter_mut().find(|other| key(other) == key(&time)) {
-            Some(other) => other.ns += time.ns,
-            None => a.push(time),
-        }
-    }
-    a.sort_by_key(|time| Reverse(time.ns));
-}
-
 /// (kind, usage, name) of an object.
 pub(crate) type ObjectWords = (&'static str, Option<&'static str>, String);
 
@@ -518,7 +458,7 @@ pub(crate) fn absorb(a: &mut WaitsRow, mut b: WaitsRow) {
     }
     a.holders.sort_by(|x, y| y.pct_explained.total_cmp(&x.pct_explained).then(x.tid.cmp(&y.tid)));
     a.holders.truncate(HOLDERS);
-    add_times(&mut a.holders_did, b.holders_did);
+    add_holder_times(&mut a.holders_did, b.holders_did);
     a.pct_explained = Some(round(
         weigh(a.pct_explained.unwrap_or(0.0), a.wait_total_ns)
             + weigh(b.pct_explained.unwrap_or(0.0), b.wait_total_ns),

@@ -3,8 +3,8 @@
 pub use crate::class::Class;
 use crate::judged::PhaseRow;
 use crate::worth::{HolderWorth, Worth};
-use holdup_attribution::{Check, HolderTime, Ledger, Setting, Threshold, Thresholds};
-use holdup_passes::percent;
+use holdup_attribution::{Check, Ledger, Setting, Threshold, Thresholds};
+use holdup_passes::{HolderTime, percent};
 use holdup_profile::Around;
 use serde::{Serialize, Serializer};
 

@@ -21,6 +21,7 @@ pub const DIGEST: &[(&str, usize)] = &[
     ("by_object", 20),
     ("by_lock_class", 20),
     ("by_syscall", 20),
+    ("by_cgroup", 50),
 ];
 
 /// Rows by the name of their table; a row has a value for each column of the table.

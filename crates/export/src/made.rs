@@ -57,6 +57,10 @@ made! {
         |s| s.judged.analysis.procs(Group::Thread) => procs Group::Thread;
     "by_thread_delay" "SwitchRow" "How long a thread waited for CPUs (`switches`)."
         |s| s.judged.analysis.switches() => switches;
+    "by_cgroup" "CgroupRow"
+        "What a control group used of the machine, wanted and was denied, and what is no group's \
+         (`ledger --by cgroup`)."
+        |s| s.judged.analysis.cgroups() => cgroups;
     "by_cpu" "CpuRow" "Where a CPU's time went (`cpus`)."
         |s| s.judged.analysis.cpu_rows() => cpus;
     "rates" "SarRow" "The whole machine as sar shows it (`summary`): one row."
@@ -85,6 +89,10 @@ made! {
         |s| s.judged.waits(WaitsBy::Kind) => waits WaitsBy::Kind;
     "by_thread_object" "WaitsRow" "A thread's waits for objects of one kind (`waits --by thread`)."
         |s| s.judged.waits(WaitsBy::Thread) => waits WaitsBy::Thread;
+    "by_holding" "HoldingRow"
+        "What holders of an object did with a part of the time in which others waited for it \
+         (`holders_did` of `waits`)."
+        |s| s.judged.holding() => holding;
     "by_irq" "IrqRow" "An interrupt, softirq or work function (`irqs --by total`)."
         |s| s.judged.analysis.irqs(false) => irqs false;
     "by_irq_cpu" "IrqRow" "The same on one CPU (`irqs`)."

@@ -2,10 +2,11 @@
 
 use crate::date;
 use crate::manifest::{Manifest, Row};
+use crate::named::{Named, Seen, plus};
+use crate::services::Services;
 use holdup_export::{Digest, TRACE, TableDef};
 use holdup_gate::role_of;
 use holdup_render::fleet::{CostRow, FailedRow, FleetHead, FleetReport, VerdictRow};
-use serde_json::Value as Json;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Sums over the traces, by what they are about.
@@ -18,6 +19,7 @@ pub(crate) struct Ranking {
     objects: BTreeMap<String, Sum>,
     locks: BTreeMap<String, Sum>,
     syscalls: BTreeMap<String, Sum>,
+    services: Services,
 }
 
 #[derive(Default)]
@@ -35,26 +37,12 @@ struct Sum {
     worst: (Option<u64>, String),
 }
 
-/// Where and when something was seen.
-pub(crate) struct Seen<'a> {
-    pub(crate) ns: i64,
-    pub(crate) host: &'a str,
-    pub(crate) path: &'a str,
-}
-
 /// What one trace adds to a sum.
 #[derive(Clone, Copy, Default)]
 struct Part {
     cpu_ns: Option<u64>,
     wait_ns: Option<u64>,
     times: u64,
-}
-
-fn plus(a: Option<u64>, b: Option<u64>) -> Option<u64> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.saturating_add(b)),
-        (a, b) => a.or(b),
-    }
 }
 
 impl Part {
@@ -67,30 +55,6 @@ impl Part {
     }
 }
 
-/// A row of a record by the names of its columns.
-struct Named<'a> {
-    table: &'a TableDef,
-    row: &'a [Json],
-}
-
-impl<'a> Named<'a> {
-    fn get(&self, name: &str) -> Option<&'a Json> {
-        let at = self.table.columns.iter().position(|c| c.name == name);
-        debug_assert!(at.is_some(), "{} has no column {name}", self.table.name);
-        // What a partition adds stands behind the key, in front of all that is asked for.
-        let added = self.row.len() - self.table.columns.len();
-        self.row.get(at? + added)
-    }
-
-    fn words(&self, name: &str) -> Option<&'a str> {
-        self.get(name)?.as_str().filter(|text| !text.is_empty())
-    }
-
-    fn number(&self, name: &str) -> Option<u64> {
-        self.get(name)?.as_u64()
-    }
-}
-
 impl Ranking {
     /// Add a trace: the rows of its tables.
     pub(crate) fn add(&mut self, at: &Seen<'_>, tables: &[TableDef], rows: &Digest) {
@@ -100,6 +64,11 @@ impl Ranking {
         let next = self.hosts.len() as u32;
         let host = *self.hosts.entry(host.to_owned()).or_insert(next);
         for table in tables {
+            if table.name == "by_cgroup" {
+                let rows = rows.get(table.name).map_or(&[][..], Vec::as_slice);
+                self.services.add(at, host, table, rows);
+                continue;
+            }
             let mut parts: BTreeMap<String, Part> = BTreeMap::new();
             for row in rows.get(table.name).into_iter().flatten() {
                 if let Some((name, part)) = part(&Named { table, row }) {
@@ -162,6 +131,7 @@ impl Ranking {
             objects: costs(self.objects),
             locks: costs(self.locks),
             syscalls: costs(self.syscalls),
+            services: self.services.rows(),
             failed: files.iter().filter_map(failed).collect(),
         }
     }

@@ -105,7 +105,9 @@ pub use spaces::SpaceCosts;
 pub use steps::{Contended, Did, Held, Step, ThreadSteps};
 pub use stolen::Stolen;
 pub use stretches::{Lengths, QUARTERS, Stretches};
-pub use tables::errno_word;
+pub use tables::{
+    HolderFunction, HolderObject, HolderTime, add_holder_times, errno_word, tell_functions,
+};
 pub use threads::{Thread, role};
 pub use throttle::{Quota, Throttle};
 pub use timeline::{Bin, Program, Who};

@@ -26,7 +26,7 @@ pub enum Group {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SyscallRow {
     /// Control group by its name: service, container, pod; `null` if the trace does not say. Only
-    /// when grouped by control group.
+    /// when grouped by thread or control group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<Option<String>>,
     /// Name of the thread or process; absent when grouped by system.
@@ -327,6 +327,9 @@ pub struct CgroupRow {
     /// CPU must have gone idle meanwhile); of a whole recording no less than `stopped_ns`, and no
     /// more than that for each thread.
     pub throttled_ns: Option<u64>,
+    /// It was that long at least: no `cpu.stat` says how long, and where neighbours leave a CPU no
+    /// idle time nobody sees that a quota keeps threads off.
+    pub throttled_at_least: Option<bool>,
     /// Idle CPU time that they could have used.
     pub throttled_idle_ns: Option<u64>,
     /// CPUs that its own quota allows (`cpu.max`). This and what follows is what the recorder read

@@ -6,7 +6,7 @@ use crate::context::CodeTable;
 use crate::moments::{InCode, Moment, Watch};
 use crate::own::{Found, Own, Place};
 use holdup_passes::{Analysis, Fact, Judge, LockWait, LockWaiter, Object, Slept, each_fact_beside};
-use holdup_passes::{Return, Slot, percent};
+use holdup_passes::{HolderFunction, HolderTime, Return, Slot, percent, tell_functions};
 use holdup_symbols::{Options, Symbols};
 use holdup_syscalls::wait_kind;
 use holdup_trace::{Batch, Event, Nanos, Reader, Result, Tid};
@@ -88,6 +88,9 @@ pub struct Around {
     /// The system calls that those other threads were in meanwhile, by time. Calls by which threads
     /// take turns are left out; of calls that were not recorded nothing is known.
     pub calls: Vec<CallMeanwhile>,
+    /// Of what they ran meanwhile, their own code: told with [`HolderTime::functions`].
+    #[serde(skip)]
+    pub own: Vec<Spot>,
     /// Of the time slept, what ended as a runtime that schedules threads of its own, such as Go's,
     /// gave back a lock: the sleepers had waited for no object that the kernel knows.
     #[serde(skip)]
@@ -104,6 +107,19 @@ impl Around {
         }
         let ends = || Some(format!("ended in {}", named(&self.wakes)?));
         named(&self.waits).or_else(ends)
+    }
+
+    /// Say of what holders did which functions they ran.
+    pub fn tell_holders(&self, times: &mut [HolderTime]) {
+        let function = |spot: &Spot| {
+            Some(HolderFunction {
+                function: spot.function.clone()?,
+                at: spot.line.clone().or_else(|| spot.dso.clone()),
+                samples: spot.samples.unwrap_or(0),
+                pct: spot.pct,
+            })
+        };
+        tell_functions(times, &self.own.iter().filter_map(function).collect::<Vec<_>>());
     }
 
     /// Whether nothing is told.
@@ -125,6 +141,8 @@ struct Sums {
     waits: Weights,
     wakes: Weights,
     runs: Weights,
+    /// Of those, outside of the kernel.
+    own: Weights,
     /// By number.
     calls: BTreeMap<u32, Nanos>,
 }
@@ -132,8 +150,12 @@ struct Sums {
 impl Sums {
     fn add_all(&mut self, o: &Sums) {
         self.waited += o.waited;
-        let sides =
-            [(&mut self.waits, &o.waits), (&mut self.wakes, &o.wakes), (&mut self.runs, &o.runs)];
+        let sides = [
+            (&mut self.waits, &o.waits),
+            (&mut self.wakes, &o.wakes),
+            (&mut self.runs, &o.runs),
+            (&mut self.own, &o.own),
+        ];
         for (into, from) in sides {
             for (&code, weight) in from {
                 *into.entry(code).or_default() += weight;
@@ -265,6 +287,9 @@ impl Adding<'_> {
         let since = self.had.get(&(object, by)).map_or(start, |&had| had.max(start));
         for ran in self.watch.ran.between(waker, since, end) {
             *sums.runs.entry(ran.code).or_default() += 1;
+            if ran.in_user {
+                *sums.own.entry(ran.code).or_default() += 1;
+            }
         }
         for call in self.returned.get(&by).into_iter().flatten().rev() {
             if call.end <= since {
@@ -371,6 +396,7 @@ impl Code<'_> {
             waits: slept(self.spots(&sums.waits, sums.waited).0),
             wakes: slept(wakes),
             runs: self.samples(&sums.runs),
+            own: self.samples(&sums.own),
             calls: self.meanwhile(sums),
             given_back_ns,
         };

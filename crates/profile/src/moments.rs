@@ -16,6 +16,8 @@ pub(crate) struct Moment {
     pub(crate) at: Nanos,
     /// The thread whose chain it is.
     pub(crate) by: Tid,
+    /// It was in application code, not in the kernel.
+    pub(crate) in_user: bool,
     pub(crate) code: InCode,
 }
 
@@ -122,7 +124,8 @@ impl Watch {
         if by == Tid::IDLE || batch.stack(stack).is_empty() {
             return None;
         }
-        let moment = Moment { at: e.ts, by, code: self.context.chain(e, batch, stack) };
+        let in_user = stack.in_kernel() == 0;
+        let moment = Moment { at: e.ts, by, in_user, code: self.context.chain(e, batch, stack) };
         match e.what {
             What::Switch { .. } => self.left.push(by, moment),
             What::Waking { tid, .. } | What::Wakeup { tid, .. } | What::WakeupNew { tid, .. } => {

@@ -81,6 +81,35 @@ pub struct CostRow {
     pub worst: String,
 }
 
+/// A service, container or pod: a control group by a name that is the same in all traces.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "FleetService")]
+pub struct ServiceRow {
+    /// Its name; ids of containers, pods and sessions are `*`.
+    pub name: String,
+    /// Time that its threads were ready and had no CPU: `ready_ns` and `throttled_ns` together;
+    /// null where no trace has wake-ups.
+    pub denied_ns: Option<u64>,
+    /// Of that, while others had the CPU.
+    pub ready_ns: Option<u64>,
+    /// Of that, while a quota kept them off.
+    pub throttled_ns: Option<u64>,
+    /// CPU time that its threads had.
+    pub used_ns: u64,
+    /// Control groups of this name: copies on one machine are several.
+    pub groups: u64,
+    /// Traces that have it among their first fifty groups.
+    pub traces: u64,
+    /// Hosts of these traces.
+    pub hosts: u64,
+    /// When the first of these traces was recorded, UTC.
+    pub first_seen: String,
+    /// When the last of these traces was recorded, UTC.
+    pub last_seen: String,
+    /// The trace in which it was denied most.
+    pub worst: String,
+}
+
 /// A file that could not be read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 #[schemars(rename = "FleetFailed")]
@@ -104,13 +133,15 @@ pub struct FleetReport {
     pub locks: Vec<CostRow>,
     /// System calls.
     pub syscalls: Vec<CostRow>,
+    /// Services and containers.
+    pub services: Vec<ServiceRow>,
     /// What could not be read.
     pub failed: Vec<FailedRow>,
 }
 
 /// The answer of `fleet` as JSON; it is about many traces, not about one.
 #[derive(Serialize, schemars::JsonSchema)]
-pub(crate) struct Fleet<V, C, F> {
+pub(crate) struct Fleet<V, C, S, F> {
     /// Version of this format.
     schema: &'static str,
     /// The verb.
@@ -125,6 +156,9 @@ pub(crate) struct Fleet<V, C, F> {
     locks: C,
     /// System calls, those that took most CPU time first.
     syscalls: C,
+    /// Services and containers of traces that know control groups, those that were denied most CPU
+    /// time first.
+    services: S,
     /// Files that could not be read.
     failed: F,
 }
@@ -143,6 +177,7 @@ impl FleetReport {
             schema::fleet_objects(&self.objects),
             schema::fleet_locks(&self.locks),
             schema::fleet_syscalls(&self.syscalls),
+            schema::fleet_services(&self.services),
             schema::fleet_failed(&self.failed),
         ];
         let [ranked @ .., _] = &mut tables;
@@ -167,11 +202,12 @@ impl FleetReport {
         }
     }
 
-    fn json<'a>(&self, tables: &'a [Table; 5]) -> impl Serialize + use<'a> {
-        let [verdicts, objects, locks, syscalls, failed] = tables.each_ref().map(Table::json_rows);
+    fn json<'a>(&self, tables: &'a [Table; 6]) -> impl Serialize + use<'a> {
+        let [verdicts, objects, locks, syscalls, services, failed] =
+            tables.each_ref().map(Table::json_rows);
         let fleet = self.head.clone();
         let (schema, command) = (SCHEMA, "fleet");
-        Fleet { schema, command, fleet, verdicts, objects, locks, syscalls, failed }
+        Fleet { schema, command, fleet, verdicts, objects, locks, syscalls, services, failed }
     }
 
     /// `38 traces of 3 hosts, 2026-11-20 to 2026-11-23; of 41 files 2 are no traces, ...`
@@ -203,7 +239,7 @@ impl FleetReport {
 
     fn text(
         &self,
-        tables: &[Table; 5],
+        tables: &[Table; 6],
         options: &TextOptions,
         out: &mut dyn Write,
     ) -> io::Result<()> {

@@ -8,7 +8,7 @@ use crate::WhatifRow;
 use crate::compare;
 use crate::compare::json::{Baseline, Diff, Gate, History, Scale, SelfTest};
 use crate::doctor::Doctor;
-use crate::fleet::{CostRow, FailedRow, Fleet, VerdictRow};
+use crate::fleet::{CostRow, FailedRow, Fleet, ServiceRow, VerdictRow};
 use crate::json::{
     Envelope, Guide, NotedRows, OnlyGraph, OnlyInfo, OnlyLedger, PathRows, Rows, WhatifRows,
 };
@@ -47,7 +47,7 @@ struct Tables {
 }
 
 /// The rankings of a fleet.
-type Ranked = Fleet<Vec<VerdictRow>, Vec<CostRow>, Vec<FailedRow>>;
+type Ranked = Fleet<Vec<VerdictRow>, Vec<CostRow>, Vec<ServiceRow>, Vec<FailedRow>>;
 
 /// Every table by its name.
 #[derive(Serialize, JsonSchema)]

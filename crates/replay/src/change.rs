@@ -1,6 +1,8 @@
 //! What shall be different in a replay.
 
+use crate::answers::asked_by_holders;
 use crate::program::{ObjectId, Op, Order, Program};
+use crate::spans::Spans;
 use holdup_trace::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::RangeInclusive;
@@ -44,7 +46,8 @@ pub enum LockChange {
     Split(u32),
     /// Whoever has it does not sleep: not for a device, a time, a client or another lock.
     Awake,
-    /// Whoever has it has a CPU: it is not preempted, and no quota keeps it off.
+    /// Whoever has it has a CPU, as with a real-time priority: it is not preempted, and no quota
+    /// keeps it off.
     First,
     /// Nobody waits for it any more.
     None,
@@ -142,6 +145,11 @@ pub(crate) struct View<'a> {
     pub(crate) alone: bool,
     /// Nothing is changed at all.
     pub(crate) unchanged: bool,
+    /// Those who are no part of the work have the CPUs as a scheduler gives them, whoever gets on.
+    pub(crate) fair: bool,
+    /// Of each thread, sleep that nobody waits for with a lock in hand any more; empty where no lock
+    /// is held awake.
+    pub(crate) unasked: Vec<Spans>,
     /// Waits that are ended by a thread that is split, and that had begun in the trace before it
     /// began its work for them, by number.
     pub(crate) asked: FxHashSet<u32>,
@@ -162,6 +170,8 @@ impl<'a> View<'a> {
             any_cpu: false,
             free: false,
             alone: false,
+            fair: false,
+            unasked: Vec::new(),
             unchanged: true,
             asked: FxHashSet::default(),
         }
@@ -180,6 +190,10 @@ impl<'a> View<'a> {
         }
         view.allowed = (0..program.threads.len()).map(|i| view.allowed(i)).collect();
         view.find_asked();
+        if view.rules.contains(&Rule::Awake) {
+            let is_one = |lock: ObjectId| view.rules.get(lock.0 as usize) == Some(&Rule::Awake);
+            view.unasked = asked_by_holders(program, is_one);
+        }
         Ok(view)
     }
 
@@ -323,6 +337,16 @@ impl<'a> View<'a> {
                 self.factors[i] *= (own / (1.0 - mean.min(0.9)) / t.run_ns as f64).min(1.0);
             }
         }
+    }
+
+    /// What is left of a sleep of this thread that began at a moment of the trace.
+    pub(crate) fn slept(&self, thread: usize, at: Nanos, ns: Nanos) -> Nanos {
+        self.unasked.get(thread).map_or(ns, |spans| ns - spans.within(at, at.saturating_add(ns)))
+    }
+
+    /// Somebody has a CPU for as long as a lock is his.
+    pub(crate) fn has_first(&self) -> bool {
+        self.rules.contains(&Rule::First)
     }
 
     /// `ns` of running, of this thread, `holding` times as long because of what it holds.

@@ -15,6 +15,7 @@
 //! What the replay keeps: each thread's steps in their order, the CPU time of each, who made whom
 //! go on. What it does not know: what a thread would have done had it been earlier.
 
+mod answers;
 mod bits;
 mod bound;
 mod build;

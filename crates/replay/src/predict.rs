@@ -50,9 +50,19 @@ pub fn predict(
     let more = |change: &Change| matches!(*change, Change::Cpus(n) if n > program.cpus);
     let beside = program.chosen && changes.iter().any(more);
     view.alone = view.free && program.has_neighbours() && !beside;
+    // Whoever takes its CPU from a holder is in the way of the work there, and has his share of it
+    // elsewhere, however far the work has come.
+    view.fair = view.alone && view.has_first();
+    if view.fair {
+        view.alone = false;
+    }
     let (mut prediction, idle) = replayed(&view, seeds);
     if view.free {
-        let by = if beside { free.missed_beside(idle) } else { free.missed(idle) };
+        let by = match (view.fair, beside) {
+            (true, _) => free.missed_fairly(program),
+            (false, true) => free.missed_beside(idle),
+            (false, false) => free.missed(idle),
+        };
         for ns in
             [&mut prediction.wall_ns, &mut prediction.wall_low_ns, &mut prediction.wall_high_ns]
         {
@@ -137,6 +147,12 @@ impl Free {
     fn missed(self, idle: f64) -> f64 {
         let as_idle = if self.idle > 0.0 { (idle / self.idle).min(1.0) } else { 1.0 };
         (1.0 + self.off_by() * as_idle) * self.free_ns as f64 / self.alone_ns.max(1) as f64
+    }
+
+    /// The same where those who are no part of the work have CPUs as a scheduler gives them.
+    fn missed_fairly(self, program: &Program) -> f64 {
+        let before = View { fair: true, ..View::free(program) };
+        self.traced_ns as f64 / replayed(&before, Seeds::ONE).0.wall_ns.max(1) as f64
     }
 
     /// The same where those who are no part of the work were replayed beside it.

@@ -90,8 +90,7 @@ fn rows_that_are_not_those_of_the_tables_are_told_and_nothing_panics() {
     let path = bench.path("out").join("journal.ndjson");
     let journal = fs::read_to_string(&path).unwrap();
     // The rows of the first table of the first line are of another type.
-    let broken =
-        journal.replacen("\"rows\":{\"by_lock_class\":[", "\"rows\":{\"by_lock_class\":[[1],", 1);
+    let broken = journal.replacen("\"rows\":{\"by_cgroup\":[", "\"rows\":{\"by_cgroup\":[[1],", 1);
     assert_ne!(broken, journal);
     fs::write(&path, broken.replace("[[1],]", "[[1]]")).unwrap();
     let out = bench.fleet("out", &[]);

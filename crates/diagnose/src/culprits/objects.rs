@@ -119,16 +119,21 @@ pub(super) fn culprit(facts: &Facts<'_>, o: &Blamed, ns: Nanos) -> Culprit {
             inferred: h.inferred,
         })
         .collect();
+    let code = facts.code.and_then(|code| code.object(&o.names));
+    let mut holders_did = row.holders_did.clone();
+    if let Some(around) = &code {
+        around.tell_holders(&mut holders_did);
+    }
     let culprit = Culprit {
         kind: row.usage.unwrap_or(row.kind),
         id: row.object.clone(),
-        code: facts.code.and_then(|code| code.object(&o.names)),
+        code,
         name: name(facts, o),
         pid: row.pid,
         ns,
         holders_in_all: (!holders.is_empty()).then_some(o.holders_in_all),
         holders,
-        holders_did: row.holders_did.clone(),
+        holders_did,
         holders_worth: facts.holders_worth(&o.objects),
         role: role(o),
         ..Culprit::default()

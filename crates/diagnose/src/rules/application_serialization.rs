@@ -44,8 +44,8 @@ use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Evidence, Finding};
 use holdup_attribution::limits::MATTERS;
-use holdup_attribution::{Leaf, Spinning, by_call};
-use holdup_passes::{Cause, Outside, percent};
+use holdup_attribution::{Leaf, Spinning};
+use holdup_passes::{Cause, Outside};
 
 pub(super) const RULE: Rule = Rule {
     id: "application-serialization",
@@ -104,12 +104,9 @@ impl Turns {
 /// Why the holders were slow, where they did one thing other than running for most of the time in
 /// which others waited.
 fn slow_holders(lock: &Culprit) -> Option<String> {
-    let all: u64 = lock.holders_did.iter().map(|t| t.ns).sum();
-    let (most, ns) = by_call(&lock.holders_did).into_iter().next()?;
-    let call = most.call.as_ref().map_or(String::new(), |call| format!(" ({call})"));
-    let pct = percent(ns, all);
-    (!most.runs && ns * 2 > all)
-        .then(|| format!("; for {pct:.0} % of that its holders are {}{call}", most.title))
+    let most = lock.holders_did.first()?;
+    (!most.runs && most.pct > 50.0)
+        .then(|| format!("; for {:.0} % of that its holders are {}", most.pct, most.told()))
 }
 
 /// Threads take turns: those who sleep leave CPUs idle, and going to sleep and waking costs too.

@@ -2,8 +2,10 @@
 
 use super::Engine;
 use crate::facts::{Fact, LockWait, LockWaiter, Split};
-use crate::locks::{Key, LockKind, LockSource, Waited, Waiter};
+use crate::locks::{Key, LockKind, LockSource, Released, Waited, Waiter};
+use crate::past::Past;
 use crate::slot::Slot;
+use crate::waits::Object;
 use holdup_trace::{Event, NameId, Nanos, QualityCode, Tid};
 
 /// A lock that was waited for, as its events tell.
@@ -135,9 +137,13 @@ impl Engine {
     pub(crate) fn lock_release(&mut self, now: Nanos, e: &Event, lock: u64) {
         let waiter = self.lock_waiter(e);
         let away = waiter.away(&self.threads, now);
-        let (open, waited) = self.locks.lockdep.release(now, lock, waiter, away);
+        let Released { open, waited, held_while_wanted } =
+            self.locks.lockdep.release(now, lock, waiter, away);
         self.dep_waited(now, waiter, lock, waited);
         self.set_dep_contending(now, e, waiter, open);
+        if let Some((slot, span)) = waiter.slot().zip(held_while_wanted) {
+            self.lock_was_held(now, lock, slot, span);
+        }
     }
 
     fn dep_waited(&mut self, now: Nanos, waiter: Waiter, lock: u64, waited: Option<Waited>) {
@@ -194,5 +200,18 @@ impl Engine {
             QualityCode::LocksFolded,
             self.locks.contention.folded + self.locks.lockdep.folded,
         );
+    }
+
+    /// A thread held the lock with this lockdep map while others waited. It is followed from its
+    /// first such hold on: to follow all who ever take a lock would cost too much.
+    #[cold]
+    fn lock_was_held(&mut self, now: Nanos, lock: u64, slot: Slot, span: (Nanos, Nanos)) {
+        let t = &mut self.threads[slot];
+        t.past.get_or_insert_with(|| Box::new(Past::since(now)));
+        let t = &self.threads[slot];
+        let Some(past) = &t.past else { return };
+        let times = self.locks.lockdep.holders_did.entry(lock).or_default();
+        // The hold began after its own wait for the lock.
+        past.while_it_had(|_: Object| false, span, t.does(), |did, ns| times.add(did, ns));
     }
 }

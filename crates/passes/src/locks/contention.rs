@@ -41,7 +41,7 @@ pub(crate) struct Key {
 /// Number of waiters of one lock.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Depth {
-    now: u32,
+    pub(super) now: u32,
     pub(crate) max: u32,
 }
 

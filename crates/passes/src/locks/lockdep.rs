@@ -30,6 +30,7 @@ use super::contention::Depth;
 use super::kind::LockKind;
 use super::stats::{Away, Holds, Span, Waits};
 use super::{MAX_KEYS, Waiter};
+use crate::past::HolderTimes;
 use holdup_trace::{NameId, Nanos};
 use rustc_hash::FxHashMap;
 
@@ -79,6 +80,10 @@ pub(crate) struct DepLock {
     /// Bits of the kinds it was taken as.
     kinds: u16,
     pub(crate) depth: Depth,
+    /// Since when somebody waits for it, or did last.
+    wanted_since: Nanos,
+    /// Until when; while somebody waits, from the time before.
+    wanted_until: Nanos,
 }
 
 impl DepLock {
@@ -86,6 +91,27 @@ impl DepLock {
     pub(crate) fn kinds(&self) -> impl Iterator<Item = LockKind> {
         let kinds = self.kinds;
         LockKind::ALL.into_iter().filter(move |&k| kinds & (1 << k as u16) != 0)
+    }
+
+    fn is_wanted(&mut self, now: Nanos) {
+        if self.depth.now == 0 {
+            self.wanted_since = now;
+        }
+        self.depth.up();
+    }
+
+    fn is_wanted_no_more(&mut self, now: Nanos) {
+        self.depth.down();
+        if self.depth.now == 0 {
+            self.wanted_until = now;
+        }
+    }
+
+    /// Since and until when others waited for it while somebody held it, from `since` to `now`.
+    fn wanted_within(&self, since: Nanos, now: Nanos) -> Option<(Nanos, Nanos)> {
+        let from = since.max(self.wanted_since);
+        let to = if self.depth.now > 0 { now } else { self.wanted_until.min(now) };
+        (from < to).then_some((from, to))
     }
 }
 
@@ -107,6 +133,17 @@ struct Held {
 /// When a wait began, and what its time went into.
 pub(crate) type Waited = (Nanos, Span);
 
+/// What a thread gives back, or no longer waits for.
+#[derive(Default)]
+pub(crate) struct Released {
+    /// Waits that it has open now.
+    pub(crate) open: usize,
+    /// The one that is over.
+    pub(crate) waited: Option<Waited>,
+    /// Since and until when it held the lock and others waited for it.
+    pub(crate) held_while_wanted: Option<(Nanos, Nanos)>,
+}
+
 /// The state machine and its sums.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lockdep {
@@ -121,6 +158,8 @@ pub(crate) struct Lockdep {
     maps: FxHashMap<u64, u64>,
     /// Acquisitions and waits counted in the row for all others.
     pub(crate) folded: u64,
+    /// What those did who held a lock that others waited for.
+    pub(crate) holders_did: FxHashMap<u64, HolderTimes>,
 }
 
 impl Lockdep {
@@ -193,7 +232,7 @@ impl Lockdep {
         away: Away,
     ) -> usize {
         if let Some(l) = self.lock(lock, class) {
-            l.depth.up();
+            l.is_wanted(now);
         }
         let held = self.held.entry(waiter).or_default();
         let waiting = Held { lock, stage: Stage::Waiting, since: now, away };
@@ -236,7 +275,7 @@ impl Lockdep {
         if let Some(l) = self.lock(lock, class)
             && waited.is_some()
         {
-            l.depth.down();
+            l.is_wanted_no_more(now);
         }
         let sums = self.sums(lock, waiter);
         sums.acquired += 1;
@@ -246,17 +285,18 @@ impl Lockdep {
         (open, waited)
     }
 
-    /// `lock_release`. Returns how many waits `waiter` has open now, and the one that is over.
+    /// `lock_release`.
     pub(crate) fn release(
         &mut self,
         now: Nanos,
         lock: u64,
         waiter: Waiter,
         away: Away,
-    ) -> (usize, Option<Waited>) {
-        let Some(held) = self.held.get_mut(&waiter) else { return (0, None) };
+    ) -> Released {
+        let Some(held) = self.held.get_mut(&waiter) else { return Released::default() };
         let Some(at) = held.iter().rposition(|h| h.lock == lock) else {
-            return (held.iter().filter(|h| h.stage == Stage::Waiting).count(), None);
+            let open = held.iter().filter(|h| h.stage == Stage::Waiting).count();
+            return Released { open, ..Released::default() };
         };
         let h = held.remove(at);
         let open = held.iter().filter(|h| h.stage == Stage::Waiting).count();
@@ -264,8 +304,9 @@ impl Lockdep {
         if h.stage == Stage::Waiting
             && let Some(l) = self.locks.get_mut(&lock)
         {
-            l.depth.down();
+            l.is_wanted_no_more(now);
         }
+        let wanted = self.locks.get(&lock).and_then(|l| l.wanted_within(h.since, now));
         let sums = self.sums(lock, waiter);
         match h.stage {
             Stage::Waiting => sums.waits.end(span),
@@ -275,7 +316,12 @@ impl Lockdep {
             }
             Stage::Held => sums.holds.end(span),
         }
-        (open, (h.stage == Stage::Waiting).then_some((h.since, span)))
+        let is_wait = h.stage == Stage::Waiting;
+        Released {
+            open,
+            waited: is_wait.then_some((h.since, span)),
+            held_while_wanted: wanted.filter(|_| !is_wait),
+        }
     }
 
     /// A `contention_begin` of this kind for a lock at `lock`: the map `waiter` is acquiring lies
@@ -302,6 +348,7 @@ impl Lockdep {
     /// The part to be analysed starts at `now`; waits and holds go on and count from here.
     pub(crate) fn restart(&mut self, now: Nanos, away: impl Fn(Waiter) -> Away) {
         self.sums.clear();
+        self.holders_did.clear();
         self.folded = 0;
         self.locks.values_mut().for_each(|l| l.depth.restart());
         let mut open = Vec::new();

@@ -12,6 +12,7 @@
 mod caller;
 mod contention;
 mod hists;
+mod holders;
 mod kind;
 mod known;
 mod lockdep;
@@ -34,7 +35,7 @@ use contention::Contention;
 pub(crate) use contention::Key;
 use holdup_trace::{Cpu, EventKind, Nanos, Recorded, SymbolTable};
 use lockdep::Lockdep;
-pub(crate) use lockdep::Waited;
+pub(crate) use lockdep::{Released, Waited};
 use stats::Away;
 use std::collections::BTreeMap;
 use turns::Turns;

@@ -1,6 +1,7 @@
 //! The tables of locks.
 
 use super::contention::Key;
+use super::holders::Did;
 use super::kind::LockKind;
 use super::lockdep::DepSums;
 use super::stats::Waits;
@@ -10,6 +11,7 @@ use crate::analysis::Analysis;
 use crate::locks::LockSource;
 use crate::rounding::{per_second, percent, round3};
 use crate::slot::Slot;
+use crate::tables::HolderTime;
 use holdup_trace::{Nanos, fits};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -45,6 +47,10 @@ pub struct LockRow {
     /// Thread, `null` if the recorder did not know; only by task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tid: Option<Option<u32>>,
+    /// Control group of the thread by its name: service, container, pod; `null` if the trace does
+    /// not say; only by task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<Option<String>>,
     /// Of the lock, or with lockdep of the `lockdep_map` in it. By class only where the class has
     /// one lock.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -150,6 +156,10 @@ pub struct LockRow {
     /// Threads that gave it back while others waited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holders: Option<u64>,
+    /// What its holders did while others waited, longest first: the times add up to how long it was
+    /// held while it was wanted, as far as the trace tells who held it. By lock and class only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holders_did: Option<Vec<HolderTime>>,
     /// Waits for a lock last held on another CPU (lock_stat).
     pub con_bounces: Option<u64>,
     /// Acquisitions of a lock last held on another CPU (lock_stat).
@@ -249,9 +259,12 @@ impl Analysis {
             (LockBy::Lock, LockSource::Contention) => self.likely_locks(),
             _ => BTreeMap::new(),
         };
+        let of_locks = matches!(by, LockBy::Lock | LockBy::Class);
+        let did = if of_locks { self.holders_did() } else { Did::new() };
         let row = |(group, sum): (Group, Sum)| {
             let mut row = self.lock_row(by, source, group, &sum, all);
-            if matches!(by, LockBy::Lock | LockBy::Class) {
+            if of_locks {
+                row.holders_did = Some(self.lock_holders_did(&sum.locks, source, &did));
                 let nameless = row.address.flatten().filter(|_| row.name == Some(None));
                 row.likely = Some(nameless.and_then(|a| likely.get(&a)).map(|&l| l.to_owned()));
             }
@@ -474,6 +487,8 @@ impl Analysis {
                     None => (None, "other".to_owned()),
                 };
                 (row.tid, row.comm) = (Some(tid), Some(comm));
+                let group = |slot| self.group_words(self.group(self.thread(slot)));
+                row.cgroup = Some(waiter.slot().and_then(group));
             }
             Group::Kind(kind) => row.lock_type = Some(kind.map(|k| k.name().to_owned())),
             Group::Caller(caller, kind) => {

@@ -90,7 +90,7 @@ impl Analysis {
                 let t = slot.map(|s| self.thread(s));
                 SyscallRow {
                     cgroup: t
-                        .filter(|_| by == Group::Cgroup)
+                        .filter(|_| matches!(by, Group::Cgroup | Group::Thread))
                         .map(|t| self.group_words(self.group(t))),
                     comm: t
                         .filter(|_| !matches!(by, Group::System | Group::Cgroup))

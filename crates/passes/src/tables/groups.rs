@@ -99,7 +99,8 @@ impl Analysis {
         // The kernel counts stopped run queues, of the whole recording: on each is a thread at
         // least, and none is on two. The switches see a thread come back when it gets a CPU, which
         // may be long after it could.
-        if let Some(limit) = limit.filter(|_| self.options.selection == Selection::default()) {
+        let counted = limit.filter(|_| self.options.selection == Selection::default());
+        if let Some(limit) = counted {
             let all = sum.ready + sum.throttled;
             let least = limit.throttled_ns.min(all);
             let most = limit.throttled_ns.saturating_mul(sum.threads.max(1)).min(all);
@@ -123,6 +124,7 @@ impl Analysis {
             ready_ns: wakeups.then_some(sum.ready),
             behind: behind.into_iter().map(rival).collect(),
             throttled_ns: Some(sum.throttled),
+            throttled_at_least: (sum.throttled > 0).then_some(counted.is_none()),
             throttled_idle_ns: Some(sum.share),
             limit_cpus: limit.map(|l| (l.cpus() * 1000.0).round() / 1000.0),
             periods: limit.map(|l| l.periods),

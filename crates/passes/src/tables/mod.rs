@@ -4,6 +4,7 @@ mod calls;
 mod cpus;
 mod facts;
 mod groups;
+mod holders;
 mod irqs;
 mod lanes;
 mod procs;
@@ -11,6 +12,7 @@ mod steps;
 mod switches;
 
 pub use calls::errno_word;
+pub use holders::{HolderFunction, HolderObject, HolderTime, add_holder_times, tell_functions};
 
 use crate::analysis::Analysis;
 use crate::rows::Group;

@@ -125,7 +125,7 @@ impl Waits {
     }
 
     /// The kernel's lock at an address, if a thread has slept for it.
-    pub(super) fn kernel_lock(&self, addr: u64) -> Option<Object> {
+    pub(crate) fn kernel_lock(&self, addr: u64) -> Option<Object> {
         self.index.get(&Key::KernelLock { addr, nr: 0 }).map(|&object| self.find(object))
     }
 

@@ -307,6 +307,34 @@ fn lockdep_shows_acquisitions_waits_and_holds() {
     assert_eq!((r.max_waiters, r.recursion), (Some(1), Some(1)));
 }
 
+/// 42 holds it from 11 on and 43 waits from 16; the same 100 later. Holders are followed from their
+/// first contended hold on.
+#[test]
+fn lockdep_tells_what_holders_did_while_others_waited() {
+    let turn = |t: TraceBuilder, at: u64| {
+        t.lock_acquire(at + 10, 0, 42, A, CLASS, 0)
+            .lock_acquired(at + 11, 0, 42, A, CLASS)
+            .lock_acquire(at + 15, 1, 43, A, CLASS, 0)
+            .lock_contended(at + 16, 1, 43, A, CLASS)
+            .switch(at + 20, 1, 43, 0, "D")
+            .switch(at + 30, 0, 42, 44, "R")
+            .switch(at + 50, 0, 44, 42, "S")
+            .lock_release(at + 60, 0, 42, A, CLASS)
+            .wakeup(at + 60, 0, 42, 43)
+            .switch(at + 66, 1, 0, 43, "R")
+            .lock_acquired(at + 70, 1, 43, A, CLASS)
+            .lock_release(at + 75, 1, 43, A, CLASS)
+    };
+    let base = TraceBuilder::new(2).switch(0, 0, 0, 42, "R").switch(0, 1, 0, 43, "R");
+    let a = run(&turn(turn(base, 0), 100).switch(200, 0, 42, 0, "S").build());
+    let did = by_address(&a, A).holders_did.unwrap();
+    let found: Vec<_> = did.iter().map(|t| (t.did, t.ns, t.pct)).collect();
+    assert_eq!(found, [("unknown", 44, 50.0), ("user", 24, 27.273), ("preempted", 20, 22.727)]);
+    // Nobody waited as 43 had it.
+    assert_eq!(did.iter().map(|t| t.ns).sum::<u64>(), 2 * (60 - 16));
+    assert_eq!(a.locks(LockBy::Type)[0].holders_did, None);
+}
+
 #[test]
 fn lockdep_maps_without_acquired_are_held_from_acquire_and_readers_nest() {
     const RCU: &str = "rcu_read_lock";

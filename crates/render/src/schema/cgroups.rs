@@ -10,11 +10,11 @@ pub(crate) const VERB: Verb<CgroupRow> = Verb {
     columns: columns! { CgroupRow {
         kind Text, cgroup Text, path Text, processes Count, threads Count, used_ns Ns,
         pct_capacity Percent, wanted_ns Ns, ready_ns Ns, behind List, throttled_ns Ns,
-        throttled_idle_ns Ns, limit_cpus Ratio, periods Count, throttled_periods Count,
+        throttled_at_least Flag, throttled_idle_ns Ns, limit_cpus Ratio, periods Count, throttled_periods Count,
         stopped_ns Ns,
     } },
     shapes: &[&SHAPE],
-    data_only: DataOnly::These(&["path"]),
+    data_only: DataOnly::These(&["path", "throttled_at_least"]),
     sort: "used_ns",
 };
 const _: () = VERB.check();
@@ -89,5 +89,17 @@ impl ToCell for Vec<Rival> {
 
 /// `ledger --by cgroup`, most CPU time first.
 pub fn cgroups(rows: &[CgroupRow]) -> Table {
-    VERB.table(rows, &SHAPE)
+    let mut table = VERB.table(rows, &SHAPE);
+    let at_least = |row: &&CgroupRow| row.throttled_at_least == Some(true);
+    let names: Vec<&str> =
+        rows.iter().filter(at_least).filter_map(|row| row.cgroup.as_deref()).collect();
+    if let [first, rest @ ..] = names.as_slice() {
+        let more = if rest.is_empty() { "" } else { " and others" };
+        table.notes.push(format!(
+            "{first}{more}: kept off by a quota for at least that long, as it shows only where a \
+             CPU goes idle; the rest counts as ready. holdup record, as root, reads cpu.stat, \
+             which counts all of it"
+        ));
+    }
+    table
 }

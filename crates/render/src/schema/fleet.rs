@@ -1,7 +1,7 @@
 //! `holdup fleet`: its tables.
 
 use super::{DataOnly, Def, Shape, Verb, columns};
-use crate::fleet::{CostRow, FailedRow, VerdictRow};
+use crate::fleet::{CostRow, FailedRow, ServiceRow, VerdictRow};
 use crate::table::layout::{Field, Layout, Show::*, When::*, block, field, only};
 use crate::table::{Line, Table};
 
@@ -82,6 +82,41 @@ costs! { LOCKS LOCK_SHAPE "locks" "cpu_ns,wait_ns"
 costs! { SYSCALLS SYSCALL_SHAPE "syscalls" "cpu_ns,wait_ns"
 "System calls" "in them" "calls" "call" }
 
+pub(crate) const SERVICES: Verb<ServiceRow> = Verb {
+    name: "services",
+    columns: columns! { ServiceRow {
+        name Text, denied_ns Ns, ready_ns Ns, throttled_ns Ns, used_ns Ns, groups Count,
+        traces Count, hosts Count, first_seen Text, last_seen Text, worst Text,
+    } },
+    shapes: &[&SERVICE_SHAPE],
+    data_only: DataOnly::These(&[]),
+    sort: "denied_ns,used_ns",
+};
+const _: () = SERVICES.check();
+
+const SERVICE_SHAPE: Shape = Shape {
+    without: &[],
+    text: &[Layout {
+        hide_empty: true,
+        ..block(
+            "Services and containers: CPU time that they wanted and were denied",
+            &[
+                field("CPU time", "denied", Key("denied_ns"), 0),
+                field("CPU time", "used", Key("used_ns"), 0),
+                only(Verbose, field("denied", "others ran", Key("ready_ns"), 9)),
+                field("denied", "by a quota", Key("throttled_ns"), 2),
+                only(Verbose, field("", "groups", Key("groups"), 9)),
+                field("", "traces", Key("traces"), 0),
+                field("", "hosts", Key("hosts"), 1),
+                field("", "first seen", Words(&["first_seen"], first), 3),
+                field("", "last seen", Words(&["last_seen"], last), 3),
+                field("", "control group", Key("name"), 0),
+                only(Verbose, field("", "worst in", Key("worst"), 10)),
+            ],
+        )
+    }],
+};
+
 pub(crate) const FAILED: Verb<FailedRow> = Verb {
     name: "failed",
     columns: columns! { FailedRow { path Text, error Text } },
@@ -128,6 +163,11 @@ pub fn fleet_locks(rows: &[CostRow]) -> Table {
 /// System calls, those that cost most first.
 pub fn fleet_syscalls(rows: &[CostRow]) -> Table {
     SYSCALLS.table(rows, &SYSCALL_SHAPE)
+}
+
+/// Services and containers, those that were denied most first.
+pub fn fleet_services(rows: &[ServiceRow]) -> Table {
+    SERVICES.table(rows, &SERVICE_SHAPE)
 }
 
 /// What could not be read.

@@ -8,7 +8,7 @@ use holdup_passes::{LockBy, LockRow};
 pub(crate) const VERB: Verb<LockRow> = Verb {
     name: "locks",
     columns: columns! { LockRow {
-        comm Text, tid Id, address Address, name Text, likely Text, lock_type "type" Text,
+        comm Text, tid Id, cgroup Text, address Address, name Text, likely Text, lock_type "type" Text,
         caller Text,
         contended Count, wait_total_ns Ns, wait_min_ns Ns, wait_avg_ns Ns, wait_max_ns Ns,
         wait_p50_ns Ns, wait_p99_ns Ns, spin_ns Ns, runnable_ns Ns, block_ns Ns, slept Count,
@@ -18,7 +18,7 @@ pub(crate) const VERB: Verb<LockRow> = Verb {
         utilization Ratio, block_pct Percent, sleep_pct Percent, trylocks Count, reads Count,
         recursion Count, preempted_holds Count, preempted_hold_ns Ns, slept_holds Count,
         slept_hold_ns Ns, holder Id, holder_comm Text, holder_ns Ns, pct_holder Percent,
-        holders Count, con_bounces Count, acq_bounces Count, code Text,
+        holders Count, holders_did List, con_bounces Count, acq_bounces Count, code Text,
     } },
     shapes: &[&BY_LOCK, &BY_HOLDER, &BY_CALLER, &BY_TYPE, &BY_TASK],
     // Some of these show in the columns of other tools (`--view`).
@@ -46,19 +46,30 @@ macro_rules! without {
     };
 }
 
-const BY_LOCK: Shape = Shape { without: without!["comm", "tid", "caller"], text: LOCK_TEXT };
+const BY_LOCK: Shape =
+    Shape { without: without!["comm", "tid", "cgroup", "caller"], text: LOCK_TEXT };
 /// Of traces that tell who held a lock while others waited.
-const BY_HOLDER: Shape = Shape { without: &["comm", "tid", "caller"], text: HOLDER_TEXT };
+const BY_HOLDER: Shape = Shape { without: &["comm", "tid", "cgroup", "caller"], text: HOLDER_TEXT };
 const BY_CALLER: Shape = Shape {
-    without: without!["comm", "tid", "address", "name", "likely", "code"],
+    without: without!["comm", "tid", "cgroup", "address", "name", "likely", "code", "holders_did"],
     text: CALLER_TEXT,
 };
 const BY_TYPE: Shape = Shape {
-    without: without!["comm", "tid", "address", "name", "likely", "caller", "code"],
+    without: without![
+        "comm",
+        "tid",
+        "cgroup",
+        "address",
+        "name",
+        "likely",
+        "caller",
+        "code",
+        "holders_did"
+    ],
     text: TYPE_TEXT,
 };
 const BY_TASK: Shape = Shape {
-    without: without!["address", "name", "likely", "type", "caller", "code"],
+    without: without!["address", "name", "likely", "type", "caller", "code", "holders_did"],
     text: TASK_TEXT,
 };
 
@@ -105,6 +116,7 @@ const LOCK_TEXT: &[Layout] = lock_layout!(
     "Kernel locks",
     only(Known, field("", "type", Key("type"), 0)),
     field("", "lock", Words(&["address", "name", "likely"], words::lock), 0),
+    field("", "holders did", Words(&["holders_did"], words::holders_did), 4),
     only(Known, field("", "asked for in", Key("code"), 0))
 );
 const HOLDER_TEXT: &[Layout] = lock_layout!(
@@ -120,6 +132,7 @@ const HOLDER_TEXT: &[Layout] = lock_layout!(
     only(Verbose, field("held while others waited", "threads", Key("holders"), 10)),
     only(Known, field("", "type", Key("type"), 0)),
     field("", "lock", Words(&["address", "name", "likely"], words::lock), 0),
+    field("", "holders did", Words(&["holders_did"], words::holders_did), 4),
     only(Known, field("", "asked for in", Key("code"), 0))
 );
 const CALLER_TEXT: &[Layout] = lock_layout!(
@@ -132,6 +145,7 @@ const TYPE_TEXT: &[Layout] =
 const TASK_TEXT: &[Layout] = lock_layout!(
     "Kernel locks, by waiting thread",
     field("", "tid", Key("tid"), 0),
+    field("", "control group", Words(&["cgroup"], words::cgroup), 6),
     field("", "thread", Key("comm"), 0)
 );
 

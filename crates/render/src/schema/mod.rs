@@ -13,6 +13,7 @@ pub(crate) mod cgroups;
 pub(crate) mod cpus;
 pub(crate) mod fleet;
 pub(crate) mod hist;
+pub(crate) mod holders;
 pub(crate) mod irqs;
 pub(crate) mod latency;
 mod ledger;
@@ -32,8 +33,11 @@ pub use callers::callers;
 pub use calls::calls;
 pub use cgroups::cgroups;
 pub use cpus::cpus;
-pub use fleet::{fleet_failed, fleet_locks, fleet_objects, fleet_syscalls, fleet_verdicts};
+pub use fleet::{
+    fleet_failed, fleet_locks, fleet_objects, fleet_services, fleet_syscalls, fleet_verdicts,
+};
 pub use hist::hist;
+pub use holders::holding;
 pub use irqs::irqs;
 pub use latency::latency;
 pub use ledger::nodes;
@@ -252,7 +256,9 @@ pub(crate) fn is_key(key: &str) -> bool {
         cpus::VERB.has(key),
         fleet::VERDICTS.has(key),
         fleet::OBJECTS.has(key),
+        fleet::SERVICES.has(key),
         fleet::FAILED.has(key),
+        holders::VERB.has(key),
         irqs::VERB.has(key),
         latency::VERB.has(key),
         ledger::VERB.has(key),

@@ -24,7 +24,7 @@ const _: () = VERB.check();
 
 const SYSTEM: Shape = Shape { without: &["cgroup", "comm", "pid", "tid"], text: TEXT };
 const PROCESS: Shape = Shape { without: &["cgroup", "tid", "code"], text: TEXT };
-const THREAD: Shape = Shape { without: &["cgroup", "code"], text: TEXT };
+const THREAD: Shape = Shape { without: &["code"], text: TEXT };
 const BY_CGROUP: Shape = Shape { without: &["comm", "pid", "tid", "code"], text: TEXT };
 
 /// Whose calls they are.

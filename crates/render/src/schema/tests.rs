@@ -1,7 +1,7 @@
 //! The rows as JSON and as columns; the order of rows.
 
 use super::*;
-use holdup_attribution::{LedgerNode, PathRow, WaitsRow};
+use holdup_attribution::{HoldingRow, LedgerNode, PathRow, WaitsRow};
 use holdup_diagnose::predict::PredictRow;
 use holdup_passes::{CgroupRow, CpuRow, IrqRow, LockRow, ProcRow, SarRow, SwitchRow, SyscallRow};
 use holdup_profile::ProfileRow;
@@ -64,6 +64,7 @@ fn columns_are_the_fields_of_the_rows() {
     let lock = LockRow {
         comm: Some(String::new()),
         tid: Some(Some(1)),
+        cgroup: Some(None),
         address: Some(None),
         name: Some(None),
         likely: Some(None),
@@ -74,9 +75,11 @@ fn columns_are_the_fields_of_the_rows() {
         holder_ns: Some(None),
         pct_holder: Some(None),
         holders: Some(0),
+        holders_did: Some(Vec::new()),
         ..Default::default()
     };
     same_keys(lock, &locks::VERB);
+    same_keys(HoldingRow::default(), &holders::VERB);
     same_keys(LedgerNode { path: "", ns: 0, pct: 0.0 }, &ledger::VERB);
 }
 

@@ -3,7 +3,7 @@
 use super::{DataOnly, PLAIN, Shape, Verb, columns, words};
 use crate::table::layout::{Layout, Show::*, When::*, block, field, only};
 use crate::table::{Cell, Table, ToCell};
-use holdup_attribution::{Edge, Holder, HolderTime, PathRow, WaitsBy, WaitsRow};
+use holdup_attribution::{Edge, Holder, PathRow, WaitsBy, WaitsRow};
 
 /// What names the thread or process of a row.
 const PROCESS: &[&str] = &["comm", "pid", "tid"];
@@ -48,7 +48,6 @@ const BY_CGROUP: Shape = Shape {
 };
 const BY_THREAD: Shape = Shape {
     without: &[
-        "cgroup",
         "holders",
         "holders_did",
         "pct_explained",
@@ -100,22 +99,6 @@ impl ToCell for Vec<Holder> {
                 ("hold_ns", hold_ns.to_cell()),
                 ("pct_explained", pct_explained.to_cell()),
                 ("inferred", inferred.to_cell()),
-            ]
-        };
-        Cell::List(self.iter().map(record).collect())
-    }
-}
-
-impl ToCell for Vec<HolderTime> {
-    fn to_cell(&self) -> Cell {
-        let record = |t: &HolderTime| {
-            let HolderTime { did, title, call, object, ns, runs: _ } = t;
-            vec![
-                ("did", did.to_cell()),
-                ("title", title.to_cell()),
-                ("call", call.to_cell()),
-                ("object", object.to_cell()),
-                ("ns", ns.to_cell()),
             ]
         };
         Cell::List(self.iter().map(record).collect())

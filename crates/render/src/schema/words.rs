@@ -3,7 +3,6 @@
 use crate::table::{Cell, Line};
 use crate::text::escape;
 use holdup_attribution::in_words;
-use std::cmp::Reverse;
 
 /// `&mm->mmap_lock ff1100007d898970`, or what is known of the two.
 pub(crate) fn lock(l: Line<'_>) -> String {
@@ -61,26 +60,37 @@ pub(super) fn holders(l: Line<'_>) -> String {
     words.join(", ")
 }
 
-/// `disk fsync 61 %, user 25 %`: what holders did while others waited, where it took a tenth.
+/// `disk fsync 61 %, user 25 % (80 % in refill)`: what holders did while others waited, where it
+/// took a tenth.
 pub(super) fn holders_did(l: Line<'_>) -> String {
     let Some(Cell::List(list)) = l.get("holders_did") else { return String::new() };
-    let mut sums: Vec<(String, u64)> = Vec::new();
-    for record in list {
-        let get = |key| record.iter().find(|(k, _)| *k == key).map(|(_, c)| c);
-        let word = |key| get(key).map_or("", Cell::text);
-        let what = format!("{} {}", word("did"), word("call")).trim_end().to_owned();
-        let ns = get("ns").and_then(Cell::int).unwrap_or(0);
-        match sums.iter_mut().find(|(other, _)| *other == what) {
-            Some((_, sum)) => *sum += ns,
-            None => sums.push((what, ns)),
-        }
-    }
-    sums.sort_by_key(|&(_, ns)| Reverse(ns));
-    let all: u64 = sums.iter().map(|(_, ns)| ns).sum();
-    let share = |ns: u64| ns as f64 * 100.0 / all as f64;
-    let shown = sums.into_iter().take(HOLDERS).filter(|&(_, ns)| share(ns) >= 10.0);
-    let one = |(what, ns): (String, u64)| format!("{} {:.0} %", escape(&what), share(ns));
-    shown.map(one).collect::<Vec<String>>().join(", ")
+    let shown = list.iter().take(HOLDERS).filter(|time| per_cent(time) >= 10.0);
+    shown.map(|time| holder_did(time)).collect::<Vec<String>>().join(", ")
+}
+
+fn holder_did(time: &Record) -> String {
+    let word = |key| field(time, key).map_or("", Cell::text);
+    let did = format!("{} {}", word("did"), word("call"));
+    let most = match field(time, "functions") {
+        Some(Cell::List(functions)) => functions.first(),
+        _ => None,
+    };
+    let ran = most.map_or(String::new(), |most| {
+        let name = field(most, "function").map_or("", Cell::text);
+        format!(" ({:.0} % in {})", per_cent(most), escape(name))
+    });
+    format!("{} {:.0} %{ran}", escape(did.trim_end()), per_cent(time))
+}
+
+/// One record of a list.
+type Record = [(&'static str, Cell)];
+
+fn field<'a>(record: &'a Record, key: &str) -> Option<&'a Cell> {
+    record.iter().find(|(k, _)| *k == key).map(|(_, cell)| cell)
+}
+
+fn per_cent(record: &Record) -> f64 {
+    if let Some(Cell::Float(x)) = field(record, "pct") { *x } else { 0.0 }
 }
 
 /// `futex`.

@@ -2,8 +2,8 @@
 //! that costs, who had it meanwhile.
 
 use super::units::duration;
-use holdup_attribution::{HolderTime, by_call};
 use holdup_diagnose::{Culprit, Person, Role};
+use holdup_passes::HolderTime;
 
 /// Holders and waiters named in a sentence, at most; JSON has more of them.
 const NAMED: usize = 3;
@@ -91,14 +91,8 @@ pub(crate) fn culprit(c: &Culprit) -> String {
 /// `meanwhile its holders were 61 % waiting for a disk (fsync), 25 % in their own code`: the two
 /// largest parts, where they are a tenth.
 fn holders_did(times: &[HolderTime]) -> Option<String> {
-    let all: u64 = times.iter().map(|t| t.ns).sum();
-    let one = |(t, ns): (&HolderTime, u64)| {
-        let pct = ns as f64 * 100.0 / all as f64;
-        let call = t.call.as_ref().map_or(String::new(), |call| format!(" ({call})"));
-        format!("{pct:.0} % {}{call}", t.title)
-    };
-    let counts = |&(_, ns): &(&HolderTime, u64)| u128::from(ns) * 10 >= u128::from(all);
-    let words: Vec<String> = by_call(times).into_iter().take(2).filter(counts).map(one).collect();
+    let one = |t: &HolderTime| format!("{:.0} % {}", t.pct, t.told());
+    let words: Vec<String> = times.iter().take(2).filter(|t| t.pct >= 10.0).map(one).collect();
     (!words.is_empty()).then(|| format!("meanwhile its holders were {}", words.join(", ")))
 }
 
@@ -158,13 +152,11 @@ mod tests {
 
     #[test]
     fn a_lock_says_what_its_holders_did_and_what_that_costs() {
-        let time = |title, call: Option<&str>, ns| HolderTime {
-            did: title,
+        let time = |title, call: Option<&str>, pct| HolderTime {
             title,
             call: call.map(str::to_owned),
-            object: Some(format!("of {ns}")),
-            ns,
-            runs: false,
+            pct,
+            ..HolderTime::default()
         };
         let worth = |fix, times| HolderWorth { change: String::new(), fix, pct: 30.0, times };
         let lock = Culprit {
@@ -172,10 +164,9 @@ mod tests {
             holders: vec![person(2, 9, 100.0, false)],
             holders_in_all: Some(1),
             holders_did: vec![
-                time("in their own code", None, 400),
-                time("waiting for a disk", Some("fsync"), 301),
-                time("waiting for a disk", Some("fsync"), 250),
-                time("preempted", None, 49),
+                time("waiting for a disk", Some("fsync"), 55.1),
+                time("in their own code", None, 40.0),
+                time("preempted", None, 4.9),
             ],
             holders_worth: vec![worth("without their sleep", 1.4), worth("with a CPU", 1.01)],
             waiters_in_all: Some(2),

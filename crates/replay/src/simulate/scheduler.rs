@@ -29,6 +29,12 @@ impl Machine<'_> {
     pub(super) fn wake(&mut self, thread: u32, mut delay: u32) {
         let beside = self.left_beside(thread);
         self.find_course(thread);
+        if self.view.fair {
+            // It is not owed the time for which it slept.
+            let least = self.least_course();
+            let course = &mut self.threads[thread as usize].course;
+            *course = (*course).max(least);
+        }
         let t = &mut self.threads[thread as usize];
         t.state = State::Ready;
         let (mine, last) = (t.course, t.last_cpu);
@@ -147,6 +153,10 @@ impl Machine<'_> {
 
     /// How far it has come.
     pub(super) fn find_course(&mut self, thread: u32) {
+        // Who shares CPUs fairly has come as far as it ran.
+        if self.view.fair {
+            return;
+        }
         let t = &mut self.threads[thread as usize];
         if t.left == 0
             && let Some(&time) = self.view.program.times.get(t.at as usize)
@@ -158,6 +168,14 @@ impl Machine<'_> {
             let after = if self.view.alone && of.is_neighbour { NEIGHBOURS_LATER } else { 0 };
             t.course = time.saturating_add(after);
         }
+    }
+
+    /// How far whoever is furthest behind has come, of those who are ready or run.
+    fn least_course(&self) -> Nanos {
+        let first = |queue: &Queue| queue.peek().map(|r| r.0.0);
+        let ready = self.ready_on.iter().chain([&self.ready]).filter_map(first);
+        let busy = (0..self.cpus.len() as u32).filter(|&c| self.cpus[c as usize].thread != NOBODY);
+        ready.chain(busy.map(|cpu| self.course_on(cpu))).min().unwrap_or(0)
     }
 
     fn queue(&mut self, thread: u32, allowed: u64, cpu: u32) {
@@ -238,13 +256,15 @@ impl Machine<'_> {
 
     /// Charge what ran on `cpu` up to now.
     fn charge(&mut self, cpu: u32) {
+        // A real-time priority costs a thread nothing of its share.
+        let is_free = self.view.fair && self.goes_first(self.cpus[cpu as usize].thread);
         let c = &mut self.cpus[cpu as usize];
         let t = &mut self.threads[c.thread as usize];
         let ns = self.now.saturating_sub(c.since).min(t.left);
         t.left -= ns;
         t.ran += ns;
         self.ran += ns;
-        t.course = t.course.saturating_add(ns);
+        t.course = t.course.saturating_add(if is_free { 0 } else { ns });
         c.since = c.since.max(self.now);
     }
 

@@ -5,7 +5,7 @@ const FIRST_ROWS = 25;
 
 const TITLES = {
   procs: 'Threads', syscalls: 'System calls', locks: 'Kernel locks', waits: 'What threads wait for',
-  cpus: 'CPUs', irqs: 'Interrupts', switches: 'Context switches', sar: 'System activity',
+  cpus: 'CPUs', cgroups: 'Services and containers', irqs: 'Interrupts', switches: 'Context switches', sar: 'System activity',
 };
 
 /** Numbers that measure sort largest first. */
@@ -16,10 +16,14 @@ function heading(key) {
     .replace(/_/g, ' ');
 }
 
+/** The verb that prints a table, where that is not its name. */
+const VERBS = { cgroups: 'ledger --by cgroup' };
+
 /** A list of records, such as holders: each with what names it first. */
 function listed(records) {
   return records.slice(0, 3).map((r) => {
-    if (r.did) return `${clean(`${r.did} ${r.call ?? ''}`.trim(), 40)} ${duration(r.ns)}`;
+    if (r.did) return `${clean(`${r.did} ${r.call ?? ''}`.trim(), 40)} ${percent(r.pct)}`;
+    if ('cgroup' in r) return `${clean(r.cgroup ?? 'n/a', 40)} ${duration(r.ns)}`;
     const share = r.pct_explained ?? r.pct;
     const who = `${clean(r.comm ?? '', 40)} (${r.tid})`;
     return share === undefined || share === null ? who : `${who} ${percent(share)}`;
@@ -111,7 +115,7 @@ function sheet({ name: id, columns, rows, left_out: out, missing, notes }, at) {
   const unknown = columns.length - known.length;
   const remarks = [
     missing && `Not in this trace. It needs the events ${missing}.`,
-    out && `${count(out, 'row', 'rows')} more: holdup ${id} shows all.`,
+    out && `${count(out, 'row', 'rows')} more: holdup ${VERBS[id] ?? id} shows all.`,
     unknown && !missing && `${count(unknown, 'column is', 'columns are')} n/a in every row, and ` +
       'left out here.',
     ...notes,

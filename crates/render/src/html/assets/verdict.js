@@ -134,17 +134,15 @@ function code(title, spots) {
     })));
 }
 
-/** What holders did while others waited, objects not told apart. */
+/** What holders did while others waited. */
 function holders(times) {
-  const all = (times ?? []).reduce((sum, t) => sum + t.ns, 0);
-  const sums = new Map();
-  for (const t of times ?? []) {
-    const what = t.call === null ? t.title : `${t.title} in ${t.call}`;
-    sums.set(what, (sums.get(what) ?? 0) + t.ns);
-  }
-  const spots = [...sums].filter(([, ns]) => ns * 100 >= all).sort((a, b) => b[1] - a[1])
-    .map(([what, ns]) => ({ function: what, line: null, dso: null, pct: ns * 100 / all }));
-  return code('holders, while others waited, were', spots.slice(0, 6));
+  const spots = (times ?? []).filter((t) => t.pct >= 1).slice(0, 6).map((t) => {
+    const most = t.functions[0];
+    const ran = most ? ` (${percent(most.pct)} in ${most.function})` : '';
+    const what = (t.call === null ? t.title : `${t.title} in ${t.call}`) + ran;
+    return { function: what, line: null, dso: null, pct: t.pct };
+  });
+  return code('holders, while others waited, were', spots);
 }
 
 /** Who holds and who waits for what costs most. */

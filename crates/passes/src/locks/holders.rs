@@ -1,0 +1,43 @@
+//! What those did who held a lock of the kernel while others waited for it.
+//!
+//! `contention_begin/end` and `contended_release` tell it of the objects of [`crate::waits`], lockdep
+//! of its own maps.
+
+use super::LockSource;
+use crate::analysis::Analysis;
+use crate::past::HolderDid;
+use crate::tables::HolderTime;
+use crate::waits::ByThread;
+use holdup_trace::Nanos;
+
+/// What the holders of each object did.
+pub(super) type Did = ByThread<Vec<(HolderDid, Nanos)>>;
+
+impl Analysis {
+    /// What the holders of these locks did while others waited.
+    pub(super) fn lock_holders_did(
+        &self,
+        locks: &[u64],
+        source: LockSource,
+        did: &Did,
+    ) -> Vec<HolderTime> {
+        let final_one = |(did, ns): (HolderDid, Nanos)| {
+            let object = did.object.map(|object| self.final_object(object));
+            (HolderDid { object, ..did }, ns)
+        };
+        let of_lock = |&lock: &u64| -> Vec<(HolderDid, Nanos)> {
+            match source {
+                LockSource::Contention => {
+                    let object = self.engine.waits.kernel_lock(lock);
+                    let by = object.and_then(|object| did.get(&self.final_object(object)));
+                    by.into_iter().flat_map(|by| by.values()).flatten().copied().collect()
+                }
+                LockSource::Lockdep => {
+                    let times = self.engine.locks.lockdep.holders_did.get(&lock);
+                    times.into_iter().flat_map(|times| times.iter()).map(final_one).collect()
+                }
+            }
+        };
+        self.holder_times(locks.iter().flat_map(of_lock))
+    }
+}
