@@ -39,6 +39,12 @@ pub(crate) fn opened(recorder: &Recorder, asked: Option<usize>) {
     for (name, why) in &counted.lacking {
         line(&format!("{name} is not counted: {why}"));
     }
+    for (file, what) in &recorder.found.files {
+        line(&format!("probes in {}: {what}", file.display()));
+    }
+    for (file, why) in &recorder.found.refused {
+        line(&format!("no probes in {}: it {why}", file.display()));
+    }
     let size = recorder.ring_size();
     if asked.is_some_and(|asked| size < asked) {
         line(&format!(

@@ -38,6 +38,7 @@ mod holders;
 mod lock_times;
 mod object;
 mod objects;
+mod parked;
 mod processes;
 mod registry;
 mod tries;
@@ -45,7 +46,7 @@ mod waiters;
 mod waiting;
 
 pub(crate) use class::Class;
-pub(crate) use object::{Caller, Key, Thing};
+pub(crate) use object::{Caller, Key, Thing, Unaddressed};
 pub use object::{FutexUse, Object, ObjectKind};
 pub use objects::{ByThread, ObjectStats};
 pub(crate) use objects::{callers, descriptors, variables};

@@ -28,6 +28,11 @@ pub(crate) fn of(description: &Description, form: Form, roots: &Roots) -> Vec<(u
     if let Some(level) = d.compression {
         add(feature::COMPRESSED, compressed(level, 1));
     }
+    if !d.runtimes.reasons.is_empty() {
+        let mut section = Bytes::default();
+        section.put(d.runtimes.text().as_bytes());
+        add(feature::RUNTIMES, section);
+    }
     if form == Form::File {
         // Written when it is known.
         add(feature::SAMPLE_TIME, sample_time((0, 0)));

@@ -57,6 +57,7 @@ impl Recorded {
             command: vec!["holdup".into(), "record".into(), "--".into(), "sleep 1".into()],
             clock: None,
             tracing: TracingData::read(tracefs.root(), EVENTS).unwrap(),
+            runtimes: Runtimes::default(),
             symbols: Symbols::read(&proc.join("kallsyms")),
             running: Running::read(proc, Target::Machine, false),
             compression: None,

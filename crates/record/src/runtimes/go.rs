@@ -1,0 +1,154 @@
+//! Go's runtime: which functions are probed, and what they are called with.
+
+use super::{Elf, Probe, bytes_at, code_at, offsets};
+use holdup_trace::{GO_FUNCTIONS, Runtime};
+use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget};
+use std::collections::HashMap;
+use std::ffi::CStr;
+
+/// The first versions that pass arguments in registers (`abi-internal.md`), on machines of this
+/// architecture, and have the version in the file where it is found here.
+const FIRST: (u32, u32) = (1, 18);
+/// Reasons for waiting that there may be: the number is a byte.
+const REASONS: u64 = 256;
+/// Longest text of one.
+const LONGEST: u64 = 64;
+
+/// The registers that have the first three arguments, and the goroutine that runs.
+struct Registers {
+    arguments: [u32; 3],
+    task: u32,
+}
+
+/// `ax`, `bx`, `cx` and `r14`; `x0` to `x2` and `x28` (`PERF_REG_X86_*`, `PERF_REG_ARM64_*`).
+const REGISTERS: Registers = if cfg!(target_arch = "aarch64") {
+    Registers { arguments: [0, 1, 2], task: 28 }
+} else {
+    Registers { arguments: [0, 1, 2], task: 22 }
+};
+
+/// The version of Go that a file was built with, such as `1.26.8`; `None` of what is not Go's.
+/// An old version, which is found in another way, is an empty text.
+pub(super) fn version(file: &Elf<'_>) -> Option<String> {
+    const MAGIC: &[u8] = b"\xff Go buildinf:";
+    const IN_LINE: u8 = 2;
+    const TEXT: usize = 32;
+    let section = file.section_by_name(".go.buildinfo")?;
+    let info = section.data().ok().filter(|data| data.starts_with(MAGIC))?;
+    if info.get(15)? & IN_LINE == 0 {
+        return Some(String::new());
+    }
+    let length = *info.get(TEXT)? as usize;
+    let text = info.get(TEXT + 1..)?.get(..length)?;
+    let text = String::from_utf8_lossy(text);
+    Some(text.strip_prefix("go").unwrap_or(&text).to_owned())
+}
+
+/// The probes in a file of this version, as the file is to be opened.
+pub(super) fn probes(
+    file: &Elf<'_>,
+    version: &str,
+    pmu: u32,
+    path: &CStr,
+) -> Result<Vec<Probe>, String> {
+    if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
+        return Err("how Go passes arguments on this machine is not known".to_owned());
+    }
+    if holdup_trace::kernel_version(version).is_none_or(|version| version < FIRST) {
+        return Err(format!("was built with a version of Go before {}.{}", FIRST.0, FIRST.1));
+    }
+    let names: Vec<String> = GO_FUNCTIONS.iter().map(|of| format!("runtime.{}", of.0)).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let at = offsets(file, &names);
+    if at.is_empty() {
+        return Err("is stripped: its functions cannot be found (it was built with \
+                    -ldflags=-s, or strip was run)"
+            .to_owned());
+    }
+    let missing: Vec<&str> = names.iter().copied().filter(|&name| !at.contains_key(name)).collect();
+    if !missing.is_empty() {
+        return Err(format!("has no function {}: a version not known", missing.join(", ")));
+    }
+    let reasons = reasons(file);
+    let probe = |(&(function, does), name): (&(&str, Option<Runtime>), &&str)| Probe {
+        name: format!("go:{function}"),
+        pmu,
+        path: path.to_owned(),
+        offset: at[*name] + prologue(file, at[*name]),
+        registers: registers(does),
+        // Who asks and who gives back is on the stack; the scheduler has one of its own.
+        stack: matches!(does, None | Some(Runtime::GivesBack)),
+        reasons: if does.is_none() { reasons.clone() } else { Vec::new() },
+    };
+    Ok(GO_FUNCTIONS.iter().zip(&names).map(probe).collect())
+}
+
+/// How far behind the beginning of a function the instruction is that saves the frame pointer, if
+/// nothing but the check for room on the stack comes before it; else 0.
+///
+/// The kernel executes that one itself. Any other instruction is executed by the program, in another
+/// place and one step at a time, which takes a second interrupt: twice as long, and on virtual
+/// machines ten times. And from a probe there the kernel knows that the caller's address is not yet
+/// on the stack as a frame, and takes it into the call chain.
+fn prologue(file: &Elf<'_>, offset: u64) -> u64 {
+    /// `cmp rsp, [r14+16]`, and the same of `r12`, which is below it in a function with a large frame.
+    const CHECKS: [&[u8]; 2] = [b"\x49\x3b\x66\x10", b"\x4d\x3b\x66\x10"];
+    /// `lea r12, [rsp-n]`, n of one byte and of four.
+    const BELOW: [(&[u8], usize); 2] = [(b"\x4c\x8d\x64\x24", 5), (b"\x4c\x8d\xa4\x24", 8)];
+    /// `jbe`, near and far.
+    const JUMPS: [(&[u8], usize); 2] = [(b"\x76", 2), (b"\x0f\x86", 6)];
+    const PUSH: u8 = 0x55;
+    if !cfg!(target_arch = "x86_64") {
+        return 0;
+    }
+    let code = code_at(file, offset, 32).unwrap_or_default();
+    let skip = |at: usize, of: &[(&[u8], usize)]| {
+        let rest = code.get(at..).unwrap_or_default();
+        of.iter().find(|(begins, _)| rest.starts_with(begins)).map_or(at, |of| at + of.1)
+    };
+    let at = skip(0, &BELOW);
+    let at = skip(at, &CHECKS.map(|check| (check, check.len())));
+    let at = skip(at, &JUMPS);
+    if code.get(at) == Some(&PUSH) { at as u64 } else { 0 }
+}
+
+/// The registers that tell what a function is called with.
+fn registers(does: Option<Runtime>) -> u64 {
+    let [first, second, third] = REGISTERS.arguments.map(|bit| 1 << bit);
+    match does {
+        None => second | third | 1 << REGISTERS.task,
+        Some(Runtime::Readies) => second,
+        // Some register there must be.
+        Some(_) => first,
+    }
+}
+
+/// Why goroutines wait, by the number that `gopark` is called with: the texts of
+/// `runtime.waitReasonStrings`, which differ from version to version. Empty if they are not there.
+fn reasons(file: &Elf<'_>) -> Vec<String> {
+    read_reasons(file).unwrap_or_default()
+}
+
+fn read_reasons(file: &Elf<'_>) -> Option<Vec<String>> {
+    let table = file.symbols().find(|s| s.name() == Ok("runtime.waitReasonStrings"))?;
+    let (from, size) = (table.address(), table.size().min(REASONS * 16));
+    let bytes = bytes_at(file, from, size)?;
+    // Of a program that may be loaded anywhere the addresses are told apart from their place.
+    let mut moved = HashMap::new();
+    for (at, relocation) in file.dynamic_relocations().into_iter().flatten() {
+        if at >= from && at - from < size && relocation.target() == RelocationTarget::Absolute {
+            moved.insert(at, relocation.addend() as u64);
+        }
+    }
+    let word = |bytes: &[u8]| bytes.first_chunk().map(|word| u64::from_le_bytes(*word));
+    let reason = |(number, pair): (u64, &[u8])| {
+        let at = moved.get(&(from + number * 16)).copied().or_else(|| word(pair))?;
+        let length = word(&pair[8..])?;
+        if length == 0 {
+            return Some(String::new());
+        }
+        let text = bytes_at(file, at, length.min(LONGEST))?;
+        Some(String::from_utf8_lossy(text).into_owned())
+    };
+    (0..).zip(bytes.chunks_exact(16)).map(reason).collect()
+}
