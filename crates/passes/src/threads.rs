@@ -120,6 +120,8 @@ pub struct Thread {
     pub tid: Tid,
     /// Process id, as far as known.
     pub pid: Pid,
+    /// Of a task that a runtime schedules on threads, its address; 0 of a thread.
+    pub task: u64,
     /// Kernel locks it is waiting for (contention_begin without end).
     pub(crate) contending: u32,
     pub(crate) state: State,
@@ -234,6 +236,7 @@ impl Thread {
         Thread {
             tid,
             pid: Pid::UNKNOWN,
+            task: 0,
             comm: NameId::NONE,
             group: NameId::NONE,
             parent: None,

@@ -31,6 +31,19 @@ impl Tid {
     /// runtime schedules on threads, counted in the order of their appearance.
     pub const FIRST_TASK: u32 = 1 << 30;
 
+    /// As people read it: `tid 17`, `goroutine #3`.
+    pub fn words(self) -> String {
+        match self.task() {
+            Some(number) => format!("goroutine #{number}"),
+            None => format!("tid {self}"),
+        }
+    }
+
+    /// The same without the word: `17`, `#3`.
+    pub fn number(self) -> String {
+        self.task().map_or_else(|| self.to_string(), |number| format!("#{number}"))
+    }
+
     /// The number among the tasks, from 1 on; `None` of a thread.
     pub fn task(self) -> Option<u32> {
         (self != Tid::UNKNOWN && self.0 > Tid::FIRST_TASK).then(|| self.0 - Tid::FIRST_TASK)

@@ -143,7 +143,7 @@ impl Engine {
         }
         self.tasks.number += 1;
         let tid = Tid(Tid::FIRST_TASK.saturating_add(self.tasks.number).min(Tid::UNKNOWN.0 - 1));
-        let thread = Thread { pid, mode: Mode::User, ..Thread::new(tid, now, state) };
+        let thread = Thread { pid, task: at, mode: Mode::User, ..Thread::new(tid, now, state) };
         let slot = self.threads.insert(thread);
         self.tasks.by_address.insert((pid, at), slot);
         slot

@@ -87,7 +87,9 @@ pub(crate) fn variables(
     variables: &Variables,
 ) -> BTreeMap<Object, String> {
     let of = |(i, thing): (usize, &Thing)| {
-        let Key::Futex { addr, .. } = waits.keys[i] else { return None };
+        let (Key::Futex { addr, .. } | Key::Parked { addr, .. }) = waits.keys[i] else {
+            return None;
+        };
         let code = thing.code.as_deref().filter(|_| thing.spans.count > 0)?;
         let name = crate::variables::name(variables, info, (code, addr))?;
         Some((Object(i as u32), name))
@@ -213,7 +215,11 @@ impl Analysis {
                 None => format!("in {at:#x}{}", of_process()),
             },
             Key::Parked { addr, .. } | Key::ParkedAt { semaphore: addr, .. } => {
-                format!("{} {addr:#x}", of_go(thing.futex.usage()))
+                let of = of_go(thing.futex.usage());
+                match self.variables.get(&object) {
+                    Some(name) => format!("{of} {name}"),
+                    None => format!("{of} {addr:#x}"),
+                }
             }
             Key::ParkedFor { why, .. } => match why {
                 Unaddressed::Select => "select",
