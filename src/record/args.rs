@@ -229,7 +229,8 @@ impl WhatArgs {
             whose,
             cpus,
             stacks: self.stacks,
-            runtimes: self.runtime_locks.as_ref().map(|named| programs(named, command)),
+            runtime_locks: self.runtime_locks.is_some(),
+            programs: programs(self.runtime_locks.as_deref().unwrap_or_default(), command),
             samples: NonZeroU32::new(self.freq.unwrap_or(if self.stacks { SAMPLES } else { 0 })),
             rings: Rings::Emptied { size: self.ring.unwrap_or(BUFFER as usize) },
             command_line: std::env::args_os()

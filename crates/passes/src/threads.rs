@@ -469,8 +469,8 @@ impl Threads {
         self.keeps_known = keeps;
     }
 
-    /// Events of the thread with this id are from now on those of `slot`: of a task that it runs, or
-    /// its own.
+    /// Events of the thread with this id are from now on those of `slot`: of a task that it runs,
+    /// or its own.
     pub(crate) fn stands_for(&mut self, tid: Tid, slot: Slot) {
         self.map(tid, slot.0);
     }

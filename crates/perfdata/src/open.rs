@@ -440,6 +440,8 @@ impl Facts {
         self.quality.add(QualityCode::AuxErrors, found.census[record::AUXTRACE_ERROR as usize]);
         let copied = self.attrs.iter().filter(|attr| attr.sample_type & sample::STACK_USER != 0);
         self.quality.add(QualityCode::CopiedStacks, copied.count() as u64);
+        let unprobed = self.info.runtimes.unprobed.len() as u64;
+        self.quality.add(QualityCode::UnseenTasks, unprobed);
         self.info.span = found.span;
         self.describe(&found.tasks);
         let shown = shown_in(self.order, &source, &schema, &found.spans)?;

@@ -348,7 +348,8 @@ pub fn code<'a>(
     let symbols = symbols(info, &table, places);
     let numbers = objects.values().flat_map(|sums| sums.calls.keys().copied());
     let names = numbers.map(|nr| (nr, whole.call_name(nr))).collect();
-    let threads = whole.all_threads().filter_map(|(_, t)| Some((t.tid, threads.get(&Actor::of(t))?)));
+    let threads =
+        whole.all_threads().filter_map(|(_, t)| Some((t.tid, threads.get(&Actor::of(t))?)));
     let threads = threads.map(|(tid, weights)| (tid, weights.clone())).collect();
     let named = objects.into_iter().filter_map(|(o, sums)| Some((words.get(&o)?.clone(), sums)));
     Ok(Code {

@@ -52,8 +52,10 @@ pub struct Plan {
     /// So often in a second each CPU is asked what runs.
     pub samples: Option<NonZeroU32>,
     /// With probes in runtimes that schedule tasks of their own: in the programs that run, and in
-    /// these files.
-    pub runtimes: Option<Vec<PathBuf>>,
+    /// these below.
+    pub runtime_locks: bool,
+    /// The program that is to be recorded, and others that may be started meanwhile.
+    pub programs: Vec<PathBuf>,
     /// The rings.
     pub rings: Rings,
     /// The command line of the recorder, to stand in the file.
@@ -128,12 +130,12 @@ impl Recorder {
         let scope = scope(&plan.whose)?;
         let cpus = cpus(plan.cpus.as_deref())?;
         open_files::raise();
-        let found = match (&plan.runtimes, &plan.whose) {
-            (None, _) => Found::default(),
-            (Some(named), Whose::Processes(pids)) => {
-                runtimes::find(Path::new("/proc"), Some(pids), named)
+        let found = match (plan.runtime_locks, &plan.whose) {
+            (false, _) => runtimes::leave(&plan.programs),
+            (true, Whose::Processes(pids)) => {
+                runtimes::find(Path::new("/proc"), Some(pids), &plan.programs)
             }
-            (Some(named), _) => runtimes::find(Path::new("/proc"), None, named),
+            (true, _) => runtimes::find(Path::new("/proc"), None, &plan.programs),
         };
         let mut session = Session::open(&Setup {
             tracepoints: &choice.tracepoints,

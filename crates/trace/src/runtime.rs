@@ -130,18 +130,24 @@ const MAGIC: &str = "holdup runtimes 1";
 pub struct Runtimes {
     /// Of events by their number: why tasks wait, by the number that the event has for it.
     pub reasons: Vec<(u16, Vec<String>)>,
+    /// Programs with such a runtime that it ran without probes in it.
+    pub unprobed: Vec<String>,
 }
 
 impl Runtimes {
     /// As text, which [`Runtimes::parse`] reads.
     pub fn text(&self) -> String {
+        let line = |text: &str| -> String {
+            text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+        };
         let mut text = format!("{MAGIC}\n");
         for (event, reasons) in &self.reasons {
             for (number, reason) in reasons.iter().enumerate() {
-                let reason: String =
-                    reason.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
-                let _ = writeln!(text, "reason {event} {number} {reason}");
+                let _ = writeln!(text, "reason {event} {number} {}", line(reason));
             }
+        }
+        for program in &self.unprobed {
+            let _ = writeln!(text, "unprobed {}", line(program));
         }
         text
     }
@@ -155,7 +161,9 @@ impl Runtimes {
             return None;
         }
         let mut runtimes = Runtimes::default();
-        for (event, number, reason) in lines.filter_map(reason) {
+        for line in lines {
+            runtimes.unprobed.extend(line.strip_prefix("unprobed ").map(str::to_owned));
+            let Some((event, number, reason)) = reason(line) else { continue };
             let same = runtimes.reasons.iter_mut().find(|of| of.0 == event);
             let reasons = match same {
                 Some(of) => &mut of.1,
@@ -192,7 +200,10 @@ mod tests {
     #[test]
     fn reasons_stand_in_the_text_as_they_are_read() {
         let reasons = ["", "GC assist marking", "sync.Mutex.Lock"].map(str::to_owned).to_vec();
-        let runtimes = Runtimes { reasons: vec![(17, reasons), (3, vec!["sleep".to_owned()])] };
+        let runtimes = Runtimes {
+            reasons: vec![(17, reasons), (3, vec!["sleep".to_owned()])],
+            unprobed: vec!["a server".to_owned()],
+        };
         assert_eq!(Runtimes::parse(runtimes.text().as_bytes()), Some(runtimes.clone()));
         assert_eq!(runtimes.parked(17), [Parked::Runtime, Parked::Runtime, Parked::Mutex]);
         assert_eq!((runtimes.parked(3), runtimes.parked(4)), (vec![Parked::Sleep], vec![]));

@@ -69,13 +69,14 @@ impl Engine {
         if !self.valid(e.cpu, e.tid) || e.tid == Tid::IDLE {
             return;
         }
-        let task = self.task(now, e.pid, at, State::Lost);
+        let pid = self.process(now, e);
+        let task = self.task(now, pid, at, State::Lost);
         self.runs_task(now, e, Some(task));
         let asks = match self.tasks.carriers.get_mut(&e.tid) {
             Some(carrier) => std::mem::take(&mut carrier.asks),
             None => 0,
         };
-        let (object, kind) = self.waits.parked_for((task, e.pid), asks, on, why);
+        let (object, kind) = self.waits.parked_for((task, pid), asks, on, why);
         self.steps_off(now, e.cpu, e.tid, task, Leaves::Asleep(object, kind));
     }
 
@@ -84,18 +85,19 @@ impl Engine {
         if !self.valid(e.cpu, e.tid) || e.tid == Tid::IDLE {
             return;
         }
+        let pid = self.process(now, e);
         match does {
             Runtime::Runs => {
-                let task = self.task(now, e.pid, with, State::Lost);
+                let task = self.task(now, pid, with, State::Lost);
                 self.runs_task(now, e, Some(task));
             }
             Runtime::Idles => self.runs_task(now, e, None),
-            Runtime::Readies => self.readies(now, e, with),
+            Runtime::Readies => self.readies(now, e, pid, with),
             Runtime::Ends => {
-                let task = self.task(now, e.pid, with, State::Lost);
+                let task = self.task(now, pid, with, State::Lost);
                 self.runs_task(now, e, Some(task));
                 let why = Unaddressed::Start;
-                let (object, kind) = self.waits.parked_without(task, e.pid, why);
+                let (object, kind) = self.waits.parked_without(task, pid, why);
                 self.steps_off(now, e.cpu, e.tid, task, Leaves::Asleep(object, kind));
             }
             Runtime::Asks => {
@@ -106,16 +108,16 @@ impl Engine {
             }
             Runtime::GivesBack => {
                 if let Some(task) = self.current_task(now, e) {
-                    self.waits.gives_back(now, task, e.pid, with);
+                    self.waits.gives_back(now, task, pid, with);
                 }
             }
         }
     }
 
     /// A task is put on a queue of those that can run.
-    fn readies(&mut self, now: Nanos, e: &Event, at: u64) {
+    fn readies(&mut self, now: Nanos, e: &Event, pid: Pid, at: u64) {
         let by = self.current_task(now, e);
-        let task = self.task(now, e.pid, at, State::New);
+        let task = self.task(now, pid, at, State::New);
         match self.threads[task].state {
             // It lets others go first.
             State::Running(_) if by == Some(task) => self.runs_task(now, e, None),
@@ -134,6 +136,12 @@ impl Engine {
             }
             _ => {}
         }
+    }
+
+    /// The process of the thread that an event is of.
+    fn process(&mut self, now: Nanos, e: &Event) -> Pid {
+        let current = self.current(now, e.cpu, e.tid, e.pid);
+        self.threads[current].pid
     }
 
     /// The task at an address; one that is new begins in `state`.

@@ -472,7 +472,12 @@ impl Engine {
     pub(super) fn sleep_kind(&self, slot: Slot) -> Option<WaitKind> {
         let living = &self.threads[slot].living;
         let parked = living.parked.map(|of| of.0);
-        parked.or_else(|| living.sleeps_in().map(|nr| self.wait_kind(nr)))
+        let called = || living.sleeps_in().map(|nr| self.wait_kind(nr));
+        match parked.or_else(called) {
+            // It has no task to run, whoever lets it look again.
+            Some(WaitKind::ThreadSync) if self.threads[slot].carries => Some(WaitKind::Poll),
+            kind => kind,
+        }
     }
 
     pub(super) fn wait_kind(&self, nr: u32) -> WaitKind {

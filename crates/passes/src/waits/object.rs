@@ -199,6 +199,8 @@ pub enum FutexUse {
     Join,
     /// A channel between tasks of a runtime.
     Channel,
+    /// What other tasks have to do first.
+    Group,
     /// The operations do not tell.
     Unknown,
 }
@@ -215,6 +217,7 @@ impl FutexUse {
             FutexUse::Barrier => "barrier",
             FutexUse::Join => "join",
             FutexUse::Channel => "channel",
+            FutexUse::Group => "wait-group",
             FutexUse::Unknown => "futex",
         }
     }

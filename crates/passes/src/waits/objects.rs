@@ -359,7 +359,7 @@ fn of_go(usage: FutexUse) -> &'static str {
         FutexUse::Mutex => "sync.Mutex",
         FutexUse::RwLock => "sync.RWMutex",
         FutexUse::Condvar => "sync.Cond",
-        FutexUse::Join => "sync.WaitGroup",
+        FutexUse::Group => "sync.WaitGroup",
         FutexUse::Channel => "chan",
         usage => usage.name(),
     }

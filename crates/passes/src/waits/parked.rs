@@ -32,7 +32,7 @@ impl Waits {
             Parked::Mutex => (OF_MUTEX, FutexUse::Mutex),
             Parked::WriteLock => (OF_WRITER, FutexUse::RwLock),
             Parked::ReadLock => (OF_READERS, FutexUse::RwLock),
-            Parked::Group => (0, FutexUse::Join),
+            Parked::Group => (0, FutexUse::Group),
             Parked::Cond => (0, FutexUse::Condvar),
             Parked::Receive | Parked::Send => (0, FutexUse::Channel),
             Parked::Select => return self.unaddressed(group, Unaddressed::Select),
@@ -49,7 +49,6 @@ impl Waits {
         }
         self.index.insert(Key::ParkedAt { space, semaphore: at }, object);
         let ops = &mut self.thing(object).futex;
-        ops.join = u64::from(usage == FutexUse::Join);
         // Writers take the mutex of a readers-writer lock first.
         if ops.said != Some(FutexUse::RwLock) {
             ops.said = Some(usage);

@@ -59,11 +59,14 @@ pub(super) fn probes(
     }
     let names: Vec<String> = GO_FUNCTIONS.iter().map(|of| format!("runtime.{}", of.0)).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let at = offsets(file, &names);
+    let mut at = offsets(file, &names);
     if at.is_empty() {
-        return Err("is stripped: its functions cannot be found (it was built with \
-                    -ldflags=-s, or strip was run)"
-            .to_owned());
+        at = offsets_by_lines(file, &names).unwrap_or_default();
+        // A probe in the midst of an instruction would break the program.
+        at.retain(|_, offset| prologue(file, *offset) > 0);
+    }
+    if at.is_empty() {
+        return Err("is stripped of the names of its functions".to_owned());
     }
     let missing: Vec<&str> = names.iter().copied().filter(|&name| !at.contains_key(name)).collect();
     if !missing.is_empty() {
@@ -83,15 +86,72 @@ pub(super) fn probes(
     Ok(GO_FUNCTIONS.iter().zip(&names).map(probe).collect())
 }
 
+/// Where functions begin in a file without symbols: the runtime itself needs their names, and has
+/// them beside the table of lines (`debug/gosym`, `runtime.pcHeader`), which no tool strips.
+fn offsets_by_lines(file: &Elf<'_>, names: &[&str]) -> Option<HashMap<String, u64>> {
+    /// Since Go 1.18, and since 1.20.
+    const MAGIC: [u32; 2] = [0xffff_fff0, 0xffff_fff1];
+    /// Functions of the largest programs there are.
+    const MOST: u64 = 1 << 22;
+    let named = [".gopclntab", ".data.rel.ro.gopclntab"];
+    let table = named.iter().find_map(|name| file.section_by_name(name))?;
+    let table = table.data().ok()?;
+    let short = |at: u64| Some(u32::from_le_bytes(*table.get(at as usize..)?.first_chunk()?));
+    let long = |at: u64| Some(u64::from_le_bytes(*table.get(at as usize..)?.first_chunk()?));
+    MAGIC.contains(&short(0)?).then_some(())?;
+    let (functions, all_names, lines) = (long(8)?.min(MOST), long(32)?, long(64)?);
+    let code = file.section_by_name(".text")?.address();
+    let mut found = HashMap::new();
+    for number in 0..functions {
+        let entry = lines.checked_add(8 * number)?;
+        let (begins, about) = (short(entry)?, short(entry + 4)?);
+        let name = all_names.checked_add(short(lines.checked_add(about.into())? + 4)?.into())?;
+        let name = table.get(name as usize..)?;
+        // Names end with a zero; those looked for are short.
+        let name = name.iter().take(LONGEST as usize).position(|&b| b == 0).map(|end| &name[..end]);
+        let Some(name) = name.and_then(|name| str::from_utf8(name).ok()) else { continue };
+        if names.contains(&name)
+            && let Some(offset) = super::offset_of(file, code + u64::from(begins))
+        {
+            found.insert(name.to_owned(), offset);
+        }
+    }
+    Some(found)
+}
+
+/// Where the texts begin by which the runtime says why goroutines wait, in a file without symbols,
+/// and how many bytes there are at most: the second of them is known.
+fn reasons_by_text(file: &Elf<'_>) -> Option<(u64, u64)> {
+    const SECOND: &[u8] = b"GC assist marking";
+    let texts = file.section_by_name(".rodata")?;
+    let bytes = texts.data().ok()?;
+    let holds = |address: u64, length: u64| {
+        let within = address.checked_sub(texts.address()).map(|within| within as usize);
+        let text = within.and_then(|within| bytes.get(within..)?.get(..length as usize));
+        length == SECOND.len() as u64 && text == Some(SECOND)
+    };
+    let tables = [".data", ".noptrdata", ".rodata", ".data.rel.ro"];
+    tables.iter().filter_map(|name| file.section_by_name(name)).find_map(|section| {
+        let data = section.data().ok()?;
+        let word = |bytes: &[u8]| bytes.first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+        let is_second = |at: &usize| {
+            let pair = &data[*at..];
+            word(&pair[8..]) == SECOND.len() as u64 && holds(word(pair), word(&pair[8..]))
+        };
+        let at = (16..data.len().saturating_sub(16)).step_by(8).find(is_second)?;
+        Some((section.address() + at as u64 - 16, (data.len() - at + 16) as u64))
+    })
+}
+
 /// How far behind the beginning of a function the instruction is that saves the frame pointer, if
 /// nothing but the check for room on the stack comes before it; else 0.
 ///
-/// The kernel executes that one itself. Any other instruction is executed by the program, in another
-/// place and one step at a time, which takes a second interrupt: twice as long, and on virtual
-/// machines ten times. And from a probe there the kernel knows that the caller's address is not yet
+/// The kernel executes that one itself. Any other instruction is executed by the program, in
+/// another place and one step at a time, which takes a second interrupt: twice as long, and on
+/// virtual machines ten times. And from a probe there the kernel knows that the caller's address is not yet
 /// on the stack as a frame, and takes it into the call chain.
 fn prologue(file: &Elf<'_>, offset: u64) -> u64 {
-    /// `cmp rsp, [r14+16]`, and the same of `r12`, which is below it in a function with a large frame.
+    /// `cmp rsp, [r14+16]`, and the same of `r12`, which is below it where a frame is large.
     const CHECKS: [&[u8]; 2] = [b"\x49\x3b\x66\x10", b"\x4d\x3b\x66\x10"];
     /// `lea r12, [rsp-n]`, n of one byte and of four.
     const BELOW: [(&[u8], usize); 2] = [(b"\x4c\x8d\x64\x24", 5), (b"\x4c\x8d\xa4\x24", 8)];
@@ -130,8 +190,10 @@ fn reasons(file: &Elf<'_>) -> Vec<String> {
 }
 
 fn read_reasons(file: &Elf<'_>) -> Option<Vec<String>> {
-    let table = file.symbols().find(|s| s.name() == Ok("runtime.waitReasonStrings"))?;
-    let (from, size) = (table.address(), table.size().min(REASONS * 16));
+    let table = file.symbols().find(|s| s.name() == Ok("runtime.waitReasonStrings"));
+    let table = table.map(|table| (table.address(), table.size()));
+    let (from, size) = table.or_else(|| reasons_by_text(file))?;
+    let size = size.min(REASONS * 16);
     let bytes = bytes_at(file, from, size)?;
     // Of a program that may be loaded anywhere the addresses are told apart from their place.
     let mut moved = HashMap::new();
@@ -143,12 +205,13 @@ fn read_reasons(file: &Elf<'_>) -> Option<Vec<String>> {
     let word = |bytes: &[u8]| bytes.first_chunk().map(|word| u64::from_le_bytes(*word));
     let reason = |(number, pair): (u64, &[u8])| {
         let at = moved.get(&(from + number * 16)).copied().or_else(|| word(pair))?;
-        let length = word(&pair[8..])?;
+        let length = word(&pair[8..]).filter(|&length| length < LONGEST)?;
         if length == 0 {
             return Some(String::new());
         }
-        let text = bytes_at(file, at, length.min(LONGEST))?;
+        let text = bytes_at(file, at, length)?;
         Some(String::from_utf8_lossy(text).into_owned())
     };
-    (0..).zip(bytes.chunks_exact(16)).map(reason).collect()
+    // Behind the last there may be anything.
+    Some((0..).zip(bytes.chunks_exact(16)).map_while(reason).collect())
 }

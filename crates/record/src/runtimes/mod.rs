@@ -55,6 +55,8 @@ pub struct Found {
     pub files: Vec<(PathBuf, String)>,
     /// Files without, and why.
     pub refused: Vec<(PathBuf, String)>,
+    /// Files with a runtime that was to be left alone.
+    pub unprobed: Vec<PathBuf>,
 }
 
 impl Found {
@@ -65,8 +67,19 @@ impl Found {
         let reasons = told.filter_map(|(number, probe)| {
             Some((u16::try_from(number).ok()?, probe.reasons.clone()))
         });
-        Runtimes { reasons: reasons.collect() }
+        let shown = |path: &PathBuf| path.display().to_string();
+        Runtimes { reasons: reasons.collect(), unprobed: self.unprobed.iter().map(shown).collect() }
     }
+}
+
+/// Which of these files have a runtime that could be probed. None is.
+pub fn leave(named: &[PathBuf]) -> Found {
+    let has = |path: &&PathBuf| {
+        let file = look_once(path, &mut HashSet::new()).ok().flatten().map(ReadCache::new);
+        let version = |file: &ReadCache<fs::File>| go::version(&object::File::parse(file).ok()?);
+        file.as_ref().and_then(version).is_some_and(|version| !version.is_empty())
+    };
+    Found { unprobed: named.iter().filter(has).cloned().collect(), ..Found::default() }
 }
 
 /// Look for runtimes in these files, which somebody named, and in the programs of the processes
@@ -121,13 +134,7 @@ fn look_once(path: &Path, seen: &mut HashSet<(u64, u64)>) -> io::Result<Option<f
 
 impl Found {
     /// Whether the file, which people know as `shown`, has a runtime that is known.
-    fn add(
-        &mut self,
-        pmu: u32,
-        path: &Path,
-        shown: &Path,
-        file: fs::File,
-    ) -> Result<bool, String> {
+    fn add(&mut self, pmu: u32, path: &Path, shown: &Path, file: fs::File) -> Result<bool, String> {
         let bytes = ReadCache::new(file);
         let Ok(file) = object::File::parse(&bytes) else { return Ok(false) };
         let Some(version) = go::version(&file) else { return Ok(false) };

@@ -5,7 +5,7 @@ use holdup_perfdata::{PerfData, glance, open, open_stream};
 use holdup_record::file::{
     Clock, Description, Error, Event, Running, Symbols, Target, TracingData, Writer,
 };
-use holdup_trace::{QualityCode, Reader, Tid, What, merge};
+use holdup_trace::{QualityCode, Reader, Runtimes, Tid, What, merge};
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;

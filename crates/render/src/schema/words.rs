@@ -112,9 +112,7 @@ pub(super) fn process(l: Line<'_>) -> String {
     } else {
         comm.into_owned()
     };
-    let id = |key| {
-        l.get(key).map(|c| c.int().map_or_else(|| "n/a".to_owned(), number))
-    };
+    let id = |key| l.get(key).map(|c| c.int().map_or_else(|| "n/a".to_owned(), number));
     let ids: Vec<String> = [id("pid"), id("tid")].into_iter().flatten().collect();
     let mut words = comm;
     if !ids.is_empty() {

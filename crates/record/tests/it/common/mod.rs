@@ -6,6 +6,7 @@ use holdup_host::tracefs::Tracefs;
 use holdup_perfdata::format::record::{FINISHED_ROUND, HEADER_ATTR};
 use holdup_perfdata::format::{SECTION, header};
 use holdup_record::file::{Description, Event, Running, Symbols, Target, TracingData, Writer};
+use holdup_trace::Runtimes;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
