@@ -67,6 +67,13 @@ pub(crate) struct WhatArgs {
     #[arg(short = 'F', long, value_name = "HZ")]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub(crate) freq: Option<u32>,
+    /// What goroutines wait for, by probes in Go's runtime where it has to wait: in the command, in
+    /// programs that run when the recording begins, and in FILE
+    #[arg(
+        long, value_name = "FILE,..", num_args = 0..=1, require_equals = true,
+        default_missing_value = "", value_delimiter = ','
+    )]
+    pub(crate) runtime_locks: Option<Vec<OsString>>,
     /// Every process on every CPU; this is the default
     #[arg(short, long, conflicts_with_all = ["pid", "cgroup"])]
     pub(crate) all_cpus: bool,
@@ -172,7 +179,7 @@ pub(crate) struct RunArgs {
 impl RecordArgs {
     /// What the recorder needs to know.
     pub(crate) fn plan(&self) -> Result<Plan> {
-        let mut plan = self.what.plan(self.compression_level)?;
+        let mut plan = self.what.plan(self.compression_level, &self.command)?;
         if let Some(size) = self.keep {
             plan.rings = Rings::Last { size };
         }
@@ -192,7 +199,7 @@ impl RecordArgs {
 
 impl WhatArgs {
     /// What the recorder needs to know.
-    pub(crate) fn plan(&self, compression: Option<i32>) -> Result<Plan> {
+    pub(crate) fn plan(&self, compression: Option<i32>, command: &[OsString]) -> Result<Plan> {
         let cpus = match &self.cpu {
             None => None,
             Some(text) => {
@@ -221,6 +228,8 @@ impl WhatArgs {
             whose,
             cpus,
             stacks: self.stacks,
+            runtime_locks: self.runtime_locks.is_some(),
+            programs: programs(self.runtime_locks.as_deref().unwrap_or_default(), command),
             samples: NonZeroU32::new(self.freq.unwrap_or(if self.stacks { SAMPLES } else { 0 })),
             rings: Rings::Emptied { size: self.ring.unwrap_or(BUFFER as usize) },
             command_line: std::env::args_os()
@@ -241,6 +250,21 @@ impl WhatArgs {
             (Some(names), _) => list(names),
         }
     }
+}
+
+/// The files that somebody named, and the program that the command is.
+fn programs(named: &[OsString], command: &[OsString]) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> =
+        named.iter().filter(|path| !path.is_empty()).map(PathBuf::from).collect();
+    let Some(program) = command.first().map(PathBuf::from) else { return files };
+    if program.components().count() > 1 {
+        files.push(program);
+    } else {
+        let folders = std::env::var_os("PATH").unwrap_or_default();
+        let mut places = std::env::split_paths(&folders).map(|folder| folder.join(&program));
+        files.extend(places.find(|place| place.is_file()));
+    }
+    files
 }
 
 fn trigger(text: &str) -> Result<Trigger, String> {

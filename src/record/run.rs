@@ -19,7 +19,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     // A report goes to standard output, and the command may write there too: its affair.
     let (files, _temporary) = files(args)?;
     let signals = hold_signals()?;
-    let recorder = open(&args.what, args.what.plan(None)?)?;
+    let recorder = open(&args.what, args.what.plan(None, &args.command)?)?;
     let shown = (!kept(args)).then_some(Path::new(NOT_KEPT));
     let work = Work {
         what: &args.what,

@@ -39,6 +39,19 @@ pub(crate) fn opened(recorder: &Recorder, asked: Option<usize>) {
     for (name, why) in &counted.lacking {
         line(&format!("{name} is not counted: {why}"));
     }
+    for (file, what) in &recorder.found.files {
+        line(&format!("probes in {}: {what}", file.display()));
+    }
+    for file in &recorder.found.unprobed {
+        line(&format!(
+            "{} is a Go program: with --runtime-locks the recording has what its goroutines \
+             wait for",
+            file.display()
+        ));
+    }
+    for (file, why) in &recorder.found.refused {
+        line(&format!("no probes in {}: it {why}", file.display()));
+    }
     let size = recorder.ring_size();
     if asked.is_some_and(|asked| size < asked) {
         line(&format!(

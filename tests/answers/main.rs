@@ -28,5 +28,6 @@ mod siblings;
 mod sleeps;
 mod spare_cpus;
 mod taken_away;
+mod tasks;
 mod verdicts;
 mod waits_corpus;

@@ -298,7 +298,7 @@ impl<'a> Facts<'a> {
     /// `server-0 (tid 295)`.
     pub fn name(&self, slot: Slot) -> String {
         let t = self.thread(slot);
-        format!("{} (tid {})", self.analysis.comm(t), t.tid)
+        format!("{} ({})", self.analysis.comm(t), t.tid.words())
     }
 
     /// A thread as a culprit that stands for so much CPU time; `kind` is what it is called.

@@ -99,6 +99,10 @@ pub fn diagnose_beside(
     facts.left_out_ns = judged.left_out_ns;
     facts.replay(judged);
     let mut diagnosis = Diagnosis { phases: judged.several_phases().to_vec(), ..judge(&facts) };
+    diagnosis.next.extend(info.runtimes.unprobed.iter().take(1).map(|program| {
+        // Its goroutines wait for each other unseen.
+        format!("holdup record --runtime-locks -- {}", shell_word(program))
+    }));
     let class = diagnosis.verdict.class;
     let mut work = diagnosis.phases.iter_mut().filter(|row| row.work);
     match (work.next(), work.next()) {

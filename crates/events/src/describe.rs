@@ -181,6 +181,23 @@ impl<'a> Describe<'a> {
                     name => self.name(out, name),
                 }
             }
+            What::TaskParks { task, on, why } => {
+                out.str("parks task ");
+                out.short_hex(task);
+                out.str(" for ");
+                out.str(why.name());
+                if on != 0 {
+                    out.str(" at ");
+                    out.short_hex(on);
+                }
+            }
+            What::Runtime { does, with } => {
+                out.str(does.name());
+                if with != 0 {
+                    out.push(b' ');
+                    out.short_hex(with);
+                }
+            }
             What::PiSetPrio { tid, old, new } => {
                 self.thread(out, tid, tracker.comm_of(tid));
                 out.str(" priority ");

@@ -190,6 +190,15 @@ pub(crate) fn fields(
             m.out.str(if io_wait { "true" } else { "false" });
             m.code("caller", describe, caller, name);
         }
+        What::TaskParks { task, on, why } => {
+            m.hex("task", task);
+            m.word("why", why.name());
+            m.hex("on", on);
+        }
+        What::Runtime { does, with } => {
+            m.word("does", does.name());
+            m.hex("with", with);
+        }
         What::PiSetPrio { tid, old, new } => {
             m.tid("tid", tid);
             m.int("oldprio", old);

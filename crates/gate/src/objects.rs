@@ -3,6 +3,7 @@
 use crate::figures::wait_key;
 use holdup_attribution::{Attribution, WaitsBy};
 use holdup_diagnose::{Diagnosis, Finding};
+use holdup_trace::Tid;
 
 /// The object of a kind that a program waited for longest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,12 +34,12 @@ pub(crate) fn objects(judged: &Attribution<'_>, diagnosis: &Diagnosis) -> Vec<Ob
         let threads = if row.waiters == 1 { "thread waits" } else { "threads wait" };
         let mut people = format!("{} {threads} for {}", row.waiters, row.object);
         let held: Vec<String> = (row.holders.iter().take(3))
-            .map(|h| format!("{} (tid {}) {:.0} %", h.comm, h.tid, h.pct_explained))
+            .map(|h| format!("{} ({}) {:.0} %", h.comm, Tid(h.tid).words(), h.pct_explained))
             .collect();
         if !held.is_empty() {
             people += &format!("; held meanwhile by {}", held.join(", "));
         } else if let Some(waker) = row.top_waker {
-            people += &format!("; mostly woken by tid {waker}");
+            people += &format!("; mostly woken by {}", Tid(waker).words());
         }
         if let Some(worth) = named(&row.object).map(|f| &f.worth) {
             people += &format!(". Without it the work is {:.2} times as fast", worth.times);

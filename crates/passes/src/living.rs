@@ -8,6 +8,8 @@ use crate::packed;
 use crate::slot::Slot;
 use crate::syscalls::{Call, CallStats, CallTable};
 use crate::untold::{Reason, Untold};
+use crate::waits::Object;
+use holdup_syscalls::WaitKind;
 use holdup_trace::{Cpu, Nanos, Pid};
 use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
@@ -23,6 +25,8 @@ pub(crate) struct Moment {
     pub(crate) call: Option<Call>,
     /// The call that it sleeps in, where no event told that it began: number and time.
     pub(crate) dark: Option<(u32, Nanos)>,
+    /// Of a task that its runtime has parked: what it waits for.
+    pub(crate) parked: Option<(WaitKind, Object)>,
     /// `user_ns` at the last return from a call, and the quarter of the CPUs that were busy then,
     /// with [`crate::stretches::FAULTED`] if a page fault came since.
     pub(crate) stretch: Option<(Nanos, u8)>,
@@ -58,6 +62,7 @@ impl Moment {
     const NOTHING: Moment = Moment {
         call: None,
         dark: None,
+        parked: None,
         stretch: None,
         calls: CallTable::EMPTY,
         blame_mark: None,

@@ -62,6 +62,8 @@ pub struct Thread {
     pub tid: Tid,
     /// Process id, as far as known.
     pub pid: Pid,
+    /// Of a task that a runtime schedules on threads, its address; 0 of a thread.
+    pub task: u64,
     /// Kernel locks it is waiting for (contention_begin without end).
     pub(crate) contending: u32,
     pub(crate) state: State,
@@ -124,6 +126,8 @@ pub struct Thread {
     pub(crate) hands_over: bool,
     /// Exited, switches out soon.
     pub(crate) exiting: bool,
+    /// It runs tasks of a runtime, which have slots of their own.
+    pub carries: bool,
     /// `pid` was not in the trace but follows from how the thread was made.
     pub pid_inferred: bool,
     /// Waiting time of others that its wake-ups ended, and idle CPU time shared out to them.
@@ -174,6 +178,7 @@ impl Thread {
         Thread {
             tid,
             pid: Pid::UNKNOWN,
+            task: 0,
             comm: NameId::NONE,
             group: NameId::NONE,
             parent: None,
@@ -190,6 +195,7 @@ impl Thread {
             contending: 0,
             spins: false,
             exiting: false,
+            carries: false,
             hands_over: false,
             pid_inferred: false,
             running_ns: 0,
@@ -389,7 +395,10 @@ impl Threads {
         let slot = self.threads.len() as u32;
         thread.living = self.spare.pop().unwrap_or_default();
         thread.known = self.keeps_known.then(Box::default);
-        self.map(thread.tid, slot);
+        // A task is found by the thread that runs it.
+        if thread.tid.task().is_none() {
+            self.map(thread.tid, slot);
+        }
         self.threads.push(thread);
         if !self.follow.threads.is_empty() {
             self[Slot(slot)].lane = self.follow.of_thread(Slot(slot));
@@ -400,6 +409,12 @@ impl Threads {
     /// Of those that come from now on, keep the spans that the sums have.
     pub(crate) fn keep_known(&mut self, keeps: bool) {
         self.keeps_known = keeps;
+    }
+
+    /// Events of the thread with this id are from now on those of `slot`: of a task that it runs,
+    /// or its own.
+    pub(crate) fn stands_for(&mut self, tid: Tid, slot: Slot) {
+        self.map(tid, slot.0);
     }
 
     /// From now on some have lanes.

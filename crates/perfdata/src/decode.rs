@@ -229,6 +229,10 @@ impl<'a> Decoder<'a> {
                 batch.quality.add(QualityCode::MissingFormat, 1);
                 What::Other
             }
+            Class::Probe(probe) => probe.decode::<E>(l, rec).unwrap_or_else(|| {
+                batch.quality.add(QualityCode::BadRecords, 1);
+                What::Other
+            }),
             Class::Counter => counter::<E>(d, rec, variable, batch),
         };
         self.last = ts;

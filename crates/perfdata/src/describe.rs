@@ -2,6 +2,7 @@
 
 use crate::attr::{Attr, kind};
 use crate::index::Index;
+use crate::probe::{self, Probe};
 use crate::record;
 use crate::schema::{Class, Decodable, Schema, witness};
 use crate::tracing_data::TracingData;
@@ -20,19 +21,23 @@ fn formats(tracing: Option<&TracingData>) -> FxHashMap<u64, &Format> {
 pub(crate) fn classes(
     attrs: &[Attr],
     tracing: Option<&TracingData>,
-    release: Option<&str>,
+    info: &TraceInfo,
 ) -> Vec<(Class, u8)> {
+    let release = info.os_release.as_deref();
     let formats = formats(tracing);
     let abi = Abi { long_size: tracing.map_or(8, |t| t.long_size) };
     let groups = attrs.iter().any(|a| a.counts_hardware() && a.only_counts());
-    let class = |a: &Attr| match a.kind {
+    let class = |(number, a): (usize, &Attr)| match a.kind {
         kind::TRACEPOINT => formats.get(&a.config).map_or((Class::NoFormat, 0), |f| {
             let shows = witness::of(a, EventKind::of(&f.system, &f.name), groups);
             (Class::Tracepoint(Plan::compile_for(f, abi, release)), shows)
         }),
-        _ => (Class::Counter, witness::of(a, None, groups)),
+        _ => match Probe::of(a, number, info) {
+            Some(probe) => (Class::Probe(probe), 0),
+            None => (Class::Counter, witness::of(a, None, groups)),
+        },
     };
-    attrs.iter().map(class).collect()
+    attrs.iter().enumerate().map(class).collect()
 }
 
 /// Name and system of each attr: the recorder's own name, else the format's, else the numbers'.
@@ -61,6 +66,7 @@ pub(crate) fn events(
             (kind::TRACEPOINT, None) => {
                 name.split_once(':').map_or(String::new(), |(s, _)| s.to_owned())
             }
+            _ if probe::function(a).is_some() => probe::SYSTEM.to_owned(),
             _ => String::new(),
         };
         EventDesc { name, system, presence: Presence::Described }

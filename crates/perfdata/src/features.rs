@@ -5,7 +5,7 @@ use crate::attr::Attr;
 use crate::cursor::{Cursor, Order};
 use crate::format::{self, feature};
 use crate::mapped;
-use holdup_trace::{Descriptors, Groups, TraceInfo};
+use holdup_trace::{Descriptors, Groups, Runtimes, TraceInfo};
 
 /// An event's name and ids, from EVENT_DESC.
 #[derive(Debug)]
@@ -46,6 +46,7 @@ impl Features {
         match number {
             feature::DESCRIPTORS => info.descriptors = Descriptors::parse(bytes)?,
             feature::CONTROL_GROUPS => info.groups = Groups::parse(bytes)?,
+            feature::RUNTIMES => info.runtimes = Runtimes::parse(bytes)?,
             feature::BUILD_ID => info.built.extend(mapped::builds(bytes, order)),
             feature::HOSTNAME => info.hostname = Some(c.string()?),
             feature::OSRELEASE => info.os_release = Some(c.string()?),

@@ -134,6 +134,9 @@ pub mod feature {
     pub const DESCRIPTORS: u32 = 200;
     /// What the recorder read of control groups, as text; perf skips it, too.
     pub const CONTROL_GROUPS: u32 = 201;
+    /// What the recorder knows of runtimes that schedule tasks of their own, as text; perf skips
+    /// it, too.
+    pub const RUNTIMES: u32 = 202;
 }
 
 /// What EVENT_UPDATE records tell: the event's name.

@@ -66,6 +66,7 @@ mod lately;
 mod layout;
 mod mapped;
 mod open;
+mod probe;
 mod raw;
 mod reader;
 mod record;

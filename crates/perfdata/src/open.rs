@@ -427,8 +427,8 @@ impl Facts {
     /// Plans for all attrs, as far as the facts go.
     pub(crate) fn schema(&mut self) -> Schema {
         self.features.name(&mut self.attrs);
-        let release = self.info.os_release.as_deref();
-        Schema::new(&self.attrs, describe::classes(&self.attrs, self.tracing.as_ref(), release))
+        let classes = describe::classes(&self.attrs, self.tracing.as_ref(), &self.info);
+        Schema::new(&self.attrs, classes)
     }
 
     fn finish(
@@ -440,6 +440,8 @@ impl Facts {
         self.quality.add(QualityCode::AuxErrors, found.census[record::AUXTRACE_ERROR as usize]);
         let copied = self.attrs.iter().filter(|attr| attr.sample_type & sample::STACK_USER != 0);
         self.quality.add(QualityCode::CopiedStacks, copied.count() as u64);
+        let unprobed = self.info.runtimes.unprobed.len() as u64;
+        self.quality.add(QualityCode::UnseenTasks, unprobed);
         self.info.span = found.span;
         self.describe(&found.tasks);
         let shown = shown_in(self.order, &source, &schema, &found.spans)?;
@@ -447,7 +449,7 @@ impl Facts {
         describe::extra(&mut self.info, &found);
         self.info.extra.extend(schema.events.iter().filter_map(|e| match &e.class {
             Class::Tracepoint(plan) => plan.note(),
-            Class::NoFormat | Class::Counter => None,
+            Class::NoFormat | Class::Probe(_) | Class::Counter => None,
         }));
         let content = Content::new(&self.info, source, schema, &found.groups);
         Ok(PerfData::new(self.info, self.order, content, self.quality, found))

@@ -2,6 +2,7 @@
 
 use crate::attr::{Attr, flag, kind, sample};
 use crate::layout::{Layout, Trailer};
+use crate::probe::Probe;
 use crate::{mapped, record};
 use holdup_trace::EventId;
 use holdup_tracepoint::{Endian, Plan};
@@ -32,6 +33,8 @@ pub(crate) enum Class {
     Tracepoint(Plan),
     /// A tracepoint whose format the file does not describe.
     NoFormat,
+    /// A user probe in a runtime.
+    Probe(Probe),
     /// Anything else.
     Counter,
 }

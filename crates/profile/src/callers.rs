@@ -2,7 +2,7 @@
 
 use crate::by_code::{Comms, Finder, Who, longest, read, symbols};
 use crate::context::CodeTable;
-use crate::moments::InCode;
+use crate::moments::{Actor, InCode};
 use crate::names::label;
 use crate::own::Place;
 use crate::stacks::word;
@@ -128,7 +128,7 @@ fn slept(reader: &dyn Reader, whole: &Analysis, judge: &Judge) -> Result<Slept> 
         let Fact::Wait(wait) = fact else { return };
         let thread = whole.thread(wait.slot);
         if whole.wanted(thread) {
-            let left = watch.left.last(thread.tid, wait.start).map(|m| m.code);
+            let left = watch.left.last(Actor::of(thread), wait.start).map(|m| m.code);
             let object = whole.final_object(wait.object);
             let sum = sums.entry((left, thread.tid, object)).or_default();
             sum.waits += 1;

@@ -1,7 +1,7 @@
 //! System calls by the code that makes them.
 
 use crate::by_code::{Comms, Finder, Who, read};
-use crate::moments::InCode;
+use crate::moments::{Actor, InCode};
 use crate::own::Place;
 use holdup_passes::{Analysis, Fact, Judge, Return};
 use holdup_symbols::Options;
@@ -94,7 +94,7 @@ pub fn calls(
             return;
         };
         let thread = whole.thread(slot);
-        let entered = watch.entered.last(thread.tid, start);
+        let entered = watch.entered.last(Actor::of(thread), start);
         if whole.wanted(thread) {
             let chain = entered.filter(|m| m.at == start).map(|m| m.code);
             sums.entry((chain, thread.tid, nr)).or_default().add(&Sum {

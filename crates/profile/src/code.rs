@@ -3,7 +3,7 @@
 use crate::by_code::symbols;
 use crate::collect::plainest;
 use crate::context::CodeTable;
-use crate::moments::{InCode, Moment, Watch};
+use crate::moments::{Actor, InCode, Moment, Watch};
 use crate::own::{Found, Own, Place};
 use holdup_passes::{Analysis, Fact, Judge, LockWait, LockWaiter, Object, Slept, each_fact_beside};
 use holdup_passes::{HolderFunction, HolderTime, Return, Slot, percent, tell_functions};
@@ -239,7 +239,7 @@ struct Adding<'a> {
     objects: FxHashMap<Object, Sums>,
     locks: FxHashMap<u64, Sums>,
     calls: FxHashMap<u32, Sums>,
-    threads: FxHashMap<Tid, Weights>,
+    threads: FxHashMap<Actor, Weights>,
     /// Whether threads take turns by calls of a number; asked once of each.
     of_turns: FxHashMap<u32, bool>,
     /// The latest calls of each thread in which it takes no turns, oldest first.
@@ -261,16 +261,16 @@ impl Adding<'_> {
         }
     }
 
-    fn tid(&self, slot: Slot) -> Tid {
-        self.whole.thread(slot).tid
+    fn who(&self, slot: Slot) -> Actor {
+        Actor::of(self.whole.thread(slot))
     }
 
     fn slept(&mut self, slept: &Slept) {
         let Slept { start, end, slot, object, waker: by, .. } = *slept;
-        let (tid, waker) = (self.tid(slot), by.map(|slot| self.tid(slot)));
+        let (who, waker) = (self.who(slot), by.map(|slot| self.who(slot)));
         let object = self.whole.final_object(object);
         self.had.insert((object, slot), end);
-        let left = self.watch.left.last(tid, start);
+        let left = self.watch.left.last(who, start);
         if !self.within(start, end) {
             return;
         }
@@ -279,7 +279,7 @@ impl Adding<'_> {
         let (Some(waker), Some(by)) = (waker, by) else { return };
         // The first word of a wake-up is that of the waker; a later one may come from the CPU that
         // the thread goes to, on top of whatever runs there.
-        let mut woken = self.watch.woken.between(tid, start, end).filter(|m| m.by == waker);
+        let mut woken = self.watch.woken.between(who, start, end).filter(|m| m.by == waker);
         if let Some(woken) = woken.next() {
             *sums.wakes.entry(woken.code).or_default() += end - start;
         }
@@ -309,7 +309,7 @@ impl Adding<'_> {
             }
             calls.push_back(*call);
         }
-        let entered = self.watch.entered.last(self.tid(call.slot), call.start);
+        let entered = self.watch.entered.last(self.who(call.slot), call.start);
         if call.split.is_none() || !self.within(call.start, call.end) {
             return;
         }
@@ -319,7 +319,7 @@ impl Adding<'_> {
 
     fn contended(&mut self, wait: &LockWait) {
         let LockWaiter::Thread(slot) = wait.waiter else { return };
-        let began = self.watch.contended.last(self.tid(slot), wait.start);
+        let began = self.watch.contended.last(self.who(slot), wait.start);
         if !self.within(wait.start, wait.end) {
             return;
         }
@@ -373,6 +373,9 @@ pub fn code<'a>(
     let symbols = symbols(info, &table, places);
     let numbers = objects.values().flat_map(|sums| sums.calls.keys().copied());
     let names = numbers.map(|nr| (nr, whole.call_name(nr))).collect();
+    let threads =
+        whole.all_threads().filter_map(|(_, t)| Some((t.tid, threads.get(&Actor::of(t))?)));
+    let threads = threads.map(|(tid, weights)| (tid, weights.clone())).collect();
     let named = objects.into_iter().filter_map(|(o, sums)| Some((words.get(&o)?.clone(), sums)));
     Ok(Code {
         objects: named.collect(),

@@ -3,19 +3,38 @@
 
 use crate::chains::ChainId;
 use crate::context::Context;
-use holdup_trace::{Batch, Event, EventId, Nanos, Pid, StackRef, Tid, TraceInfo, What};
+use holdup_passes::Thread;
+use holdup_trace::{Batch, Event, EventId, Nanos, Pid, Runtime, StackRef, Tid, TraceInfo, What};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
 /// Code that ran: a call chain in the memory of a process.
 pub(crate) type InCode = (Pid, ChainId);
 
+/// A thread, or a task that a runtime schedules on threads.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Actor {
+    Thread(Tid),
+    /// By its address in the memory of a process.
+    Task(Pid, u64),
+}
+
+impl Actor {
+    /// One that was analysed.
+    pub(crate) fn of(thread: &Thread) -> Actor {
+        match thread.task {
+            0 => Actor::Thread(thread.tid),
+            address => Actor::Task(thread.pid, address),
+        }
+    }
+}
+
 /// A moment of one thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
     pub(crate) at: Nanos,
     /// The thread whose chain it is.
-    pub(crate) by: Tid,
+    pub(crate) by: Actor,
     /// It was in application code, not in the kernel.
     pub(crate) in_user: bool,
     pub(crate) code: InCode,
@@ -24,10 +43,10 @@ pub(crate) struct Moment {
 /// The latest moments of each thread, oldest first. Of one thread no more are kept than a batch
 /// has events: older ones have been asked for, or never are.
 #[derive(Default)]
-pub(crate) struct Moments(FxHashMap<Tid, VecDeque<Moment>>);
+pub(crate) struct Moments(FxHashMap<Actor, VecDeque<Moment>>);
 
 impl Moments {
-    fn push(&mut self, of: Tid, moment: Moment) {
+    fn push(&mut self, of: Actor, moment: Moment) {
         let moments = self.0.entry(of).or_default();
         if moments.len() > Batch::TARGET {
             moments.pop_front();
@@ -36,7 +55,7 @@ impl Moments {
     }
 
     /// The last one up to a time. Of one thread, times must not go back.
-    pub(crate) fn last(&mut self, of: Tid, at: Nanos) -> Option<Moment> {
+    pub(crate) fn last(&mut self, of: Actor, at: Nanos) -> Option<Moment> {
         let moments = self.0.get_mut(&of)?;
         while moments.get(1).is_some_and(|next| next.at <= at) {
             moments.pop_front();
@@ -47,7 +66,7 @@ impl Moments {
     /// Those between two times.
     pub(crate) fn between(
         &self,
-        of: Tid,
+        of: Actor,
         from: Nanos,
         to: Nanos,
     ) -> impl Iterator<Item = Moment> + '_ {
@@ -77,6 +96,10 @@ pub(crate) struct Watch {
     pub(crate) contended: Moments,
     /// Threads that ran when a sample was taken.
     pub(crate) ran: Moments,
+    /// The tasks that threads run.
+    on: FxHashMap<Tid, Actor>,
+    /// Where the task of a thread gave a lock back last: it lets another go on by that.
+    gave_back: FxHashMap<Tid, Moment>,
 }
 
 impl Watch {
@@ -91,6 +114,8 @@ impl Watch {
             entered: Moments::default(),
             contended: Moments::default(),
             ran: Moments::default(),
+            on: FxHashMap::default(),
+            gave_back: FxHashMap::default(),
         }
     }
 
@@ -105,6 +130,10 @@ impl Watch {
     pub(crate) fn see(&mut self, e: &Event, batch: &Batch) -> Option<Moment> {
         let held = self.held.take();
         self.context.event(e, batch);
+        if let What::TaskParks { .. } | What::Runtime { .. } = e.what {
+            self.runtime(e, batch, held);
+            return None;
+        }
         let stack = match e.what {
             What::Stack { of } => {
                 self.held = Some(of);
@@ -124,12 +153,13 @@ impl Watch {
         if by == Tid::IDLE || batch.stack(stack).is_empty() {
             return None;
         }
+        let by = self.who(by);
         let in_user = stack.in_kernel() == 0;
         let moment = Moment { at: e.ts, by, in_user, code: self.context.chain(e, batch, stack) };
         match e.what {
             What::Switch { .. } => self.left.push(by, moment),
             What::Waking { tid, .. } | What::Wakeup { tid, .. } | What::WakeupNew { tid, .. } => {
-                self.woken.push(tid, moment);
+                self.woken.push(self.who(tid), moment);
             }
             What::SysEnter { .. } => self.entered.push(by, moment),
             What::ContentionBegin { .. } => self.contended.push(by, moment),
@@ -139,5 +169,47 @@ impl Watch {
             }
         }
         None
+    }
+
+    /// The thread, or the task that it runs.
+    fn who(&self, tid: Tid) -> Actor {
+        match self.on.get(&tid) {
+            Some(&task) => task,
+            None => Actor::Thread(tid),
+        }
+    }
+
+    /// Tasks change.
+    fn runtime(&mut self, e: &Event, batch: &Batch, held: Option<StackRef>) {
+        let stack = held.filter(|&stack| !batch.stack(stack).is_empty());
+        match e.what {
+            What::TaskParks { task, .. } => {
+                let by = Actor::Task(e.pid, task);
+                self.on.remove(&e.tid);
+                if let Some(stack) = stack {
+                    let code = self.context.chain(e, batch, stack);
+                    self.left.push(by, Moment { at: e.ts, by, in_user: true, code });
+                }
+            }
+            What::Runtime { does: Runtime::Runs, with } => {
+                self.on.insert(e.tid, Actor::Task(e.pid, with));
+                self.gave_back.remove(&e.tid);
+            }
+            What::Runtime { does: Runtime::Ends | Runtime::Idles, .. } => {
+                self.on.remove(&e.tid);
+            }
+            What::Runtime { does: Runtime::GivesBack, .. } => {
+                if let Some(stack) = stack {
+                    let (by, code) = (self.who(e.tid), self.context.chain(e, batch, stack));
+                    self.gave_back.insert(e.tid, Moment { at: e.ts, by, in_user: true, code });
+                }
+            }
+            What::Runtime { does: Runtime::Readies, with } => {
+                if let Some(gave) = self.gave_back.remove(&e.tid) {
+                    self.woken.push(Actor::Task(e.pid, with), Moment { at: e.ts, ..gave });
+                }
+            }
+            _ => {}
+        }
     }
 }

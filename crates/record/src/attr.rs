@@ -1,5 +1,6 @@
 //! The attributes of the events that are opened.
 
+use crate::runtimes::Probe;
 use crate::sys::{Attr, abi};
 use holdup_host::tracefs::Tracepoint;
 use holdup_trace::EventKind;
@@ -21,6 +22,10 @@ const FIRST_ARGUMENT: u64 = if cfg!(target_arch = "x86_64") {
 } else {
     0
 };
+
+/// Frames that a probe's call chain has at most: who asked is among the innermost, and each frame
+/// costs time while somebody waits.
+const CALLERS: u16 = 24;
 
 /// How the events of a recording are read and written.
 #[derive(Clone, Copy, Debug)]
@@ -68,6 +73,24 @@ impl Manner {
             attr.set_exclude_callchain_user((!self.stacks).into());
         }
         self.with_stacks(attr)
+    }
+
+    /// Every time the function is called, with the registers that have its arguments. The attribute
+    /// points to the path of `probe`.
+    pub(crate) fn probe(&self, probe: &Probe) -> Attr {
+        let mut attr = self.plain(probe.pmu, 0);
+        attr.__bindgen_anon_3.uprobe_path = probe.path.as_ptr() as u64;
+        attr.__bindgen_anon_4.probe_offset = probe.offset;
+        attr.sample_period = 1;
+        // Of an event that is no tracepoint perf script wants to print where it was.
+        attr.sample_type |= u64::from(abi::PERF_SAMPLE_REGS_USER | abi::PERF_SAMPLE_ADDR);
+        attr.sample_regs_user = probe.registers;
+        if probe.stack {
+            attr.sample_type |= u64::from(abi::PERF_SAMPLE_CALLCHAIN);
+            attr.set_exclude_callchain_kernel(1);
+            attr.sample_max_stack = CALLERS;
+        }
+        attr
     }
 
     /// No event, but records of threads made, ended and renamed, and of the code that is mapped, to

@@ -43,6 +43,7 @@ pub mod probe;
 pub mod recorder;
 pub mod ring;
 pub mod rotation;
+pub mod runtimes;
 pub mod session;
 pub mod signals;
 pub mod sys;

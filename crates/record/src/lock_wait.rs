@@ -36,6 +36,7 @@ impl LockWait {
             calls: false,
             maps: false,
             samples: None,
+            probes: &[],
             rings: Rings::Emptied { size: RING },
         })?;
         let ids = |i: usize| session.described[i].ids.clone();

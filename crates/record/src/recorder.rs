@@ -12,6 +12,7 @@ use crate::groups::Mounts;
 use crate::lock_wait::LockWait;
 use crate::open_files;
 use crate::rotation::{Next, Rotation};
+use crate::runtimes::{self, Found};
 use crate::session::{OpenError, Rings, Scope, Session, Setup};
 use crate::signals::Signals;
 use crate::sys::abi;
@@ -50,6 +51,11 @@ pub struct Plan {
     pub stacks: bool,
     /// So often in a second each CPU is asked what runs.
     pub samples: Option<NonZeroU32>,
+    /// With probes in runtimes that schedule tasks of their own: in the programs that run, and in
+    /// these below.
+    pub runtime_locks: bool,
+    /// The program that is to be recorded, and others that may be started meanwhile.
+    pub programs: Vec<PathBuf>,
     /// The rings.
     pub rings: Rings,
     /// The command line of the recorder, to stand in the file.
@@ -104,6 +110,8 @@ pub struct Recorder {
     pub choice: Choice,
     /// Which counters are read.
     pub counted: Counted,
+    /// Which runtimes are probed.
+    pub found: Found,
     session: Session,
     tracing: TracingData,
     symbols: Symbols,
@@ -122,6 +130,13 @@ impl Recorder {
         let scope = scope(&plan.whose)?;
         let cpus = cpus(plan.cpus.as_deref())?;
         open_files::raise();
+        let found = match (plan.runtime_locks, &plan.whose) {
+            (false, _) => runtimes::leave(&plan.programs),
+            (true, Whose::Processes(pids)) => {
+                runtimes::find(Path::new("/proc"), Some(pids), &plan.programs)
+            }
+            (true, _) => runtimes::find(Path::new("/proc"), None, &plan.programs),
+        };
         let mut session = Session::open(&Setup {
             tracepoints: &choice.tracepoints,
             scope: &scope,
@@ -130,6 +145,7 @@ impl Recorder {
             calls: choice.calls == Calls::Chosen,
             maps: plan.stacks || choice.calls != Calls::Dark,
             samples: plan.samples,
+            probes: &found.probes,
             rings: plan.rings,
         })?;
         let counted = counters::join(&mut session, &scope, plan.counters.clone(), plan.when)?;
@@ -138,7 +154,7 @@ impl Recorder {
         let names = tracepoints.map(|what| what.name.as_str());
         let tracing = TracingData::read(tracefs.root(), names)?;
         let symbols = Symbols::read(Path::new("/proc/kallsyms"));
-        Ok(Recorder { choice, counted, session, tracing, symbols, plan })
+        Ok(Recorder { choice, counted, found, session, tracing, symbols, plan })
     }
 
     /// Record into `output`, `-` for standard output, until `course` ends; into several files of
@@ -226,6 +242,7 @@ impl Recorder {
             command: self.plan.command_line.clone(),
             clock: None,
             tracing: self.tracing.clone(),
+            runtimes: self.found.runtimes(self.session.probes),
             symbols: self.symbols.clone(),
             running: Running::read(proc, target, self.session.maps()).with_groups(groups),
             compression: self.plan.compression,

@@ -3,6 +3,7 @@
 use crate::attr::Manner;
 use crate::file;
 use crate::ring::{Ring, ring_size};
+use crate::runtimes::Probe;
 use crate::sys::{Attr, Event, Whom, abi, attr_bytes};
 use holdup_host::page_size;
 use holdup_host::tracefs::Tracepoint;
@@ -52,6 +53,8 @@ pub struct Setup<'a> {
     pub maps: bool,
     /// So often in a second each CPU is asked what runs.
     pub samples: Option<NonZeroU32>,
+    /// Probes in runtimes.
+    pub probes: &'a [Probe],
     /// What the rings are like.
     pub rings: Rings,
 }
@@ -147,6 +150,8 @@ pub struct Session {
     pub ring_size: usize,
     /// CPUs that were to be recorded and went offline meanwhile.
     pub gone: Vec<u32>,
+    /// Where the probes begin among what is described.
+    pub(crate) probes: usize,
     manner: Manner,
 }
 
@@ -230,8 +235,11 @@ impl Session {
             described.push(describe(name, manner.tracepoint(tracepoint)));
         }
         described.extend(setup.samples.map(|hz| describe(TIMER.to_owned(), manner.sample(hz))));
+        let probes = described.len();
+        let probe = |probe: &Probe| describe(probe.name.clone(), manner.probe(probe));
+        described.extend(setup.probes.iter().map(probe));
         let mut session =
-            Session { cpus: Vec::new(), described, ring_size, gone: Vec::new(), manner };
+            Session { cpus: Vec::new(), described, ring_size, gone: Vec::new(), probes, manner };
         // All rings first: a smaller size is then tried before thousands of events are opened.
         for &cpu in setup.cpus {
             session.open_ring(setup.scope, cpu)?;
@@ -241,6 +249,10 @@ impl Session {
         }
         for i in 0..session.cpus.len() {
             session.open_events(setup.scope, i)?;
+        }
+        // Where a path was in the recorder's memory means nothing to who reads the file.
+        for described in &mut session.described[probes..] {
+            described.attr.__bindgen_anon_3.config1 = 0;
         }
         Ok(session)
     }

@@ -366,6 +366,8 @@ impl Writer<'_> {
             What::AttachTask { tid, root, path } => {
                 Content::Known(67, m.int(1, root).int(3, tid.0).bytes(7, &self.name(path)))
             }
+            // User probes, which Perfetto's traces do not have.
+            What::TaskParks { .. } | What::Runtime { .. } => generic("go", Vec::new()),
             What::PiSetPrio { tid, old, new } => {
                 Content::Known(353, m.int(2, new).int(3, old).int(4, tid.0))
             }

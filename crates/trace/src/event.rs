@@ -1,6 +1,6 @@
 //! One event, in the fixed-size form that decoders write and passes read.
 
-use crate::{ArgsRef, MappingRef, NameId, ReadingsRef, StackRef, TaskState};
+use crate::{ArgsRef, MappingRef, NameId, Parked, ReadingsRef, Runtime, StackRef, TaskState};
 use serde::Serialize;
 use std::fmt;
 
@@ -27,6 +27,27 @@ impl Tid {
     pub const IDLE: Tid = Tid(0);
     /// The format did not say, or the kernel had already released the number (perf writes -1).
     pub const UNKNOWN: Tid = Tid(u32::MAX);
+    /// From here on up numbers are not the kernel's, which end at 2^22: they stand for tasks that a
+    /// runtime schedules on threads, counted in the order of their appearance.
+    pub const FIRST_TASK: u32 = 1 << 30;
+
+    /// As people read it: `tid 17`, `goroutine #3`.
+    pub fn words(self) -> String {
+        match self.task() {
+            Some(number) => format!("goroutine #{number}"),
+            None => format!("tid {self}"),
+        }
+    }
+
+    /// The same without the word: `17`, `#3`.
+    pub fn number(self) -> String {
+        self.task().map_or_else(|| self.to_string(), |number| format!("#{number}"))
+    }
+
+    /// The number among the tasks, from 1 on; `None` of a thread.
+    pub fn task(self) -> Option<u32> {
+        (self != Tid::UNKNOWN && self.0 > Tid::FIRST_TASK).then(|| self.0 - Tid::FIRST_TASK)
+    }
 }
 
 impl Pid {
@@ -376,6 +397,24 @@ pub enum What {
         state: u32,
         /// The CPU it is about.
         cpu: Cpu,
+    },
+
+    /// A task that a runtime schedules on the current thread leaves it, to sleep (`runtime.gopark`
+    /// of Go).
+    TaskParks {
+        /// Its address.
+        task: u64,
+        /// What it waits for, as far as there is an address; 0 if not.
+        on: u64,
+        /// What that is.
+        why: Parked,
+    },
+    /// A runtime that schedules tasks of its own does something else.
+    Runtime {
+        /// What.
+        does: Runtime,
+        /// The address of the task or lock that is meant; 0 where none is.
+        with: u64,
     },
 
     /// A sample of a counter or software event (`cycles`, `page-faults`, `cpu-clock` …).

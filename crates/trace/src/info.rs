@@ -2,6 +2,7 @@
 
 use crate::descriptors::Descriptors;
 use crate::groups::Groups;
+use crate::runtime::Runtimes;
 use crate::{Built, Capabilities, Cpu, Cut, NameId, Names, Nanos, Pid, Tid};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -74,6 +75,8 @@ pub struct TraceInfo {
     pub descriptors: Descriptors,
     /// What the recorder read of control groups.
     pub groups: Groups,
+    /// What the recorder knows of runtimes that schedule tasks of their own.
+    pub runtimes: Runtimes,
     /// All names of this trace.
     pub names: Arc<Names>,
     /// Further facts worth showing in `info`, in order: (label, value).
@@ -108,6 +111,7 @@ impl TraceInfo {
             built: Vec::new(),
             descriptors: Descriptors::default(),
             groups: Groups::default(),
+            runtimes: Runtimes::default(),
             names: Names::new(),
             extra: Vec::new(),
         }

@@ -248,6 +248,12 @@ codes! {
         "events were recorded with copies of stacks (--call-graph dwarf), which are not followed: \
          callers in programs are n/a; -g (frame pointers) shows them"
     ),
+    /// Go programs that the recorder ran without `--runtime-locks`: counts them.
+    UnseenTasks = (
+        "unseen-tasks", Info,
+        "Go programs of which only the threads are seen: what goroutines wait for is n/a; \
+         holdup record --runtime-locks records it"
+    ),
     /// Thread switched in without wake-up although wake-ups are recorded.
     MissingWakeup = (
         "missing-wakeup", Info,

@@ -20,6 +20,7 @@ const NAMELESS: &[u32] = &[
     feature::MEM_TOPOLOGY,
     feature::CLOCKID,
     feature::CLOCK_DATA,
+    feature::RUNTIMES,
 ];
 
 /// All sections, by number.

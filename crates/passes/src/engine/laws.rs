@@ -142,7 +142,7 @@ impl Engine {
         c.stack.clear();
         c.switched_unseen(now);
         c.presumed_at = c.charged_to;
-        let tid = self.threads[slot].tid;
+        let tid = self.tasks.carrier(slot).unwrap_or(self.threads[slot].tid);
         self.set_current(now, cpu, Some((tid, slot)));
         self.apply(Law::BlindTakesWoken, slot);
     }

@@ -17,10 +17,12 @@
 //! * [`retire`]: what those that have ended no longer need.
 //! * [`irqs`]: interrupts and softirqs.
 //! * [`tasks`]: threads come, go, and get names.
+//! * [`carried`]: tasks that a runtime schedules on threads.
 //! * [`bounds`]: the part analysed begins and ends.
 
 mod bounds;
 mod calls;
+mod carried;
 mod current;
 mod dark;
 mod groups;
@@ -62,6 +64,7 @@ use crate::throttle::Throttles;
 use crate::timeline::Timeline;
 use crate::waits::Waits;
 use calls::CallTraits;
+use carried::Tasks;
 use dark::DarkCalls;
 pub(crate) use groups::{Rivals, paths};
 use holdup_syscalls::Arch;
@@ -108,6 +111,8 @@ pub(crate) struct Engine {
     /// End of the part analysed.
     last: Nanos,
     pub(crate) threads: Threads,
+    /// Those of them that are tasks of a runtime, and the threads that run such.
+    tasks: Tasks,
     /// Those that ended last, oldest first.
     last_ended: VecDeque<Slot>,
     pub(crate) cpus: Cpus,
@@ -188,6 +193,7 @@ impl Engine {
             now: start,
             last,
             threads: Threads::default(),
+            tasks: Tasks::default(),
             last_ended: VecDeque::new(),
             cpus: Cpus::new(start, grid),
             irqs: Irqs::default(),
@@ -390,9 +396,13 @@ impl Engine {
             What::Fork { parent, child, child_comm } => {
                 self.fork(now, cpu, parent, child, child_comm)
             }
-            What::Exec { tid, old, .. } => self.exec(cpu, tid, old),
+            What::Exec { tid, old, .. } => {
+                self.no_more_tasks(now, cpu, old);
+                self.exec(cpu, tid, old)
+            }
             What::Exit { tid, comm } => {
                 if tid != Tid::IDLE {
+                    self.no_more_tasks(now, cpu, tid);
                     let slot = self.find_or_add(tid);
                     self.name(slot, comm);
                     self.threads[slot].exiting = true;
@@ -418,6 +428,8 @@ impl Engine {
                 }
             }
             What::TaskEnd { tid, .. } => self.task_end(now, cpu, tid),
+            What::TaskParks { task, on, why } => self.task_parks(now, e, task, on, why),
+            What::Runtime { does, with } => self.runtime_does(now, e, does, with),
             What::Lost { count } => {
                 self.lost = true;
                 self.lost_events = self.lost_events.saturating_add(count);
@@ -558,6 +570,8 @@ fn happens_on_a_cpu(what: &What) -> bool {
         | What::LockContended { .. }
         | What::LockAcquired { .. }
         | What::LockRelease { .. }
+        | What::TaskParks { .. }
+        | What::Runtime { .. }
         | What::CpuIdle { .. } => true,
     }
 }

@@ -7,6 +7,7 @@ use crate::judge::{Ended, is_for_device};
 use crate::slot::Slot;
 use crate::state::{Mode, State};
 use crate::steps::From;
+use crate::waits::Object;
 use holdup_trace::{Cpu, Event, EventKind, NameId, Nanos, Pid, QualityCode, TaskState, Tid};
 
 impl Engine {
@@ -157,7 +158,7 @@ impl Engine {
             || t.exiting && !state.is_uninterruptible() && state != TaskState::INTERRUPTIBLE
         {
             t.died = Some(now);
-            let tid = t.tid;
+            let tid = self.tasks.carrier(slot).unwrap_or(t.tid);
             if let Some(call) = t.living.call.take() {
                 let stats = t.living.calls.entry(call.nr);
                 stats.pending += 1;
@@ -194,7 +195,7 @@ impl Engine {
         }
         self.sleeps_in_dark(now, cpu, slot);
         let t = &self.threads[slot];
-        let kind = t.living.sleeps_in().map(|nr| self.wait_kind(nr));
+        let kind = self.sleep_kind(slot);
         let mut device = t.contending == 0 && is_for_device(kind, self.outside, None);
         if t.uninterruptible && !device && !self.reasons {
             device = self.sleeps_for(cpu, slot, kind);
@@ -220,6 +221,11 @@ impl Engine {
             };
             self.waits.object(slot, t, kind, t.living.contended, is_sibling)
         };
+        self.begins_to_wait(now, slot, object);
+    }
+
+    /// A thread that sleeps from now on does so for this.
+    pub(super) fn begins_to_wait(&mut self, now: Nanos, slot: Slot, object: Object) {
         let mark = self.blame.integral_at(now);
         self.waits.begins(now, slot, object, mark);
         if (self.judge.counts)(&self.sleep(slot, object)) {

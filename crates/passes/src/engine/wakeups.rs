@@ -250,7 +250,7 @@ impl Engine {
         if self.outside != Outside::DarkCall || self.threads[waker].mode != Mode::User {
             return true;
         }
-        let kind = self.threads[sleeper].living.sleeps_in().map(|nr| self.wait_kind(nr));
+        let kind = self.sleep_kind(sleeper);
         !kind.is_some_and(|k| k.takes_turns() || matches!(k, WaitKind::Timer | WaitKind::Child))
     }
 
@@ -352,7 +352,7 @@ impl Engine {
         let t = &self.threads[slot];
         let said = self.blocked_for(slot);
         let said = said.or_else(|| self.is_silent(slot, ended).then_some(BlockedFor::Unsaid));
-        let kind = t.living.sleeps_in().map(|nr| self.wait_kind(nr));
+        let kind = self.sleep_kind(slot);
         let io = t.contending == 0 && is_for_device(kind, self.outside, said);
         // Charge the CPU's idle time with the waiter still counted.
         if !self.cpus.get_mut(cpu).is_presumed() {
@@ -390,7 +390,7 @@ impl Engine {
     pub(super) fn sleep(&self, slot: Slot, object: Object) -> Sleep {
         let t = &self.threads[slot];
         Sleep {
-            kind: t.living.sleeps_in().map(|nr| self.wait_kind(nr)),
+            kind: self.sleep_kind(slot),
             uninterruptible: t.uninterruptible,
             contending: t.contending > 0,
             join: self.waits.is_join(object),
@@ -468,6 +468,18 @@ impl Engine {
         w.living.call.is_some_and(|c| lets_go(c.nr))
             && (self.same_program(waker, sleeper)
                 || role(&self.names.bytes(w.comm)) == role(&self.names.bytes(s.comm)))
+    }
+
+    /// What the call stands for that a thread sleeps in; of a task, what its runtime says.
+    pub(super) fn sleep_kind(&self, slot: Slot) -> Option<WaitKind> {
+        let living = &self.threads[slot].living;
+        let parked = living.parked.map(|of| of.0);
+        let called = || living.sleeps_in().map(|nr| self.wait_kind(nr));
+        match parked.or_else(called) {
+            // It has no task to run, whoever lets it look again.
+            Some(WaitKind::ThreadSync) if self.threads[slot].carries => Some(WaitKind::Poll),
+            kind => kind,
+        }
     }
 
     pub(super) fn wait_kind(&self, nr: u32) -> WaitKind {

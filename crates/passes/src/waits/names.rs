@@ -26,7 +26,9 @@ pub(crate) fn variables(
     variables: &Variables,
 ) -> BTreeMap<Object, String> {
     let of = |(i, thing): (usize, &Thing)| {
-        let Key::Futex { addr, .. } = waits.keys[i] else { return None };
+        let (Key::Futex { addr, .. } | Key::Parked { addr, .. }) = waits.keys[i] else {
+            return None;
+        };
         let code = thing.code.as_deref().filter(|_| thing.spans.count > 0)?;
         let name = crate::variables::name(variables, info, (code, addr))?;
         Some((Object(i as u32), name))

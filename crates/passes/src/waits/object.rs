@@ -56,6 +56,36 @@ pub(crate) enum Key {
         addr: u64,
         nr: u32,
     },
+    /// What tasks of a runtime wait for, by address; and its semaphores, of which one lock has
+    /// several.
+    Parked {
+        space: u32,
+        addr: u64,
+    },
+    ParkedAt {
+        space: u32,
+        semaphore: u64,
+    },
+    /// The same where there is no address.
+    ParkedFor {
+        group: u32,
+        why: Unaddressed,
+    },
+}
+
+/// What a task of a runtime waits for that has no address.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Unaddressed {
+    /// One of several channels.
+    Select,
+    /// Time to pass.
+    Sleep,
+    /// A descriptor to become ready.
+    Io,
+    /// Something of the runtime.
+    Runtime,
+    /// It has ended, and its place waits for another.
+    Start,
 }
 
 /// Where in the kernel a thread slept.
@@ -84,6 +114,10 @@ pub enum FutexUse {
     Barrier,
     /// The end of a thread.
     Join,
+    /// A channel between tasks of a runtime.
+    Channel,
+    /// What other tasks have to do first.
+    Group,
     /// The operations do not tell.
     Unknown,
 }
@@ -99,6 +133,8 @@ impl FutexUse {
             FutexUse::Semaphore => "semaphore",
             FutexUse::Barrier => "barrier",
             FutexUse::Join => "join",
+            FutexUse::Channel => "channel",
+            FutexUse::Group => "wait-group",
             FutexUse::Unknown => "futex",
         }
     }
@@ -125,6 +161,8 @@ pub(crate) struct FutexOps {
     pub(crate) requeued_to: u64,
     pub(crate) requeued_from: u64,
     pub(crate) join: u64,
+    /// The runtime says what it is.
+    pub(crate) said: Option<FutexUse>,
 }
 
 impl FutexOps {
@@ -141,12 +179,15 @@ impl FutexOps {
         self.requeued_to += o.requeued_to;
         self.requeued_from += o.requeued_from;
         self.join += o.join;
+        self.said = self.said.or(o.said);
     }
 
     /// What they add up to.
     pub(crate) fn usage(&self) -> FutexUse {
         let waits = self.wait + self.wait_bitset;
-        if self.pi > 0 {
+        if let Some(said) = self.said {
+            said
+        } else if self.pi > 0 {
             FutexUse::PiMutex
         } else if self.join > 0 {
             FutexUse::Join

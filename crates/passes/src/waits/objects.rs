@@ -1,5 +1,6 @@
 //! The objects that threads waited for, with what was measured about them.
 
+use super::object::Unaddressed;
 use super::{
     Caller, EdgeKey, FutexUse, HoldSum, Interval, Key, Object, ObjectKind, PairSum, Thing,
 };
@@ -97,7 +98,10 @@ impl Analysis {
             is_lock: waits.is_lock(object),
             wakes_all: thing.futex.wake_all > thing.futex.wake_one,
             is_shared: thing.is_shared(),
-            private: matches!(waits.keys[object.0 as usize], Key::Futex { shared: false, .. }),
+            private: matches!(
+                waits.keys[object.0 as usize],
+                Key::Futex { shared: false, .. } | Key::Parked { .. } | Key::ParkedFor { .. }
+            ),
             first: thing.first,
             condvar,
             waits: thing.spans.count,
@@ -159,6 +163,21 @@ impl Analysis {
                 Some(name) => format!("in {name}{}", of_process()),
                 None => format!("in {at:#x}{}", of_process()),
             },
+            Key::Parked { addr, .. } | Key::ParkedAt { semaphore: addr, .. } => {
+                let of = of_go(thing.futex.usage());
+                match self.variables.get(&object) {
+                    Some(name) => format!("{of} {name}"),
+                    None => format!("{of} {addr:#x}"),
+                }
+            }
+            Key::ParkedFor { why, .. } => match why {
+                Unaddressed::Select => "select",
+                Unaddressed::Sleep => "time.Sleep",
+                Unaddressed::Io => "network poller",
+                Unaddressed::Runtime => "runtime",
+                Unaddressed::Start => "go statement",
+            }
+            .to_owned(),
             Key::KernelLock { addr: 0, nr } => format!("in {}", self.call_name(nr)),
             Key::KernelLock { addr, .. } => format!("{addr:#x}"),
         }
@@ -280,6 +299,18 @@ impl Analysis {
     /// ([`crate::Cause::is_idle`]).
     pub fn idle_wait_ns(&self, slot: Slot) -> Nanos {
         self.engine.waits.thread_waits(slot).0
+    }
+}
+
+/// What Go calls it.
+fn of_go(usage: FutexUse) -> &'static str {
+    match usage {
+        FutexUse::Mutex => "sync.Mutex",
+        FutexUse::RwLock => "sync.RWMutex",
+        FutexUse::Condvar => "sync.Cond",
+        FutexUse::Group => "sync.WaitGroup",
+        FutexUse::Channel => "chan",
+        usage => usage.name(),
     }
 }
 

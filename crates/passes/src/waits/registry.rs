@@ -35,7 +35,9 @@ impl Waits {
         let object = Object(self.things.len() as u32);
         self.index.insert(key, object);
         let code = match key {
-            Key::Futex { addr, .. } => self.groups[group as usize].images.below(addr).map(Box::new),
+            Key::Futex { addr, .. } | Key::Parked { addr, .. } => {
+                self.groups[group as usize].images.below(addr).map(Box::new)
+            }
             _ => None,
         };
         self.things.push(Thing { kind, group, code, ..Thing::default() });

@@ -15,5 +15,6 @@ mod reasons;
 mod some_tasks;
 mod states;
 mod steps;
+mod tasks;
 mod variables;
 mod waits;

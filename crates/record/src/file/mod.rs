@@ -10,6 +10,7 @@
 //!     command: std::env::args().collect(),
 //!     clock: None,
 //!     tracing: TracingData::read(tracefs.root(), ["sched:sched_switch"])?,
+//!     runtimes: Default::default(),
 //!     symbols: Symbols::read(&proc.join("kallsyms")),
 //!     running: Running::read(proc, Target::Machine, false),
 //!     compression: None,
@@ -60,6 +61,7 @@ pub use tally::Tally;
 pub use tracing_data::TracingData;
 pub use writer::{Name, Writer, Written};
 
+use holdup_trace::Runtimes;
 use std::io;
 use std::path::PathBuf;
 
@@ -75,6 +77,8 @@ pub struct Description {
     pub clock: Option<Clock>,
     /// The formats of the tracepoints among the events.
     pub tracing: TracingData,
+    /// What is known of runtimes whose events there are.
+    pub runtimes: Runtimes,
     /// The kernel's symbols.
     pub symbols: Symbols,
     /// What runs already.

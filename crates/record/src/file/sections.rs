@@ -4,6 +4,7 @@ use super::bytes::Bytes;
 use super::host::{self, Roots};
 use super::{Clock, Description, Event, Form, build_ids, compress};
 use holdup_perfdata::format::{self, feature};
+use holdup_trace::Runtimes;
 use std::fs;
 
 /// All sections there is something to say in, ascending by number.
@@ -27,6 +28,11 @@ pub(crate) fn of(description: &Description, form: Form, roots: &Roots) -> Vec<(u
     }
     if let Some(level) = d.compression {
         add(feature::COMPRESSED, compressed(level, 1));
+    }
+    if d.runtimes != Runtimes::default() {
+        let mut section = Bytes::default();
+        section.put(d.runtimes.text().as_bytes());
+        add(feature::RUNTIMES, section);
     }
     if form == Form::File {
         // Written when it is known.

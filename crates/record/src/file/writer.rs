@@ -265,6 +265,7 @@ impl Writer {
                 tables.sections.push((*number, at, text.len() as u64));
                 at += text.len() as u64;
             }
+            tables.sections.sort_unstable();
             let table = tables.table();
             self.append(&table.0)?;
             for (_, text) in &seen {

@@ -5,7 +5,7 @@ use holdup_perfdata::{PerfData, glance, open, open_stream};
 use holdup_record::file::{
     Clock, Description, Error, Event, Running, Symbols, Target, TracingData, Writer,
 };
-use holdup_trace::{QualityCode, Reader, Tid, What, merge};
+use holdup_trace::{QualityCode, Reader, Runtimes, Tid, What, merge};
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
@@ -82,6 +82,7 @@ fn description(folder: &Path) -> Description {
         command: vec!["holdup".into(), "record".into()],
         clock: Some(Clock { id: 1, resolution: 1, wall: 1_700_000_000_000_000_000, time: 5 }),
         tracing: TracingData::read(folder, ["sched:sched_switch"]).unwrap(),
+        runtimes: Runtimes::default(),
         symbols: Symbols::read(&folder.join("kallsyms")),
         running: Running::read(Path::new("/proc"), me, true),
         compression: None,

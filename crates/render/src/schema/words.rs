@@ -3,6 +3,7 @@
 use crate::table::{Cell, Line};
 use crate::text::escape;
 use holdup_attribution::in_words;
+use holdup_trace::Tid;
 
 /// `&mm->mmap_lock ff1100007d898970`, or what is known of the two.
 pub(crate) fn lock(l: Line<'_>) -> String {
@@ -50,7 +51,7 @@ pub(super) fn holders(l: Line<'_>) -> String {
         let get = |key| record.iter().find(|(k, _)| *k == key).map(|(_, c)| c);
         let inferred = if get("inferred") == Some(&Cell::Bool(true)) { "~" } else { "" };
         let pct = if let Some(Cell::Float(x)) = get("pct_explained") { *x } else { 0.0 };
-        let tid = get("tid").and_then(Cell::int).unwrap_or(0);
+        let tid = number(get("tid").and_then(Cell::int).unwrap_or(0));
         format!("{inferred}{} ({tid}) {pct:.0} %", escape(get("comm").map_or("", Cell::text)))
     };
     let mut words: Vec<String> = list.iter().take(HOLDERS).map(one).collect();
@@ -58,6 +59,11 @@ pub(super) fn holders(l: Line<'_>) -> String {
         words.push(format!("{} more", list.len() - HOLDERS));
     }
     words.join(", ")
+}
+
+/// A thread's number; a task's, as people read it.
+fn number(tid: u64) -> String {
+    Tid(tid as u32).number()
 }
 
 /// `disk fsync 61 %, user 25 % (80 % in refill)`: what holders did while others waited, where it
@@ -116,9 +122,7 @@ pub(super) fn process(l: Line<'_>) -> String {
     } else {
         comm.into_owned()
     };
-    let id = |key| {
-        l.get(key).map(|c| c.int().map_or_else(|| "n/a".to_owned(), |n| (n as i32).to_string()))
-    };
+    let id = |key| l.get(key).map(|c| c.int().map_or_else(|| "n/a".to_owned(), number));
     let ids: Vec<String> = [id("pid"), id("tid")].into_iter().flatten().collect();
     let mut words = comm;
     if !ids.is_empty() {

@@ -4,6 +4,7 @@
 use super::units::duration;
 use holdup_diagnose::{Culprit, Person, Role};
 use holdup_passes::HolderTime;
+use holdup_trace::Tid;
 
 /// Holders and waiters named in a sentence, at most; JSON has more of them.
 const NAMED: usize = 3;
@@ -14,7 +15,7 @@ const MENTIONED: f64 = 1.05;
 /// A culprit in a sentence: what it is, who waits and what that costs, who had it meanwhile.
 pub(crate) fn culprit(c: &Culprit) -> String {
     let subject = match (c.tid, c.role) {
-        (Some(tid), _) => format!("{} {} (tid {tid})", c.kind, c.name),
+        (Some(tid), _) => format!("{} {} ({})", c.kind, c.name, Tid(tid).words()),
         (None, Role::Costs) => format!("{} {}", c.kind, c.name),
         (None, _) => c.name.clone(),
     };
@@ -97,7 +98,7 @@ fn holders_did(times: &[HolderTime]) -> Option<String> {
 }
 
 fn who(p: &Person) -> String {
-    format!("{} (tid {})", p.comm, p.tid)
+    format!("{} ({})", p.comm, Tid(p.tid).words())
 }
 
 /// The first few, and how many more there are.

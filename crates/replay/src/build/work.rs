@@ -26,8 +26,11 @@ pub(super) fn mark_workers(analysis: &Analysis, threads: &mut [ThreadProgram]) {
     if analysis.has_chosen_work() {
         rules = [&active_and_chosen, &chosen, &chosen, &chosen];
     }
+    // Of a thread that runs tasks its own code is what finds the next.
+    let carries = |t: &ThreadProgram| analysis.thread(t.slot).carries;
     let of = |rule: &dyn Fn(&ThreadProgram) -> bool| -> Vec<usize> {
-        (0..threads.len()).filter(|&i| threads[i].run_ns > 0 && rule(&threads[i])).collect()
+        let does = |t: &ThreadProgram| t.run_ns > 0 && !carries(t) && rule(t);
+        (0..threads.len()).filter(|&i| does(&threads[i])).collect()
     };
     let found = rules.into_iter().map(of).find(|found| !found.is_empty()).unwrap_or_default();
     let run_ns = |of: &[usize]| -> Nanos { of.iter().map(|&i| threads[i].run_ns).sum() };

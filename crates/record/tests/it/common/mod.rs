@@ -6,6 +6,7 @@ use holdup_host::tracefs::Tracefs;
 use holdup_perfdata::format::record::{FINISHED_ROUND, HEADER_ATTR};
 use holdup_perfdata::format::{SECTION, header};
 use holdup_record::file::{Description, Event, Running, Symbols, Target, TracingData, Writer};
+use holdup_trace::Runtimes;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -57,6 +58,7 @@ impl Recorded {
             command: vec!["holdup".into(), "record".into(), "--".into(), "sleep 1".into()],
             clock: None,
             tracing: TracingData::read(tracefs.root(), EVENTS).unwrap(),
+            runtimes: Runtimes::default(),
             symbols: Symbols::read(&proc.join("kallsyms")),
             running: Running::read(proc, Target::Machine, false),
             compression: None,

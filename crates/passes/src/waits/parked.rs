@@ -1,0 +1,104 @@
+//! Tasks of a runtime sleep: for what, and who gives it back.
+//!
+//! A mutex of Go is a word and a semaphore: who finds the word locked sleeps at the semaphore
+//! (`runtime.semacquire1`), and who unlocks while somebody does wakes one there
+//! (`runtime.semrelease1`). That is what a futex is to the mutexes of the threads library, and it
+//! is judged in the same way.
+
+use super::object::Unaddressed;
+use super::{FutexUse, Key, Object, ObjectKind, Waits};
+use crate::slot::Slot;
+use holdup_syscalls::WaitKind;
+use holdup_trace::{Nanos, Parked, Pid};
+
+/// From the beginning of a `sync.Mutex` to its semaphore; of a `sync.RWMutex`, which begins with a
+/// mutex for writers, to those of the writer that waits for readers, and of readers.
+const OF_MUTEX: u64 = 4;
+const OF_WRITER: u64 = 8;
+const OF_READERS: u64 = 12;
+
+impl Waits {
+    /// What a task waits for that parks: at the semaphore that it asked for last, if it did (else
+    /// 0), or at what the runtime names.
+    pub(crate) fn parked_for(
+        &mut self,
+        (slot, pid): (Slot, Pid),
+        semaphore: u64,
+        on: u64,
+        why: Parked,
+    ) -> (Object, WaitKind) {
+        let group = self.group(slot, pid);
+        let (within, usage) = match why {
+            Parked::Mutex => (OF_MUTEX, FutexUse::Mutex),
+            Parked::WriteLock => (OF_WRITER, FutexUse::RwLock),
+            Parked::ReadLock => (OF_READERS, FutexUse::RwLock),
+            Parked::Group => (0, FutexUse::Group),
+            Parked::Cond => (0, FutexUse::Condvar),
+            Parked::Receive | Parked::Send => (0, FutexUse::Channel),
+            Parked::Select => return self.unaddressed(group, Unaddressed::Select),
+            Parked::Sleep => return self.unaddressed(group, Unaddressed::Sleep),
+            Parked::Io => return self.unaddressed(group, Unaddressed::Io),
+            Parked::Runtime => return self.unaddressed(group, Unaddressed::Runtime),
+        };
+        let space = self.groups[group as usize].space;
+        let at = if semaphore == 0 { on } else { semaphore };
+        let key = Key::Parked { space, addr: at.wrapping_sub(within) };
+        let object = self.intern(key, ObjectKind::Futex, group);
+        if object == Object::OTHER {
+            return (object, WaitKind::ThreadSync);
+        }
+        self.index.insert(Key::ParkedAt { space, semaphore: at }, object);
+        let ops = &mut self.thing(object).futex;
+        // Writers take the mutex of a readers-writer lock first.
+        if ops.said != Some(FutexUse::RwLock) {
+            ops.said = Some(usage);
+        }
+        // Parked again: it did not get what it was woken for.
+        let again = self.forget_hold(slot, object);
+        self.thing(object).came += u64::from(!again);
+        (object, WaitKind::ThreadSync)
+    }
+
+    /// A task waits for something without an address.
+    pub(crate) fn parked_without(
+        &mut self,
+        slot: Slot,
+        pid: Pid,
+        why: Unaddressed,
+    ) -> (Object, WaitKind) {
+        let group = self.group(slot, pid);
+        self.unaddressed(group, why)
+    }
+
+    fn unaddressed(&mut self, group: u32, why: Unaddressed) -> (Object, WaitKind) {
+        let (kind, wait) = match why {
+            Unaddressed::Select => (ObjectKind::Futex, WaitKind::ThreadSync),
+            Unaddressed::Sleep => (ObjectKind::Timer, WaitKind::Timer),
+            Unaddressed::Io => (ObjectKind::Poll, WaitKind::Poll),
+            Unaddressed::Runtime | Unaddressed::Start => (ObjectKind::Other, WaitKind::Poll),
+        };
+        let object = self.intern(Key::ParkedFor { group, why }, kind, group);
+        if why == Unaddressed::Select && object != Object::OTHER {
+            self.thing(object).futex.said = Some(FutexUse::Channel);
+        }
+        (object, wait)
+    }
+
+    /// A task gives back the lock with this semaphore, at which others wait.
+    pub(crate) fn gives_back(&mut self, now: Nanos, slot: Slot, pid: Pid, semaphore: u64) {
+        let group = self.group(slot, pid);
+        let space = self.groups[group as usize].space;
+        if let Some(&object) = self.index.get(&Key::ParkedAt { space, semaphore }) {
+            let object = self.find(object);
+            self.release(now, slot, object);
+        }
+    }
+
+    /// A task that was let go on runs: now it tries to take the lock, if it waited for one.
+    pub(crate) fn was_let_go(&mut self, now: Nanos, slot: Slot, object: Object) {
+        let object = self.find(object);
+        if self.is_lock(object) {
+            self.acquire(now, slot, object, true);
+        }
+    }
+}

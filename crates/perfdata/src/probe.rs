@@ -1,0 +1,90 @@
+//! User probes in runtimes, as `holdup record --runtime-locks` sets them.
+//!
+//! They are events of the kernel's `uprobe` PMU, which has another number on every machine: the
+//! name says what they are. Their samples have the registers at the beginning of a function, in
+//! which its arguments are.
+
+use crate::attr::Attr;
+use crate::format::{kind, sample};
+use crate::layout::Layout;
+use holdup_trace::{GO_FUNCTIONS, Parked, Runtime, TraceInfo, What};
+use holdup_tracepoint::Endian;
+
+/// The system that the events of Go's runtime are of.
+pub(crate) const SYSTEM: &str = "go";
+
+/// Where Go passes the first three arguments of a function, as bits of `regs_user`
+/// (`src/cmd/compile/abi-internal.md`): `ax`, `bx`, `cx`; `x0` to `x2`.
+const X86_64: [u32; 3] = [0, 1, 2];
+const ARM64: [u32; 3] = [0, 1, 2];
+/// Where it has the goroutine that runs: `r14`, `x28`.
+const X86_64_TASK: u32 = 22;
+const ARM64_TASK: u32 = 28;
+
+/// A probe at the beginning of a function.
+#[derive(Debug)]
+pub(crate) struct Probe {
+    /// `None`: parks a task.
+    does: Option<Runtime>,
+    /// Where the first three arguments are, and the task, as words of the registers of a sample.
+    arguments: [Option<u16>; 3],
+    task: Option<u16>,
+    /// What the numbers mean by which it says why a task is parked.
+    parked: Vec<Parked>,
+}
+
+/// What the probed function does, if the event is one of a runtime.
+pub(crate) fn function(a: &Attr) -> Option<Option<Runtime>> {
+    let name = a.name.as_deref().filter(|_| a.kind > kind::BREAKPOINT)?;
+    let function = name.strip_prefix(SYSTEM)?.strip_prefix(':')?;
+    GO_FUNCTIONS.iter().find(|of| of.0 == function).map(|of| of.1)
+}
+
+impl Probe {
+    /// Of the event with this number, if it is one and its samples have what it takes.
+    pub(crate) fn of(a: &Attr, number: usize, info: &TraceInfo) -> Option<Probe> {
+        let has = |bits: u64| a.sample_type & bits == bits;
+        let does = function(a).filter(|_| has(sample::REGS_USER) && !has(sample::BRANCH_STACK))?;
+        let (arguments, task) = match info.arch.as_deref() {
+            Some("aarch64" | "arm64") => (ARM64, ARM64_TASK),
+            _ => (X86_64, X86_64_TASK),
+        };
+        // Registers stand in the order of their bits.
+        let word = |bit: u32| {
+            let below = (a.regs_user & ((1 << bit) - 1)).count_ones() as u16;
+            (a.regs_user >> bit & 1 != 0).then_some(below)
+        };
+        let number = u16::try_from(number).unwrap_or(u16::MAX);
+        Some(Probe {
+            does,
+            arguments: arguments.map(word),
+            task: word(task),
+            parked: info.runtimes.parked(number),
+        })
+    }
+
+    /// What a sample of it says; `None` if it is too short for that, or has no registers.
+    pub(crate) fn decode<E: Endian>(&self, layout: &Layout, rec: &[u8]) -> Option<What> {
+        let (_, end) = layout.payload::<E>(rec)?;
+        let registers = rec.get(end..)?;
+        // Before them stands the ABI, 0 where there are none.
+        let abi = registers.first_chunk::<8>().map(|word| E::u64(word, 0));
+        abi.filter(|&abi| abi != 0)?;
+        let word = |at: Option<u16>| {
+            let from = 8 + 8 * usize::from(at?);
+            registers.get(from..from + 8).map(|word| E::u64(word, 0))
+        };
+        let [first, second, third] = self.arguments.map(word);
+        Some(match self.does {
+            None => {
+                // Bytes above the lowest are whatever was there before.
+                let reason = (third? & 0xff) as usize;
+                let why = self.parked.get(reason).copied().unwrap_or(Parked::Runtime);
+                What::TaskParks { task: word(self.task)?, on: second?, why }
+            }
+            Some(does @ Runtime::Readies) => What::Runtime { does, with: second? },
+            Some(does @ Runtime::Idles) => What::Runtime { does, with: 0 },
+            Some(does) => What::Runtime { does, with: first? },
+        })
+    }
+}

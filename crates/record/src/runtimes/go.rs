@@ -1,0 +1,217 @@
+//! Go's runtime: which functions are probed, and what they are called with.
+
+use super::{Elf, Probe, bytes_at, code_at, offsets};
+use holdup_trace::{GO_FUNCTIONS, Runtime};
+use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget};
+use std::collections::HashMap;
+use std::ffi::CStr;
+
+/// The first versions that pass arguments in registers (`abi-internal.md`), on machines of this
+/// architecture, and have the version in the file where it is found here.
+const FIRST: (u32, u32) = (1, 18);
+/// Reasons for waiting that there may be: the number is a byte.
+const REASONS: u64 = 256;
+/// Longest text of one.
+const LONGEST: u64 = 64;
+
+/// The registers that have the first three arguments, and the goroutine that runs.
+struct Registers {
+    arguments: [u32; 3],
+    task: u32,
+}
+
+/// `ax`, `bx`, `cx` and `r14`; `x0` to `x2` and `x28` (`PERF_REG_X86_*`, `PERF_REG_ARM64_*`).
+const REGISTERS: Registers = if cfg!(target_arch = "aarch64") {
+    Registers { arguments: [0, 1, 2], task: 28 }
+} else {
+    Registers { arguments: [0, 1, 2], task: 22 }
+};
+
+/// The version of Go that a file was built with, such as `1.26.8`; `None` of what is not Go's.
+/// An old version, which is found in another way, is an empty text.
+pub(super) fn version(file: &Elf<'_>) -> Option<String> {
+    const MAGIC: &[u8] = b"\xff Go buildinf:";
+    const IN_LINE: u8 = 2;
+    const TEXT: usize = 32;
+    let section = file.section_by_name(".go.buildinfo")?;
+    let info = section.data().ok().filter(|data| data.starts_with(MAGIC))?;
+    if info.get(15)? & IN_LINE == 0 {
+        return Some(String::new());
+    }
+    let length = *info.get(TEXT)? as usize;
+    let text = info.get(TEXT + 1..)?.get(..length)?;
+    let text = String::from_utf8_lossy(text);
+    Some(text.strip_prefix("go").unwrap_or(&text).to_owned())
+}
+
+/// The probes in a file of this version, as the file is to be opened.
+pub(super) fn probes(
+    file: &Elf<'_>,
+    version: &str,
+    pmu: u32,
+    path: &CStr,
+) -> Result<Vec<Probe>, String> {
+    if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
+        return Err("how Go passes arguments on this machine is not known".to_owned());
+    }
+    if holdup_trace::kernel_version(version).is_none_or(|version| version < FIRST) {
+        return Err(format!("was built with a version of Go before {}.{}", FIRST.0, FIRST.1));
+    }
+    let names: Vec<String> = GO_FUNCTIONS.iter().map(|of| format!("runtime.{}", of.0)).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut at = offsets(file, &names);
+    if at.is_empty() {
+        at = offsets_by_lines(file, &names).unwrap_or_default();
+        // A probe in the midst of an instruction would break the program.
+        at.retain(|_, offset| prologue(file, *offset) > 0);
+    }
+    if at.is_empty() {
+        return Err("is stripped of the names of its functions".to_owned());
+    }
+    let missing: Vec<&str> = names.iter().copied().filter(|&name| !at.contains_key(name)).collect();
+    if !missing.is_empty() {
+        return Err(format!("has no function {}: a version not known", missing.join(", ")));
+    }
+    let reasons = reasons(file);
+    let probe = |(&(function, does), name): (&(&str, Option<Runtime>), &&str)| Probe {
+        name: format!("go:{function}"),
+        pmu,
+        path: path.to_owned(),
+        offset: at[*name] + prologue(file, at[*name]),
+        registers: registers(does),
+        // Who asks and who gives back is on the stack; the scheduler has one of its own.
+        stack: matches!(does, None | Some(Runtime::GivesBack)),
+        reasons: if does.is_none() { reasons.clone() } else { Vec::new() },
+    };
+    Ok(GO_FUNCTIONS.iter().zip(&names).map(probe).collect())
+}
+
+/// Where functions begin in a file without symbols: the runtime itself needs their names, and has
+/// them beside the table of lines (`debug/gosym`, `runtime.pcHeader`), which no tool strips.
+fn offsets_by_lines(file: &Elf<'_>, names: &[&str]) -> Option<HashMap<String, u64>> {
+    /// Since Go 1.18, and since 1.20.
+    const MAGIC: [u32; 2] = [0xffff_fff0, 0xffff_fff1];
+    /// Functions of the largest programs there are.
+    const MOST: u64 = 1 << 22;
+    let named = [".gopclntab", ".data.rel.ro.gopclntab"];
+    let table = named.iter().find_map(|name| file.section_by_name(name))?;
+    let table = table.data().ok()?;
+    let short = |at: u64| Some(u32::from_le_bytes(*table.get(at as usize..)?.first_chunk()?));
+    let long = |at: u64| Some(u64::from_le_bytes(*table.get(at as usize..)?.first_chunk()?));
+    MAGIC.contains(&short(0)?).then_some(())?;
+    let (functions, all_names, lines) = (long(8)?.min(MOST), long(32)?, long(64)?);
+    let code = file.section_by_name(".text")?.address();
+    let mut found = HashMap::new();
+    for number in 0..functions {
+        let entry = lines.checked_add(8 * number)?;
+        let (begins, about) = (short(entry)?, short(entry + 4)?);
+        let name = all_names.checked_add(short(lines.checked_add(about.into())? + 4)?.into())?;
+        let name = table.get(name as usize..)?;
+        // Names end with a zero; those looked for are short.
+        let name = name.iter().take(LONGEST as usize).position(|&b| b == 0).map(|end| &name[..end]);
+        let Some(name) = name.and_then(|name| str::from_utf8(name).ok()) else { continue };
+        if names.contains(&name)
+            && let Some(offset) = super::offset_of(file, code + u64::from(begins))
+        {
+            found.insert(name.to_owned(), offset);
+        }
+    }
+    Some(found)
+}
+
+/// Where the texts begin by which the runtime says why goroutines wait, in a file without symbols,
+/// and how many bytes there are at most: the second of them is known.
+fn reasons_by_text(file: &Elf<'_>) -> Option<(u64, u64)> {
+    const SECOND: &[u8] = b"GC assist marking";
+    let texts = file.section_by_name(".rodata")?;
+    let bytes = texts.data().ok()?;
+    let holds = |address: u64, length: u64| {
+        let within = address.checked_sub(texts.address()).map(|within| within as usize);
+        let text = within.and_then(|within| bytes.get(within..)?.get(..length as usize));
+        length == SECOND.len() as u64 && text == Some(SECOND)
+    };
+    let tables = [".data", ".noptrdata", ".rodata", ".data.rel.ro"];
+    tables.iter().filter_map(|name| file.section_by_name(name)).find_map(|section| {
+        let data = section.data().ok()?;
+        let word = |bytes: &[u8]| bytes.first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+        let is_second = |at: &usize| {
+            let pair = &data[*at..];
+            word(&pair[8..]) == SECOND.len() as u64 && holds(word(pair), word(&pair[8..]))
+        };
+        let at = (16..data.len().saturating_sub(16)).step_by(8).find(is_second)?;
+        Some((section.address() + at as u64 - 16, (data.len() - at + 16) as u64))
+    })
+}
+
+/// How far behind the beginning of a function the instruction is that saves the frame pointer, if
+/// nothing but the check for room on the stack comes before it; else 0.
+///
+/// The kernel executes that one itself. Any other instruction is executed by the program, in
+/// another place and one step at a time, which takes a second interrupt: twice as long, and on
+/// virtual machines ten times. And from a probe there the kernel knows that the caller's address is not yet
+/// on the stack as a frame, and takes it into the call chain.
+fn prologue(file: &Elf<'_>, offset: u64) -> u64 {
+    /// `cmp rsp, [r14+16]`, and the same of `r12`, which is below it where a frame is large.
+    const CHECKS: [&[u8]; 2] = [b"\x49\x3b\x66\x10", b"\x4d\x3b\x66\x10"];
+    /// `lea r12, [rsp-n]`, n of one byte and of four.
+    const BELOW: [(&[u8], usize); 2] = [(b"\x4c\x8d\x64\x24", 5), (b"\x4c\x8d\xa4\x24", 8)];
+    /// `jbe`, near and far.
+    const JUMPS: [(&[u8], usize); 2] = [(b"\x76", 2), (b"\x0f\x86", 6)];
+    const PUSH: u8 = 0x55;
+    if !cfg!(target_arch = "x86_64") {
+        return 0;
+    }
+    let code = code_at(file, offset, 32).unwrap_or_default();
+    let skip = |at: usize, of: &[(&[u8], usize)]| {
+        let rest = code.get(at..).unwrap_or_default();
+        of.iter().find(|(begins, _)| rest.starts_with(begins)).map_or(at, |of| at + of.1)
+    };
+    let at = skip(0, &BELOW);
+    let at = skip(at, &CHECKS.map(|check| (check, check.len())));
+    let at = skip(at, &JUMPS);
+    if code.get(at) == Some(&PUSH) { at as u64 } else { 0 }
+}
+
+/// The registers that tell what a function is called with.
+fn registers(does: Option<Runtime>) -> u64 {
+    let [first, second, third] = REGISTERS.arguments.map(|bit| 1 << bit);
+    match does {
+        None => second | third | 1 << REGISTERS.task,
+        Some(Runtime::Readies) => second,
+        // Some register there must be.
+        Some(_) => first,
+    }
+}
+
+/// Why goroutines wait, by the number that `gopark` is called with: the texts of
+/// `runtime.waitReasonStrings`, which differ from version to version. Empty if they are not there.
+fn reasons(file: &Elf<'_>) -> Vec<String> {
+    read_reasons(file).unwrap_or_default()
+}
+
+fn read_reasons(file: &Elf<'_>) -> Option<Vec<String>> {
+    let table = file.symbols().find(|s| s.name() == Ok("runtime.waitReasonStrings"));
+    let table = table.map(|table| (table.address(), table.size()));
+    let (from, size) = table.or_else(|| reasons_by_text(file))?;
+    let size = size.min(REASONS * 16);
+    let bytes = bytes_at(file, from, size)?;
+    // Of a program that may be loaded anywhere the addresses are told apart from their place.
+    let mut moved = HashMap::new();
+    for (at, relocation) in file.dynamic_relocations().into_iter().flatten() {
+        if at >= from && at - from < size && relocation.target() == RelocationTarget::Absolute {
+            moved.insert(at, relocation.addend() as u64);
+        }
+    }
+    let word = |bytes: &[u8]| bytes.first_chunk().map(|word| u64::from_le_bytes(*word));
+    let reason = |(number, pair): (u64, &[u8])| {
+        let at = moved.get(&(from + number * 16)).copied().or_else(|| word(pair))?;
+        let length = word(&pair[8..]).filter(|&length| length < LONGEST)?;
+        if length == 0 {
+            return Some(String::new());
+        }
+        let text = bytes_at(file, at, length)?;
+        Some(String::from_utf8_lossy(text).into_owned())
+    };
+    // Behind the last there may be anything.
+    Some((0..).zip(bytes.chunks_exact(16)).map_while(reason).collect())
+}

@@ -1,0 +1,185 @@
+//! User probes in the runtimes of programs that schedule tasks of their own on threads.
+//!
+//! The kernel sees the threads of a Go program sleep because there is no goroutine to run. What a
+//! goroutine waits for only its runtime knows. Probes at the beginning of a few of its functions
+//! tell, all of them functions that run only when a goroutine has to wait, or another can go on: a
+//! lock that is free passes none.
+//!
+//! Probes are events of the kernel's `uprobe` PMU ([`find`] says in which files and where). They
+//! belong to a file, not to a process: whoever runs it meanwhile meets them. They are gone when the
+//! recorder has ended, however it did.
+
+mod go;
+
+use holdup_trace::Runtimes;
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache};
+use std::collections::{HashMap, HashSet};
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// The PMU's number on this machine.
+const TYPE: &str = "/sys/bus/event_source/devices/uprobe/type";
+
+/// A file of which only those parts are read that somebody asks for.
+type Elf<'a> = object::File<'a, &'a ReadCache<fs::File>>;
+
+/// A probe at the beginning of a function.
+#[derive(Clone, Debug)]
+pub struct Probe {
+    /// What the event is called: `go:gopark`.
+    pub name: String,
+    /// The number of the kernel's PMU.
+    pub(crate) pmu: u32,
+    /// The file.
+    pub(crate) path: CString,
+    /// Where in it.
+    pub(crate) offset: u64,
+    /// The registers that have its arguments, a bit each.
+    pub(crate) registers: u64,
+    /// With the program's call chain.
+    pub(crate) stack: bool,
+    /// What its numbers mean.
+    pub(crate) reasons: Vec<String>,
+}
+
+/// What was found of runtimes.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// The probes.
+    pub probes: Vec<Probe>,
+    /// The files that they are in, and which runtime that is.
+    pub files: Vec<(PathBuf, String)>,
+    /// Files without, and why.
+    pub refused: Vec<(PathBuf, String)>,
+    /// Files with a runtime that was to be left alone.
+    pub unprobed: Vec<PathBuf>,
+}
+
+impl Found {
+    /// What the file says of them, where the first is the event of this number.
+    pub(crate) fn runtimes(&self, first: usize) -> Runtimes {
+        let numbered = (first..).zip(&self.probes);
+        let told = numbered.filter(|(_, probe)| !probe.reasons.is_empty());
+        let reasons = told.filter_map(|(number, probe)| {
+            Some((u16::try_from(number).ok()?, probe.reasons.clone()))
+        });
+        let shown = |path: &PathBuf| path.display().to_string();
+        Runtimes { reasons: reasons.collect(), unprobed: self.unprobed.iter().map(shown).collect() }
+    }
+}
+
+/// Which of these files have a runtime that could be probed. None is.
+pub fn leave(named: &[PathBuf]) -> Found {
+    let has = |path: &&PathBuf| {
+        let file = look_once(path, &mut HashSet::new()).ok().flatten().map(ReadCache::new);
+        let version = |file: &ReadCache<fs::File>| go::version(&object::File::parse(file).ok()?);
+        file.as_ref().and_then(version).is_some_and(|version| !version.is_empty())
+    };
+    Found { unprobed: named.iter().filter(has).cloned().collect(), ..Found::default() }
+}
+
+/// Look for runtimes in these files, which somebody named, and in the programs of the processes
+/// that `proc` shows; of all, or of those in `pids`.
+pub fn find(proc: &Path, pids: Option<&[u32]>, named: &[PathBuf]) -> Found {
+    let mut found = Found::default();
+    let pmu = fs::read_to_string(TYPE).ok().and_then(|text| text.trim().parse().ok());
+    let Some(pmu) = pmu else {
+        let why = "this kernel has no user probes as events (CONFIG_UPROBE_EVENTS)";
+        found.refused.push((PathBuf::from(TYPE), why.to_owned()));
+        return found;
+    };
+    let mut seen = HashSet::new();
+    for path in named {
+        let why = match look_once(path, &mut seen) {
+            Err(error) => Some(error.to_string()),
+            Ok(None) => None,
+            Ok(Some(file)) => match found.add(pmu, path, path, file) {
+                Ok(true) => None,
+                Ok(false) => Some("is no program with a runtime that is known: Go".to_owned()),
+                Err(why) => Some(why),
+            },
+        };
+        found.refused.extend(why.map(|why| (path.clone(), why)));
+    }
+    let all = || crate::file::host::numbered(proc, "");
+    for pid in pids.map_or_else(all, <[u32]>::to_vec) {
+        // This leads to the file even if it is deleted, or in another container.
+        let exe = proc.join(pid.to_string()).join("exe");
+        let shown = fs::read_link(&exe).unwrap_or_else(|_| exe.clone());
+        if let Ok(Some(file)) = look_once(&exe, &mut seen)
+            && let Err(why) = found.add(pmu, &exe, &shown, file)
+        {
+            found.refused.push((shown, why));
+        }
+    }
+    found
+}
+
+/// A file, if it was not looked at before.
+fn look_once(path: &Path, seen: &mut HashSet<(u64, u64)>) -> io::Result<Option<fs::File>> {
+    let metadata = path.metadata()?;
+    if !seen.insert((metadata.dev(), metadata.ino())) {
+        return Ok(None);
+    }
+    // Opening a pipe would block.
+    if !metadata.is_file() {
+        return Err(io::Error::other("is no file"));
+    }
+    fs::File::open(path).map(Some)
+}
+
+impl Found {
+    /// Whether the file, which people know as `shown`, has a runtime that is known.
+    fn add(&mut self, pmu: u32, path: &Path, shown: &Path, file: fs::File) -> Result<bool, String> {
+        let bytes = ReadCache::new(file);
+        let Ok(file) = object::File::parse(&bytes) else { return Ok(false) };
+        let Some(version) = go::version(&file) else { return Ok(false) };
+        let name = CString::new(path.as_os_str().as_bytes()).map_err(|e| e.to_string())?;
+        self.probes.extend(go::probes(&file, &version, pmu, &name)?);
+        self.files.push((shown.to_owned(), format!("Go {version}")));
+        Ok(true)
+    }
+}
+
+/// Where functions begin in a file, by name; those that are not there are missing.
+fn offsets(file: &Elf<'_>, names: &[&str]) -> HashMap<String, u64> {
+    let wanted: HashSet<&str> = names.iter().copied().collect();
+    let symbols = file.symbols().filter_map(|symbol| {
+        let name = symbol.name().ok().filter(|name| wanted.contains(name))?;
+        Some((name.to_owned(), offset_of(file, symbol.address())?))
+    });
+    symbols.collect()
+}
+
+/// Where in the file the byte at a virtual address is.
+fn offset_of(file: &Elf<'_>, address: u64) -> Option<u64> {
+    file.segments().find_map(|segment| {
+        let (offset, size) = segment.file_range();
+        let within = address.checked_sub(segment.address()).filter(|&within| within < size)?;
+        Some(offset + within)
+    })
+}
+
+/// So many bytes of code at an offset of the file.
+fn code_at<'a>(file: &Elf<'a>, offset: u64, size: usize) -> Option<&'a [u8]> {
+    file.segments().find_map(|segment| {
+        let within = offset.checked_sub(segment.file_range().0)?;
+        segment.data_range(segment.address() + within, size as u64).ok()?
+    })
+}
+
+/// So many bytes at a virtual address.
+fn bytes_at<'a>(file: &Elf<'a>, address: u64, size: u64) -> Option<&'a [u8]> {
+    file.sections().find_map(|section| {
+        let within = address.checked_sub(section.address())?;
+        if within >= section.size() {
+            return None;
+        }
+        let data = section.data().ok()?;
+        data.get(within as usize..)?.get(..size as usize)
+    })
+}
