@@ -4,6 +4,7 @@
 //! started (`perf record -- COMMAND`), all that these start, and whoever is one of them by name or
 //! by talk: a thread of one program ended a wait of the other, directly or over further programs.
 //! So `make -j`, a client and a server started long before it, and a pipeline are one work each.
+//! What a namesake starts is not: a shell of the work is no reason to count what other shells do.
 //!
 //! What the recorder started may be no more than a clock (`-- sleep 10`). If it did too little to
 //! be the work, nobody knows which of the programs is: then none of them is called a neighbour, and
@@ -220,13 +221,19 @@ fn work(
     let mut heard = vec![false; groups.len()];
     let mut work = BTreeSet::new();
     let mut found: Vec<u32> = started.iter().copied().filter(|pid| all.contains_key(pid)).collect();
-    while let Some(pid) = found.pop() {
+    let mut namesakes: Vec<u32> = Vec::new();
+    // Who is known by more than a name comes first.
+    while let Some((pid, is_namesake)) =
+        found.pop().map(|pid| (pid, false)).or_else(|| namesakes.pop().map(|pid| (pid, true)))
+    {
         if recorders.contains(&pid) || !work.insert(pid) {
             continue;
         }
-        found.extend(children.get(&pid).into_iter().flatten());
         let name = all.get(&pid).filter(|_| by_name).map(|p| role(p.comm.as_bytes()));
-        found.extend(name.and_then(|name| names.remove(name)).into_iter().flatten());
+        namesakes.extend(name.and_then(|name| names.remove(name)).into_iter().flatten());
+        if !is_namesake {
+            found.extend(children.get(&pid).into_iter().flatten());
+        }
         let first = talks.partition_point(|talk| talk.0 < pid);
         for &(_, group) in talks[first..].iter().take_while(|talk| talk.0 == pid) {
             if !std::mem::replace(&mut heard[group], true) {

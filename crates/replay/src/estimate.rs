@@ -100,6 +100,7 @@ pub fn estimate(program: &Program, judged: &Attribution<'_>, depth: Depth) -> Es
     let gains = 1.0 + judged.thresholds.get(&WELL_MET) / 100.0;
     divide_within(program, unchanged, floors, gains, &mut rows);
     see_again(program, unchanged, floors, gains, &mut rows);
+    in_any_order(program, unchanged, floors, &mut rows);
     for row in &mut rows {
         let of = all.iter().filter(|one| one.resource == row.resource);
         let of = of.filter(|one| row.together || row.members.starts_with(&one.members));
@@ -137,6 +138,38 @@ fn divide_within(
         let Ok(made) = made else { continue };
         (row.change, row.is_bound) = (change, true);
         row.set(unchanged, floors, made);
+    }
+}
+
+/// Threads that share the work of another keep the order of the trace in which it did one thing
+/// after the other, and others wait for their turn of it. A thread that is so many times as fast
+/// tells what they gain who take what comes first. As with chains, the low end lies half-way.
+fn in_any_order(
+    program: &Program,
+    unchanged: &Prediction,
+    floors: Floors,
+    rows: &mut [Estimate],
+) {
+    let faster = |row: &Estimate| match (row.change.as_slice(), row.members.as_slice()) {
+        (&[Change::Split(thread, parts)], [Member::Thread(_)]) => {
+            let is_of_program = !program.threads[thread].is_kthread;
+            is_of_program.then(|| vec![Change::Speed(thread, f64::from(parts))])
+        }
+        _ => None,
+    };
+    let (rows, sets): (Vec<&mut Estimate>, Vec<Vec<Change>>) =
+        rows.iter_mut().filter_map(|row| faster(row).map(|set| (row, set))).unzip();
+    let found = predict_all(program, &sets, Seeds::ONE);
+    for (row, made) in rows.into_iter().zip(found) {
+        let Ok(made) = made else { continue };
+        let kept = row.worth;
+        let mut free = row.clone();
+        free.set(unchanged, floors, made);
+        if free.worth > kept {
+            free.low = (free.worth * kept).sqrt();
+            free.high = free.worth;
+            *row = free;
+        }
     }
 }
 

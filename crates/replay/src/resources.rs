@@ -150,6 +150,8 @@ impl Finder<'_> {
                 ObjectKind::Futex => match o.usage {
                     // That is work which is not even.
                     Some(FutexUse::Barrier | FutexUse::Join) => {}
+                    // Waited for once: an end, a result. Nobody takes turns at it.
+                    _ if o.waits <= 1 && !o.is_lock => {}
                     _ if o.is_lock => found.push(self.of_objects(self.futex(&[id]), vec![id])),
                     _ => words.entry(self.process(&[id])).or_default().push(id),
                 },

@@ -149,6 +149,14 @@ pub(crate) enum FutexOp {
     Other,
 }
 
+impl FutexOp {
+    /// Whether it ends waits of others. Who sleeps in a call itself ends nobody's by it: what wakes
+    /// others meanwhile is an interrupt.
+    pub(crate) fn wakes(self) -> bool {
+        !matches!(self, FutexOp::Wait | FutexOp::WaitBitset | FutexOp::LockPi)
+    }
+}
+
 const FUTEX_PRIVATE: u64 = 128;
 const FUTEX_CLOCK_REALTIME: u64 = 256;
 const FUTEX2_PRIVATE: u64 = 128;

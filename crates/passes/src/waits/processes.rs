@@ -117,6 +117,7 @@ impl Waits {
             let new = self.new_group(Some(family), files, images);
             if child.1 != Pid::UNKNOWN {
                 self.by_pid.insert(child.1, new);
+                self.groups[new as usize].known = true;
             }
             new
         };

@@ -52,7 +52,7 @@ impl Waits {
         }
         self.comes_back(slot, object);
         let tries = &mut self.waiter(slot).tries;
-        tries.successes += 1;
+        tries.successes = tries.successes.saturating_add(1);
         if tries.successes > GIVEN_BACK {
             tries.failed = None;
         }

@@ -251,7 +251,9 @@ impl Waits {
             ObjectKind::PosixLock => class == Class::Fcntl,
             ObjectKind::Pipe | ObjectKind::Descriptor => end.direct && class.is_stream(),
             // Private words of one process may differ: a waiter was moved from one to the other.
-            ObjectKind::Futex => matches!(class, Class::Futex | Class::Futex2Wake),
+            ObjectKind::Futex => {
+                matches!(class, Class::Futex | Class::Futex2Wake) && futex(class, &args).op.wakes()
+            }
             _ => false,
         };
         if !same {

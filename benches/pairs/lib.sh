@@ -1,0 +1,198 @@
+# What the commands of pairs.tsv share. PAIRS is the folder of the measurement: venv, rs, jars and npm are in it.
+PATH=/usr/sbin:/usr/games:/usr/lib/go/bin:$PATH
+HERE=$(dirname "${BASH_SOURCE[0]}")
+rs() { "$PAIRS/rs/target/release/pairs" "$@"; }
+py() { "$PAIRS/venv/bin/python" "$HERE/python.py" "$@"; }
+jv() { java -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$PAIRS/jars/*" Pairs "$@"; }
+js() { NODE_PATH=$PAIRS/npm/node_modules node "$HERE/node.js" "$@"; }
+
+# text MEGABYTES FILE: words, the same each time.
+text() {
+    [ -s "$2" ] || python3 -c "
+import random, sys
+chance = random.Random(1)
+words = [''.join(chance.choices('etaoinshrdlu', k=chance.randint(2, 9))) for _ in range(5000)]
+size = int(sys.argv[1]) << 20
+with open(sys.argv[2], 'w') as file:
+    while file.tell() < size:
+        file.write(''.join(' '.join(chance.choices(words, k=8)) + '\n' for _ in range(5000)))
+" "$1" "$2"
+}
+
+# quota PERCENT COMMAND...: in a control group with so much of one CPU.
+quota() {
+    local group=/sys/fs/cgroup/cpu/pairs.$$ code percent=$1
+    shift
+    mkdir -p "$group"
+    echo 100000 > "$group/cpu.cfs_period_us"
+    echo $((percent * 1000)) > "$group/cpu.cfs_quota_us"
+    (echo $BASHPID > "$group/cgroup.procs"; exec "$@")
+    code=$?
+    rmdir "$group"
+    return $code
+}
+
+# served SERVER PORT CLIENT: the client's exit code once the server listens; the server is ended.
+served() {
+    bash -c "exec $1" > server.log 2>&1 &
+    local server=$! code
+    for _ in $(seq 100); do (: < "/dev/tcp/127.0.0.1/$2") 2> /dev/null && break; sleep 0.02; done
+    eval "$3"
+    code=$?
+    kill $server
+    wait $server 2> /dev/null
+    return $code
+}
+
+ninja_files() {
+    cat > a.c <<'C'
+#include <stdio.h>
+#include <stdlib.h>
+#define A(n) int f##n(int x) { int s = 0; for (int i = 0; i < x; i++) for (int j = i; j < x; j++) s += i * j % (n + 1); return s; }
+#define B(n) A(n##0) A(n##1) A(n##2) A(n##3) A(n##4) A(n##5) A(n##6) A(n##7) A(n##8) A(n##9)
+B(1) B(2) B(3) B(4)
+C
+    for kind in one all; do
+        { [ $kind = one ] && printf 'pool one\n  depth = 1\n'
+          printf 'rule cc\n  command = gcc -O2 -c a.c -o $out\n'
+          [ $kind = one ] && printf '  pool = one\n'
+          for i in $(seq 6); do printf 'build %s%s.o: cc a.c\n' $kind "$i"; done; } > $kind.ninja
+    done
+}
+
+esb() { "$PAIRS/npm/node_modules/.bin/esbuild" in/*.js --minify --outdir=out --log-level=error; }
+
+# nodes THREADS: what stockfish looks at in two seconds.
+nodes() {
+    { printf 'setoption name Threads value %s\nposition startpos\ngo movetime 2000\n' "$1"; sleep 2.2; echo quit; } |
+        stockfish | awk '/ nodes /{for (i = 1; i < NF; i++) if ($i == "nodes") n = $(i + 1)} END {print "rate", n}'
+}
+
+haproxy_files() {
+    text 1 page
+    head -c 15000 page > body
+    for n in 1 2; do
+        cat > $n.cfg <<C
+global
+ nbthread $n
+defaults
+ mode http
+ timeout client 9s
+ timeout connect 9s
+ timeout server 9s
+ compression algo gzip
+ compression type text/plain
+frontend pages
+ bind 127.0.0.1:8090
+ http-request return status 200 content-type text/plain file $PWD/body
+frontend front
+ bind 127.0.0.1:8091
+ default_backend pages
+backend pages
+ server pages 127.0.0.1:8090
+C
+    done
+}
+
+apache_files() {
+    text 1 page.txt
+    for n in 1 2; do
+        cat > $n.conf <<C
+ServerName pairs
+Listen 127.0.0.1:8092
+PidFile $PWD/pid
+ErrorLog $PWD/error.log
+DocumentRoot $PWD
+User www-data
+Group www-data
+LoadModule mpm_event_module /usr/lib/apache2/modules/mod_mpm_event.so
+LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so
+LoadModule filter_module /usr/lib/apache2/modules/mod_filter.so
+LoadModule deflate_module /usr/lib/apache2/modules/mod_deflate.so
+LoadModule mime_module /usr/lib/apache2/modules/mod_mime.so
+TypesConfig /etc/mime.types
+ServerLimit 1
+StartServers 1
+ThreadsPerChild $n
+ThreadLimit $n
+MaxRequestWorkers $n
+AddOutputFilterByType DEFLATE text/plain
+C
+    done
+}
+
+unbound_files() {
+    for n in $(seq 1000); do echo "host$n.pairs. A"; done > names
+    for n in 1 2; do
+        { printf 'server:\n num-threads: %s\n so-reuseport: yes\n interface: 127.0.0.1\n port: 8093\n' $n
+          printf ' do-daemonize: no\n username: ""\n chroot: ""\n directory: "%s"\n pidfile: ""\n use-syslog: no\n' "$PWD"
+          printf ' local-zone: "pairs." static\n'
+          for i in $(seq 1000); do echo " local-data: \"host$i.pairs. A 10.0.0.1\""; done
+          printf 'remote-control:\n control-enable: no\n'; } > $n.conf
+    done
+}
+
+# through_fuse OPTION...: four readers of files behind bindfs.
+through_fuse() {
+    bindfs "$@" src mnt &
+    local server=$!
+    while ! mountpoint -q mnt; do sleep 0.02; done
+    for i in 0 1 2 3; do (for n in 1 2 3; do cat mnt/$i > /dev/null; done) & done
+    wait $(jobs -p | grep -v "^$server$")
+    umount mnt
+    wait $server
+}
+
+# erl_work SCHEDULERS; erl_server SERVERS: four processes that compute, or that ask.
+erl_work() {
+    erl +S "$1:$1" -noshell -eval '
+        Loop = fun Loop(0, X) -> X; Loop(N, X) -> Loop(N - 1, (X * 1103515245 + 12345) band 16#7fffffff) end,
+        Me = self(), [spawn(fun() -> Loop(140000, I), Me ! ok end) || I <- lists:seq(1, 4)],
+        [receive ok -> ok end || _ <- lists:seq(1, 4)], halt().'
+}
+erl_server() {
+    erl +S 2:2 -noshell -eval '
+        Loop = fun Loop(0, X) -> X; Loop(N, X) -> Loop(N - 1, (X * 1103515245 + 12345) band 16#7fffffff) end,
+        Serve = fun Serve() -> receive {From, N} -> From ! Loop(300, N), Serve() end end,
+        Servers = [spawn(Serve) || _ <- lists:seq(1, '"$1"')],
+        Me = self(), Ask = fun Ask(_, 0) -> Me ! ok; Ask(S, N) -> S ! {self(), N}, receive _ -> ok end, Ask(S, N - 1) end,
+        [spawn(fun() -> Ask(lists:nth(1 + I rem length(Servers), Servers), 500) end) || I <- lists:seq(1, 4)],
+        [receive ok -> ok end || _ <- lists:seq(1, 4)], halt().'
+}
+
+dbb() { rm -rf db; db_bench --db=db --benchmarks=fillrandom --num=1500 --threads=4 "$@" > db.log 2>&1; }
+
+# unpack [eatmydata]: packages into a root of their own.
+unpack() {
+    rm -rf root
+    mkdir -p root/var/lib/dpkg/updates root/var/lib/dpkg/info
+    touch root/var/lib/dpkg/status
+    "${@:-env}" dpkg --root="$PWD/root" --force-all --unpack "$PAIRS"/debs/*.deb > dpkg.log 2>&1
+}
+
+# cold FILE...: not in memory any more.
+cold() { for file in "$@"; do [ -f "$file" ] && dd if="$file" iflag=nocache count=0 status=none; done; true; }
+
+scene() {
+    cat > scene.pov <<'P'
+camera { location <0, 2, -6> look_at 0 }
+light_source { <5, 9, -5> rgb 1 area_light <1, 0, 0>, <0, 1, 0>, 3, 3 }
+plane { y, -1 pigment { checker rgb 1, rgb 0.3 } finish { reflection 0.3 } }
+#declare i = 0;
+#while (i < 40)
+  sphere { <sin(i) * 2, cos(i * 2), i / 9>, 0.4 texture { pigment { rgbf <1, 0.8, 1, 0.6> } finish { reflection 0.2 phong 1 } } interior { ior 1.3 } }
+  #declare i = i + 1;
+#end
+P
+}
+pov() { povray +Iscene.pov +W160 +H120 +A -D +Oout.png "$@" > pov.log 2>&1; }
+film() { [ -s film.yuv ] || python3 -c "
+import random
+chance, frame = random.Random(2), bytearray(640 * 360 * 3 // 2)
+with open('film.yuv', 'wb') as file:
+    for n in range(10):
+        for _ in range(300):
+            at = chance.randrange(len(frame) - 4000); frame[at:at + 3000] = bytes([chance.randrange(256)]) * 3000
+        file.write(frame)
+"; }
+x265_of() { x265 --input film.yuv --input-res 640x360 --fps 25 --preset veryfast "$@" -o out.hevc > x265.log 2>&1; }
