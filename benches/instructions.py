@@ -8,7 +8,8 @@ one is three times as long, are read under valgrind. What one has more than the 
 events take: start and output are in both. Needs valgrind and the recording of benches/compare.sh.
 
     BENCH_FILE  the recording (target/bench/messaging.perf.data)
-    HOLDUP      a built holdup, with line tables (target/release/holdup)
+    HOLDUP      a built holdup (target/release/holdup), with line tables:
+                CARGO_PROFILE_RELEASE_DEBUG=line-tables-only cargo build --release
 """
 
 import collections
