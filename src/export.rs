@@ -122,9 +122,10 @@ fn verb(table: &str) -> &str {
         _ if table.starts_with("by_lock") => "locks",
         _ if table.ends_with("syscall") => "syscalls",
         _ if table.starts_with("by_irq") => "irqs",
-        "by_object" | "by_object_kind" | "by_thread_object" => "waits",
+        "by_object" | "by_object_kind" | "by_thread_object" | "by_holding" => "waits",
         "by_command" | "by_process" | "by_thread" => "procs",
         "by_cpu" => "cpus",
+        "by_cgroup" => "switches",
         _ => table,
     }
 }

@@ -43,6 +43,12 @@ fn a_diagnosis_opens_and_shows_the_figures_of_json() {
 
 #[needs(chromium, node_browser)]
 #[test]
+fn a_page_with_control_groups_opens() {
+    opens(&["diagnose", recording("groups_c2").to_str().unwrap()]);
+}
+
+#[needs(chromium, node_browser)]
+#[test]
 fn a_trace_without_calls_and_waits_opens() {
     opens(&["diagnose", recording("native_cpu2").to_str().unwrap()]);
 }

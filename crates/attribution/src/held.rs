@@ -52,10 +52,7 @@ impl HeldInAll {
             alive.saturating_sub(a.idle_wait_ns(*slot)) as f64
         };
         let number = users.len() as f64;
-        // Of holds that began before anybody waited only the end is known: they took that long at
-        // least. Where one thread has it for long and others for a moment, those show it.
-        let known = seen.hold_ns as f64 / seen.holds as f64;
-        let hold = known.max(whole_ns as f64 / whole as f64);
+        let hold = whole_ns as f64 / whole as f64;
         let seen_by = Arrivals {
             customers: users.len() as u32,
             alive: users.iter().map(alive).sum::<f64>() / number,

@@ -306,8 +306,6 @@ pub struct CgroupRow {
     pub kind: &'static str,
     /// The group by its name: service, container, pod; `null` of threads whose group is not known.
     pub cgroup: Option<String>,
-    /// Its path below the mount of control groups.
-    pub path: Option<String>,
     /// Processes of it that wanted to run.
     pub processes: Option<u64>,
     /// Their threads.
@@ -327,8 +325,8 @@ pub struct CgroupRow {
     /// CPU must have gone idle meanwhile); of a whole recording no less than `stopped_ns`, and no
     /// more than that for each thread.
     pub throttled_ns: Option<u64>,
-    /// It was that long at least: no `cpu.stat` says how long, and where neighbours leave a CPU no
-    /// idle time nobody sees that a quota keeps threads off.
+    /// It was that long at least: no `cpu.stat` says how long, and of the time that its threads
+    /// were ready most does not show as the quota's, which it does only where a CPU goes idle.
     pub throttled_at_least: Option<bool>,
     /// Idle CPU time that they could have used.
     pub throttled_idle_ns: Option<u64>,
@@ -341,6 +339,8 @@ pub struct CgroupRow {
     pub throttled_periods: Option<u64>,
     /// How long its run queues were stopped, summed over CPUs (`throttled_usec`).
     pub stopped_ns: Option<u64>,
+    /// Its path below the mount of control groups.
+    pub path: Option<String>,
 }
 
 /// A control group whose threads had the CPU that others were ready for.

@@ -147,8 +147,8 @@ pub(crate) struct View<'a> {
     pub(crate) unchanged: bool,
     /// Those who are no part of the work have the CPUs as a scheduler gives them, whoever gets on.
     pub(crate) fair: bool,
-    /// Of each thread, sleep that nobody waits for with a lock in hand any more; empty where no lock
-    /// is held awake.
+    /// Of each thread, sleep that nobody waits for with a lock in hand any more; empty where no
+    /// lock is held awake.
     pub(crate) unasked: Vec<Spans>,
     /// Waits that are ended by a thread that is split, and that had begun in the trace before it
     /// began its work for them, by number.

@@ -144,12 +144,7 @@ fn divide_within(
 /// Threads that share the work of another keep the order of the trace in which it did one thing
 /// after the other, and others wait for their turn of it. A thread that is so many times as fast
 /// tells what they gain who take what comes first. As with chains, the low end lies half-way.
-fn in_any_order(
-    program: &Program,
-    unchanged: &Prediction,
-    floors: Floors,
-    rows: &mut [Estimate],
-) {
+fn in_any_order(program: &Program, unchanged: &Prediction, floors: Floors, rows: &mut [Estimate]) {
     let faster = |row: &Estimate| match (row.change.as_slice(), row.members.as_slice()) {
         (&[Change::Split(thread, parts)], [Member::Thread(_)]) => {
             let is_of_program = !program.threads[thread].is_kthread;

@@ -1,7 +1,7 @@
 //! What those did who held a lock of the kernel while others waited for it.
 //!
-//! `contention_begin/end` and `contended_release` tell it of the objects of [`crate::waits`], lockdep
-//! of its own maps.
+//! `contention_begin/end` and `contended_release` tell it of the objects of [`crate::waits`],
+//! lockdep of its own maps.
 
 use super::LockSource;
 use crate::analysis::Analysis;

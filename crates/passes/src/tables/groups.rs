@@ -124,7 +124,8 @@ impl Analysis {
             ready_ns: wakeups.then_some(sum.ready),
             behind: behind.into_iter().map(rival).collect(),
             throttled_ns: Some(sum.throttled),
-            throttled_at_least: (sum.throttled > 0).then_some(counted.is_none()),
+            throttled_at_least: (sum.throttled > 0)
+                .then_some(counted.is_none() && sum.ready >= sum.throttled),
             throttled_idle_ns: Some(sum.share),
             limit_cpus: limit.map(|l| (l.cpus() * 1000.0).round() / 1000.0),
             periods: limit.map(|l| l.periods),

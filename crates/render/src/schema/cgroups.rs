@@ -8,10 +8,11 @@ use holdup_passes::{CgroupRow, Rival};
 pub(crate) const VERB: Verb<CgroupRow> = Verb {
     name: "cgroups",
     columns: columns! { CgroupRow {
-        kind Text, cgroup Text, path Text, processes Count, threads Count, used_ns Ns,
+        kind Text, cgroup Text, processes Count, threads Count, used_ns Ns,
         pct_capacity Percent, wanted_ns Ns, ready_ns Ns, behind List, throttled_ns Ns,
-        throttled_at_least Flag, throttled_idle_ns Ns, limit_cpus Ratio, periods Count, throttled_periods Count,
-        stopped_ns Ns,
+        throttled_at_least Flag, throttled_idle_ns Ns, limit_cpus Ratio, periods Count,
+        throttled_periods Count,
+        stopped_ns Ns, path Text,
     } },
     shapes: &[&SHAPE],
     data_only: DataOnly::These(&["path", "throttled_at_least"]),
@@ -96,9 +97,9 @@ pub fn cgroups(rows: &[CgroupRow]) -> Table {
     if let [first, rest @ ..] = names.as_slice() {
         let more = if rest.is_empty() { "" } else { " and others" };
         table.notes.push(format!(
-            "{first}{more}: kept off by a quota for at least that long, as it shows only where a \
-             CPU goes idle; the rest counts as ready. holdup record, as root, reads cpu.stat, \
-             which counts all of it"
+            "{first}{more}: kept off by a quota for at least that long, and at most for what is \
+             ready too, as a quota shows only where a CPU goes idle; holdup record, as root, \
+             reads cpu.stat, which counts all of it"
         ));
     }
     table

@@ -8,8 +8,8 @@ use holdup_passes::{LockBy, LockRow};
 pub(crate) const VERB: Verb<LockRow> = Verb {
     name: "locks",
     columns: columns! { LockRow {
-        comm Text, tid Id, cgroup Text, address Address, name Text, likely Text, lock_type "type" Text,
-        caller Text,
+        comm Text, tid Id, cgroup Text, address Address, name Text, likely Text,
+        lock_type "type" Text, caller Text,
         contended Count, wait_total_ns Ns, wait_min_ns Ns, wait_avg_ns Ns, wait_max_ns Ns,
         wait_p50_ns Ns, wait_p99_ns Ns, spin_ns Ns, runnable_ns Ns, block_ns Ns, slept Count,
         slept_wait_ns Ns, open Count, open_ns Ns, first_ns Time, last_ns Time, max_waiters Count,
