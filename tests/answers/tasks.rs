@@ -29,12 +29,11 @@ fn a_mutex_that_goroutines_hold_over_a_sleep_is_the_verdict() {
 fn two_locks_of_one_process_are_two_with_goroutines_as_holders() {
     let answer = answer(&["waits", "-n", "0"]);
     let rows = answer["rows"].as_array().unwrap();
-    let locks: Vec<&Value> = rows.iter().filter(|r| r["usage"] == "mutex").collect();
-    let of = |rows: &[&Value]| -> Vec<&Value> {
-        let own = |r: &&&Value| r["object"].as_str().unwrap().starts_with("sync.Mutex 0x");
-        rows.iter().filter(own).copied().collect()
+    let own = |r: &&Value| {
+        let object = r["object"].as_str().unwrap();
+        r["usage"] == "mutex" && object.starts_with("sync.Mutex 0x")
     };
-    let locks = of(&locks);
+    let locks: Vec<&Value> = rows.iter().filter(own).collect();
     assert!(locks.len() >= 2, "{locks:#?}");
     // The slow one: four wait for one of five.
     let slow = locks.iter().max_by_key(|r| r["wait_total_ns"].as_u64()).unwrap();

@@ -250,16 +250,13 @@ fn escaped(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dataset::host_of;
 
     #[test]
     fn hosts_cannot_leave_their_folder() {
         assert_eq!(escaped("db-1.example_x"), "db-1.example_x");
         assert_eq!(escaped("../ä%"), "..%2F%C3%A4%25");
-        assert_eq!(host_of(None), "unknown");
-        assert_eq!(host_of(Some("")), "unknown");
-        assert_eq!(host_of(Some("(none)")), "unknown");
-        let long = "ä".repeat(100);
-        assert_eq!(host_of(Some(&long)).len(), 64);
-        assert!(escaped(&host_of(Some(&long))).len() < 250, "file systems take 255 bytes");
+        let long = host_of(Some(&"ä".repeat(100)));
+        assert!(escaped(&long).len() < 250, "file systems take 255 bytes");
     }
 }

@@ -26,7 +26,7 @@ pub struct Dataset {
 /// Host names longer than this are none of Linux: `HOST_NAME_MAX`.
 const HOST_NAME: usize = 64;
 
-fn host_of(name: Option<&str>) -> String {
+pub(crate) fn host_of(name: Option<&str>) -> String {
     match name {
         // What Linux calls itself until somebody gives it a name.
         None | Some("" | "(none)") => "unknown".to_owned(),
@@ -53,5 +53,18 @@ impl When {
         let recorded = recorded_ns.and_then(|ns| i64::try_from(ns).ok());
         let (ns, from) = recorded.map_or((head.mtime_ns, "mtime"), |ns| (ns, "trace"));
         Some(When { ns, from, host: host_of(host.as_deref()) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_without_a_name_is_unknown_and_long_names_are_cut() {
+        for name in [None, Some(""), Some("(none)")] {
+            assert_eq!(host_of(name), "unknown");
+        }
+        assert_eq!(host_of(Some(&"ä".repeat(100))).len(), 64);
     }
 }

@@ -309,6 +309,7 @@ fn symbol_slot(address: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lines::MAX_LINE;
 
     fn text(stamps: &[u64]) -> Vec<u8> {
         stamps

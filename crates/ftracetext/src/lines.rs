@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// A line longer than this is not one of a trace.
-const MAX_LINE: usize = 1 << 20;
+pub(crate) const MAX_LINE: usize = 1 << 20;
 
 /// Call `each` with place and bytes of every line that starts in `range`. Gives the number of
 /// lines given up for their length.

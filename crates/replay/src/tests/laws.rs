@@ -1,7 +1,8 @@
 //! What no change can do.
 
 use super::*;
-use crate::bound::{Bound, Work};
+use crate::bound::Work;
+use crate::prediction::Bound;
 
 /// One server of several clients, all on calls that nobody recorded: it never sleeps, and nobody
 /// is seen to ask.
