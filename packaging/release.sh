@@ -86,7 +86,7 @@ archive() {
 
 describe() {
     fold -s -w 78 <<'EOF' | sed 's/ *$//'
-holdup reads a recording of perf, trace-cmd or ftrace (or makes one itself), accounts for every CPU-second of the machine, names what held it up, shows the evidence, and says what mending it would gain.
+holdup reads a recording of perf, trace-cmd or ftrace (or makes one itself), accounts for every CPU-second of the machine, names what held it up, shows the evidence, and says what fixing it would gain.
 EOF
 }
 

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn each_failure_has_the_code_of_who_can_mend_it() {
+    fn each_failure_has_the_code_of_who_can_fix_it() {
         let full = || io::Error::from(io::ErrorKind::StorageFull);
         let trace = || holdup_trace::ErrorKind::Io(full()).in_file(Path::new("t"));
         let path = || PathBuf::from("t");

@@ -1,4 +1,4 @@
-//! How much of a recording is replayed for what mending its hold-up would gain.
+//! How much of a recording is replayed for what fixing its bottleneck would gain.
 
 use crate::config::Config;
 use holdup_diagnose::phases::Wanted;
@@ -18,7 +18,7 @@ fn part(config: &Config, options: &Options, asked: bool) -> Result<f64, &'static
     }
 }
 
-/// Read a trace for a verdict and for what mending would gain; and if there will be no such figure,
+/// Read a trace for a verdict and for what fixing would gain; and if there will be no such figure,
 /// why. `detail` is what else is wanted of it, and `whole` whether all is to be analysed where a
 /// part is judged. Whoever has `asked` has all of what is judged replayed.
 pub(crate) fn read(

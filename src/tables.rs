@@ -73,20 +73,20 @@ pub(crate) fn missing(table: &str, capabilities: &Capabilities) -> Option<&'stat
 }
 
 /// Name the events that a table lacks. Interrupt vectors have rows although they do not prove that
-/// all interrupts were recorded. What a choice of system calls leaves dark is told below the table.
+/// all interrupts were recorded. What a choice of system calls leaves out is told below the table.
 pub(crate) fn mark_missing(table: &mut Table, capabilities: &Capabilities) {
     let partial = table.name == "irqs" && !table.rows.is_empty();
     table.missing = if partial { None } else { missing(table.name, capabilities) };
-    table.notes.extend(dark(table.name, capabilities));
+    table.notes.extend(untraced(table.name, capabilities));
 }
 
 /// What a table cannot show where a choice of system calls was recorded.
-fn dark(table: &str, capabilities: &Capabilities) -> Option<String> {
+fn untraced(table: &str, capabilities: &Capabilities) -> Option<String> {
     /// More names would fill the line.
     const NAMES: usize = 5;
     let calls = capabilities.syscalls.in_words(NAMES)?;
     Some(match table {
-        "syscalls" => format!("recorded system calls: {calls}; all others are dark"),
+        "syscalls" => format!("recorded system calls: {calls}; all others are untraced"),
         "sar" | "cpus" | "procs" => "time in application code and in system calls is n/a, as not \
             all calls were recorded: others are not told from application code"
             .to_owned(),

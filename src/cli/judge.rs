@@ -35,7 +35,7 @@ pub(crate) struct DiagnoseArgs {
     /// Every rule with all its evidence, those ruled out too
     #[arg(long)]
     pub(crate) explain: bool,
-    /// Replay a large trace too, for what mending its hold-up would gain; smaller ones always are
+    /// Replay a large trace too, for what fixing its bottleneck would gain; smaller ones always are
     #[arg(long, conflicts_with = "metrics")]
     pub(crate) gain: bool,
     #[command(flatten)]
@@ -57,7 +57,7 @@ pub(crate) struct ReportArgs {
     /// Take thresholds of rules from this TOML file; holdup rules lists them
     #[arg(long, value_name = "FILE")]
     pub(crate) thresholds: Option<PathBuf>,
-    /// Replay a large trace too, for what mending its hold-up would gain; smaller ones always are
+    /// Replay a large trace too, for what fixing its bottleneck would gain; smaller ones always are
     #[arg(long)]
     pub(crate) gain: bool,
     #[command(flatten)]
@@ -83,7 +83,7 @@ pub(crate) struct GuideArgs {
     /// Take thresholds of rules from this TOML file; holdup rules lists them
     #[arg(long, value_name = "FILE")]
     pub(crate) thresholds: Option<PathBuf>,
-    /// Replay a large trace too, for what mending its hold-up would gain; smaller ones always are
+    /// Replay a large trace too, for what fixing its bottleneck would gain; smaller ones always are
     #[arg(long)]
     pub(crate) gain: bool,
     #[command(flatten)]

@@ -3,6 +3,7 @@
 mod common;
 mod cut;
 mod export;
+mod groups;
 mod judge;
 mod setup;
 mod tables;
@@ -33,12 +34,13 @@ pub(crate) use tables::{
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Names what holds a multiprocessor Linux system up, from a trace it already has.
+/// Says why a multiprocessor Linux system is slow, from a trace it already has.
 #[derive(Debug, Parser)]
 #[command(
     version,
     max_term_width = 100,
     disable_help_subcommand = true,
+    help_template = groups::template(),
     after_help = after_help()
 )]
 pub(crate) struct Cli {

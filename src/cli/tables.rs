@@ -227,7 +227,7 @@ pub(crate) struct WaitsArgs {
     /// What to add up
     #[arg(long, value_enum, value_name = "GROUP", default_value_t = WaitsByName::Object)]
     pub(crate) by: WaitsByName,
-    /// Who waits for whom, knots and root causes instead of the table
+    /// Who waits for whom, wait cycles and root causes instead of the table
     #[arg(long, value_enum, value_name = "FORM", conflicts_with = "by")]
     pub(crate) graph: Option<GraphForm>,
     /// How long the waits were, by powers of two, instead of the table [default: of 5 objects in

@@ -61,7 +61,7 @@ pub(crate) struct FleetArgs {
     /// Take thresholds of rules from this TOML file; holdup rules lists them
     #[arg(long, value_name = "FILE")]
     pub(crate) thresholds: Option<PathBuf>,
-    /// Replay large traces too, for what mending the hold-up would gain; smaller ones always are
+    /// Replay large traces too, for what fixing the bottleneck would gain; smaller ones always are
     #[arg(long)]
     pub(crate) gain: bool,
     #[command(flatten)]

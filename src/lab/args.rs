@@ -13,12 +13,12 @@ pub(crate) struct LabArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabVerb {
-    /// The workloads: what each does, which class it makes, what can be set, what mends it
+    /// The workloads: what each does, which class it makes, what can be set, what fixes it
     List(ListArgs),
     /// Run a workload; what it counted itself is printed as JSON
     #[command(after_help = "Examples: holdup lab run mutex\n\
             \x20         holdup lab run mutex --set hold=50us,workers=2cpus\n\
-            \x20         holdup lab run mutex --mended")]
+            \x20         holdup lab run mutex --fixed")]
     Run(RunArgs),
     /// Record a workload, and keep what it counted beside the recording
     #[command(after_help = "Example: holdup lab record server && holdup diagnose server.data")]
@@ -51,7 +51,7 @@ pub(crate) struct OfWorkload {
     pub(crate) set: Vec<String>,
     /// Its twin without the trouble; --set is applied to that
     #[arg(long)]
-    pub(crate) mended: bool,
+    pub(crate) fixed: bool,
 }
 
 #[derive(Debug, Args)]

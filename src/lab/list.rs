@@ -41,7 +41,7 @@ fn text(out: &mut dyn Write) -> io::Result<()> {
             writeln!(out, "      as right: {class} ({why})")?;
         }
         if workload.has_twin() {
-            writeln!(out, "      mended: {} ({})", mend(workload), workload.mends)?;
+            writeln!(out, "      fixed: {} ({})", fix(workload), workload.fixes)?;
         }
     }
     writeln!(out, "\nAll of them have")?;
@@ -49,8 +49,8 @@ fn text(out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// The settings of the twin as they are typed.
-fn mend(workload: &Workload) -> String {
-    let words: Vec<_> = workload.mend.iter().map(|(key, value)| format!("{key}={value}")).collect();
+fn fix(workload: &Workload) -> String {
+    let words: Vec<_> = workload.fix.iter().map(|(key, value)| format!("{key}={value}")).collect();
     words.join(",")
 }
 
@@ -74,7 +74,7 @@ fn row(workload: &Workload) -> Value {
         "also": workload.also.map(|(class, _)| class),
         "does": workload.does,
         "params": workload.params.iter().map(param).collect::<Vec<_>>(),
-        "mended": workload.has_twin().then(|| mend(workload)),
-        "mends": workload.has_twin().then_some(workload.mends),
+        "fixed": workload.has_twin().then(|| fix(workload)),
+        "fixes": workload.has_twin().then_some(workload.fixes),
     })
 }

@@ -37,19 +37,19 @@ fn named(name: &str) -> Result<&'static Workload> {
     })
 }
 
-fn settings(workload: &'static Workload, mended: bool, set: &[String]) -> Result<Settings> {
+fn settings(workload: &'static Workload, fixed: bool, set: &[String]) -> Result<Settings> {
     let changes = set.iter().map(|text| halves(text)).collect::<Result<Vec<_>, _>>();
     let changes = changes.map_err(|e| usage(format!("--set: {e}")))?;
-    workload.settings(mended, changes).map_err(|e| usage(format!("--set: {e}")))
+    workload.settings(fixed, changes).map_err(|e| usage(format!("--set: {e}")))
 }
 
 /// The workload and the settings that the command line names.
 fn chosen(of: &OfWorkload) -> Result<(&'static Workload, Settings)> {
     let workload = named(&of.name)?;
-    if of.mended && !workload.has_twin() {
-        return Err(usage(format!("{} has no mended twin", workload.name)));
+    if of.fixed && !workload.has_twin() {
+        return Err(usage(format!("{} has no fixed twin", workload.name)));
     }
-    Ok((workload, settings(workload, of.mended, &of.set)?))
+    Ok((workload, settings(workload, of.fixed, &of.set)?))
 }
 
 /// This program.
@@ -66,7 +66,7 @@ fn run_one(args: &RunArgs) -> Result<u8> {
     let (workload, settings) = chosen(&args.of)?;
     let output = Output::open(args.output.as_deref(), &[])?;
     let program = vec![this_program()?, "lab".into(), "worker".into()];
-    let order = Order { workload, mended: args.of.mended, settings, program };
+    let order = Order { workload, fixed: args.of.fixed, settings, program };
     let counted = lab::run(&order).map_err(failed)?;
     output.write_with(|out| {
         serde_json::to_writer_pretty(&mut *out, &counted)?;
@@ -93,7 +93,7 @@ fn record_words(of: &OfWorkload, recording: &Path) -> Result<Vec<OsString>> {
     let mut words: Vec<OsString> = vec!["record".into(), "-o".into(), recording.into()];
     words.extend(["--".into(), this_program()?, "lab".into(), "run".into()]);
     words.push((&of.name).into());
-    words.extend(of.mended.then(|| "--mended".into()));
+    words.extend(of.fixed.then(|| "--fixed".into()));
     for set in &of.set {
         words.extend(["--set".into(), set.into()]);
     }

@@ -133,7 +133,7 @@ fn range(gain: Option<Gain>) -> String {
 }
 
 const HEAD: [&str; 8] =
-    ["workload", "verdict", "conf.", "culprit", "predicted", "gained", "mended twin", "cost"];
+    ["workload", "verdict", "conf.", "culprit", "predicted", "gained", "fixed twin", "cost"];
 
 fn cells(row: &Tried) -> Vec<String> {
     let mark = |right: bool| if right { "" } else { " WRONG" };
@@ -143,8 +143,8 @@ fn cells(row: &Tried) -> Vec<String> {
         Some(Named::Later) => "named",
         Some(Named::No) => "other",
     };
-    let mended =
-        |verdict: &Verdict| format!("{}{}", verdict.class, mark(row.mended_right != Some(false)));
+    let fixed =
+        |verdict: &Verdict| format!("{}{}", verdict.class, mark(row.fixed_right != Some(false)));
     vec![
         row.name.to_owned(),
         format!("{}{}", row.verdict.class, mark(row.right != Some(false))),
@@ -152,7 +152,7 @@ fn cells(row: &Tried) -> Vec<String> {
         culprit.to_owned(),
         if row.verdict.class == HEALTHY { String::new() } else { range(row.verdict.predicted) },
         row.gained.map_or(String::new(), times),
-        row.mended.as_ref().map_or(String::new(), mended),
+        row.fixed.as_ref().map_or(String::new(), fixed),
         format!("{:.0} %", row.cost_pct),
     ]
 }
@@ -192,8 +192,8 @@ fn write_text(out: &mut dyn Write, rows: &[Tried], dark: &[Dark]) -> io::Result<
     }
     let verdicts: Vec<_> = rows.iter().map(|row| row.right).collect();
     let twins: Vec<_> =
-        rows.iter().filter(|row| row.mended.is_some()).map(|row| row.mended_right).collect();
-    writeln!(out, "\nVerdicts: {}; on mended twins: {}.", score(&verdicts), score(&twins))?;
+        rows.iter().filter(|row| row.fixed.is_some()).map(|row| row.fixed_right).collect();
+    writeln!(out, "\nVerdicts: {}; on fixed twins: {}.", score(&verdicts), score(&twins))?;
     for row in rows.iter().filter(|row| row.right == Some(false)) {
         let right = row.right_classes.join(" or ");
         writeln!(out, "  {}: right is {right}", row.name)?;

@@ -65,7 +65,7 @@ pub(super) struct Gain {
 pub(super) struct Verdict {
     pub(super) class: String,
     pub(super) confidence: f64,
-    /// What mending what it names would gain.
+    /// What fixing what it names would gain.
     pub(super) predicted: Option<Gain>,
     /// Kinds and names of its culprits.
     pub(super) culprits: Vec<String>,
@@ -94,7 +94,7 @@ pub(super) struct Tried {
     pub(super) settings: Value,
     /// The class that the workload is there for.
     pub(super) makes: &'static str,
-    /// What the mended twin did more in the same time, untraced.
+    /// What the fixed twin did more in the same time, untraced.
     pub(super) gained: Option<f64>,
     /// The lowest and the highest of single pairs.
     pub(super) gained_range: Option<(f64, f64)>,
@@ -104,9 +104,9 @@ pub(super) struct Tried {
     /// `None` where the machine was too busy with other programs to judge.
     pub(super) right: Option<bool>,
     pub(super) culprit: Option<Named>,
-    /// The verdict on the mended twin, and whether that is right.
-    pub(super) mended: Option<Verdict>,
-    pub(super) mended_right: Option<bool>,
+    /// The verdict on the fixed twin, and whether that is right.
+    pub(super) fixed: Option<Verdict>,
+    pub(super) fixed_right: Option<bool>,
     /// By what share a recorded run did less.
     pub(super) cost_pct: f64,
     pub(super) took_s: f64,
@@ -115,12 +115,12 @@ pub(super) struct Tried {
 impl Tried {
     /// Whether anything about it is wrong.
     pub(super) fn wrong(&self) -> bool {
-        self.right == Some(false) || self.mended_right == Some(false)
+        self.right == Some(false) || self.fixed_right == Some(false)
     }
 
     /// Whether a verdict could not be reached.
     pub(super) fn open(&self) -> bool {
-        self.right.is_none() || (self.mended.is_some() && self.mended_right.is_none())
+        self.right.is_none() || (self.fixed.is_some() && self.fixed_right.is_none())
     }
 }
 
@@ -143,7 +143,7 @@ impl Trial<'_> {
         }
         let (recorded, verdict) = self.judged(false)?;
         let twin = self.workload.has_twin() && self.twin;
-        let mended = twin.then(|| self.judged(true)).transpose()?.map(|(_, verdict)| verdict);
+        let fixed = twin.then(|| self.judged(true)).transpose()?.map(|(_, verdict)| verdict);
 
         let pairs: Vec<f64> = well.iter().zip(&ill).map(|(w, i)| w / i.max(1e-9)).collect();
         let gained = (!pairs.is_empty()).then(|| median(&pairs));
@@ -164,10 +164,10 @@ impl Trial<'_> {
             culprit: named.then(|| place(&recorded.culprits, &verdict.culprits)),
             right_classes,
             verdict,
-            mended_right: mended
+            fixed_right: fixed
                 .as_ref()
                 .and_then(|verdict| verdict.is_one_of(&self.right_for_twin())),
-            mended,
+            fixed,
             cost_pct: 100.0 * (1.0 - recorded.rate / median(&ill).max(1e-9)),
             took_s: begun.elapsed().as_secs_f64(),
         })
@@ -177,31 +177,30 @@ impl Trial<'_> {
         std::iter::once(HEALTHY).chain(self.workload.twin_also.map(|(class, _)| class)).collect()
     }
 
-    fn of(&self, mended: bool, duration: &str) -> OfWorkload {
-        // What mends it counts before what makes it strong.
-        let mends = |set: &&String| {
-            mended
-                && self.workload.mend.iter().any(|(key, _)| halves(set).is_ok_and(|h| h.0 == *key))
+    fn of(&self, fixed: bool, duration: &str) -> OfWorkload {
+        // What fixes it counts before what makes it strong.
+        let fixes = |set: &&String| {
+            fixed && self.workload.fix.iter().any(|(key, _)| halves(set).is_ok_and(|h| h.0 == *key))
         };
-        let mut set: Vec<String> = self.set.iter().filter(|set| !mends(set)).cloned().collect();
+        let mut set: Vec<String> = self.set.iter().filter(|set| !fixes(set)).cloned().collect();
         set.push(format!("duration={duration}"));
-        OfWorkload { name: self.workload.name.to_owned(), set, mended }
+        OfWorkload { name: self.workload.name.to_owned(), set, fixed }
     }
 
-    fn untraced(&self, mended: bool) -> Result<Counted> {
-        let of = self.of(mended, self.untraced);
+    fn untraced(&self, fixed: bool) -> Result<Counted> {
+        let of = self.of(fixed, self.untraced);
         let mut words: Vec<OsString> = ["lab", "run"].map(Into::into).to_vec();
         words.push(of.name.into());
-        words.extend(of.mended.then(|| "--mended".into()));
+        words.extend(of.fixed.then(|| "--fixed".into()));
         words.extend(of.set.iter().flat_map(|set| ["--set".into(), set.into()]));
         counted(&this(&words)?)
     }
 
     /// Record it and diagnose the recording.
-    fn judged(&self, mended: bool) -> Result<(Counted, Verdict)> {
-        let stem = if mended { format!("{}-mended", self.stem) } else { self.stem.clone() };
+    fn judged(&self, fixed: bool) -> Result<(Counted, Verdict)> {
+        let stem = if fixed { format!("{}-fixed", self.stem) } else { self.stem.clone() };
         let file = self.folder.join(format!("{stem}.data"));
-        let mut words = record_words(&self.of(mended, self.recorded), &file)?;
+        let mut words = record_words(&self.of(fixed, self.recorded), &file)?;
         words.insert(1, "-q".into());
         this(&words)?;
         let truth = truth_of(&file);
@@ -211,7 +210,7 @@ impl Trial<'_> {
     }
 }
 
-/// The classes that are right where the mended twin gained so much, from the lowest to the highest
+/// The classes that are right where the fixed twin gained so much, from the lowest to the highest
 /// of several pairs of runs. What is within the scatter of the limit may be called either.
 fn right_classes(of: &Workload, gained: Option<(f64, f64)>) -> Vec<&'static str> {
     let makes = std::iter::once(of.class).chain(of.also.map(|(class, _)| class));

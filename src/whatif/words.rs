@@ -70,7 +70,7 @@ pub(super) fn conclusions(
     let next = next(program, ranking).and_then(|n| Some((ranking.get(n.row)?, n.gain)));
     match next.filter(|_| ranking.first() == Some(best)) {
         Some((then, gain)) => said.push(format!(
-            "After that the next hold-up is {}; {} too gives another {gain:.2}x.",
+            "After that the next bottleneck is {}; {} too gives another {gain:.2}x.",
             subjects(program, &then.change),
             alone(then),
         )),

@@ -1,4 +1,4 @@
-//! Programs in five languages whose threads take turns at one lock: the function that takes it is
+//! Programs in five languages whose threads contend for one lock: the function that takes it is
 //! named. Each was recorded with `holdup record -g`; `fixtures/code/README.md` says how.
 
 use crate::support::{fixture, run, stdout};

@@ -182,7 +182,7 @@ fn faults(case: &Case) -> Vec<String> {
                 Role::Costs
                     | Role::Spins
                     | Role::Server
-                    | Role::Late
+                    | Role::Straggler
                     | Role::Runs
                     | Role::Queued
                     | Role::Throttled

@@ -4,19 +4,18 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod background;
 mod blocked;
 mod by_key;
 mod chosen;
 mod code;
 mod culprits;
-mod dark_calls;
 mod equivalence;
 mod evidence;
 mod held;
 mod known_locks;
 mod lacking;
 mod ledger;
-mod neighbours;
 mod oracle;
 mod phases;
 mod physics;
@@ -29,5 +28,6 @@ mod sleeps;
 mod spare_cpus;
 mod taken_away;
 mod tasks;
+mod untraced_calls;
 mod verdicts;
 mod waits_corpus;

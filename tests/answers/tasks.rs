@@ -37,7 +37,7 @@ fn two_locks_of_one_process_are_two_with_goroutines_as_holders() {
     assert!(locks.len() >= 2, "{locks:#?}");
     // The slow one: four wait for one of five.
     let slow = locks.iter().max_by_key(|r| r["wait_total_ns"].as_u64()).unwrap();
-    assert_eq!(slow["rule"], "lock-turns", "{slow:#}");
+    assert_eq!(slow["rule"], "lock-contention", "{slow:#}");
     assert!(slow["waits"].as_u64().unwrap() > 90, "{slow:#}");
     let holders = slow["holders"].as_array().unwrap();
     assert_eq!(holders.len(), 5, "{slow:#}");

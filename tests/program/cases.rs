@@ -1,5 +1,5 @@
-//! `docs/cases`: what the commands of the lessons print. `HOLDUP_BLESS=1 cargo test --test program
-//! cases` writes it.
+//! `docs/cases` and the pages for readers: what their commands print. `HOLDUP_BLESS=1 cargo test
+//! --test program cases` writes it.
 //!
 //! A command that reads a fixture is run, and its output must be what stands below it. A command
 //! that runs or records something is one that holdup knows.
@@ -19,14 +19,37 @@ fn lessons() -> Vec<PathBuf> {
     all
 }
 
-/// What a command line such as `holdup waits FILE | head -12` prints.
+/// The pages for those who begin, each of whom has another question.
+const PAGES: [&str; 2] = ["docs/handed-a-trace.md", "docs/tuning.md"];
+
+/// What a command line prints, such as `holdup waits FILE | head -12`; `tail` and `grep -A` too.
 fn printed(line: &str) -> String {
-    let (command, head) = line.split_once(" | head -").unwrap_or((line, "1000"));
+    let (command, filter) = line.split_once(" | ").unwrap_or((line, "head -1000"));
     let words: Vec<&str> = command.split_whitespace().collect();
     assert_eq!(words.first(), Some(&"holdup"), "{line}");
     let text = stdout(&words[1..]);
-    let most: usize = head.parse().expect("a number of lines");
-    text.lines().take(most).map(|l| format!("{}\n", l.trim_end())).collect()
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    let (from, number) = match filter.split_once(" -").expect("a filter") {
+        ("head", number) => (0, number),
+        ("tail", number) => (lines.len() - number.parse::<usize>().unwrap(), number),
+        ("grep", after) => {
+            let (after, pattern) = after.strip_prefix('A').unwrap().split_once(' ').unwrap();
+            let is_it = |l: &&str| l.contains(pattern.trim_matches('"'));
+            let from = lines.iter().position(|l| is_it(&l)).expect(pattern);
+            return lines[from..]
+                .iter()
+                .take(1 + after.parse::<usize>().unwrap())
+                .map(end)
+                .collect();
+        }
+        _ => panic!("{line}"),
+    };
+    let most: usize = number.parse().expect("a number of lines");
+    lines[from..].iter().take(most).map(end).collect()
+}
+
+fn end(line: &&str) -> String {
+    format!("{line}\n")
 }
 
 /// The text with what each command prints that reads a fixture.
@@ -41,7 +64,8 @@ fn filled(text: &str) -> String {
             in_block = line == "```console";
         }
         let Some(command) = line.strip_prefix("$ ").filter(|_| in_block) else { continue };
-        if !command.contains("fixtures/lab/") || !command.starts_with("holdup ") {
+        let reads_all = command.contains("fixtures/") || command.starts_with("holdup scale ");
+        if !reads_all || !command.starts_with("holdup ") {
             continue;
         }
         while lines.peek().is_some_and(|l| !l.starts_with("```") && !l.starts_with("$ ")) {
@@ -53,11 +77,11 @@ fn filled(text: &str) -> String {
 }
 
 #[test]
-fn lessons_show_what_the_commands_print() {
+fn lessons_and_pages_show_what_the_commands_print() {
     let lessons = lessons();
     assert!(lessons.len() >= 6, "{lessons:?}");
     let mut commands = 0;
-    for path in lessons {
+    for path in lessons.into_iter().chain(PAGES.map(|page| root().join(page))) {
         let old = fs::read_to_string(&path).unwrap();
         let new = filled(&old);
         commands += new.lines().filter(|l| l.starts_with("$ holdup")).count();

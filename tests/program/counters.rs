@@ -180,7 +180,7 @@ fn the_recorder_has_counters_read_at_an_interval_and_each_thread_that_stays_gets
         counts.iter().map(|c| c.get(Counter::TaskClock)).sum()
     };
     // The clock of a CPU is that of whoever runs there; the idle task is nobody.
-    let all = of(analysis.counted_in_company(holdup_counters::Mode::User));
+    let all = of(analysis.counted_by_concurrency(holdup_counters::Mode::User));
     let most = analysis.counters().map(|(slot, levels)| (of(levels), slot)).max().unwrap();
     let thread = analysis.thread(most.1);
     let stayed = thread.user_ns + thread.kernel_ns;

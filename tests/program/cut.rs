@@ -146,7 +146,7 @@ fn who_is_in_a_call_at_the_beginning_of_a_part_is_known() {
 
 /// A thread that had once let another go on waited for its turn in the whole, for work in the cut.
 #[test]
-fn who_once_let_another_go_on_takes_turns() {
+fn who_once_let_another_go_on_is_for_contention() {
     same("real/postgres_row_one_g4.perf.data.zst", &["--time", "80%,95%"]);
 }
 

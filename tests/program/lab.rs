@@ -34,14 +34,14 @@ fn every_class_is_made_by_a_workload() {
 #[test]
 fn every_workload_and_its_twin_runs_and_finishes_pieces_of_work() {
     for workload in WORKLOADS.iter().filter(|w| runs_here(w)) {
-        let twin: &[&[&str]] = if workload.has_twin() { &[&[], &["--mended"]] } else { &[&[]] };
+        let twin: &[&[&str]] = if workload.has_twin() { &[&[], &["--fixed"]] } else { &[&[]] };
         for options in twin {
             let counted = counted(workload.name, options);
             assert_eq!(counted["name"], workload.name);
             assert!(sum(&counted, "units") > 0, "{counted:#}");
             let workers = counted["workers"].as_array().unwrap();
             assert!(workers.iter().all(|w| !w["role"].as_str().unwrap().is_empty()));
-            assert_eq!(counted["mended"], !options.is_empty());
+            assert_eq!(counted["fixed"], !options.is_empty());
         }
     }
 }
@@ -67,7 +67,7 @@ fn processes_are_processes_and_threads_threads() {
     assert_eq!(pids(&counted("mutex", &["--set", "workers=3"])), 1);
     assert_eq!(pids(&counted("flock", &["--set", "workers=3"])), 3);
     assert_eq!(pids(&counted("mmap", &["--set", "workers=3"])), 1);
-    assert_eq!(pids(&counted("mmap", &["--mended", "--set", "workers=3"])), 3);
+    assert_eq!(pids(&counted("mmap", &["--fixed", "--set", "workers=3"])), 3);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn mistakes_are_named() {
         (&["lab", "run", "mutex", "--set", "hold"], "--set: 'hold' is no setting"),
         (&["lab", "run", "mutex", "--set", "hold=x"], "--set: hold: 'x' is no time"),
         (&["lab", "run", "mutex", "--set", "x=1"], "--set: mutex has no parameter x; it has"),
-        (&["lab", "run", "compute", "--mended"], "compute has no mended twin"),
+        (&["lab", "run", "compute", "--fixed"], "compute has no fixed twin"),
         (&["lab", "record", "nothing"], "there is no workload nothing"),
         (&["lab", "list", "--format", "csv"], "lab list has the forms text and json"),
         (&["lab", "prove", "--format", "md"], "lab prove has the forms text and json"),
@@ -119,8 +119,8 @@ fn the_list_has_everything_as_text_and_as_json() {
 }
 
 /// The settings of the twin, as they are typed.
-fn mend(workload: &Workload) -> String {
-    workload.mend.iter().map(|(key, value)| format!("`{key}={value}`")).collect::<String>()
+fn fix(workload: &Workload) -> String {
+    workload.fix.iter().map(|(key, value)| format!("`{key}={value}`")).collect::<String>()
 }
 
 fn settings(params: &[Param]) -> String {
@@ -131,16 +131,16 @@ fn settings(params: &[Param]) -> String {
 #[test]
 fn the_document_lists_the_workloads() {
     let mut text =
-        "| workload | class | does | settings | mended by |\n|---|---|---|---|---|\n".to_owned();
+        "| workload | class | does | settings | fixed by |\n|---|---|---|---|---|\n".to_owned();
     for w in WORKLOADS {
-        let mended = match w.has_twin() {
-            true => format!("{}: {}", mend(w), w.mends),
+        let fixed = match w.has_twin() {
+            true => format!("{}: {}", fix(w), w.fixes),
             false => String::new(),
         };
         let settings = settings(w.params);
         let also = w.also.map_or(String::new(), |(class, why)| format!(", or {class}: {why}"));
         let (name, class, does) = (w.name, w.class, w.does);
-        writeln!(text, "| `{name}` | {class}{also} | {does} | {settings} | {mended} |").unwrap();
+        writeln!(text, "| `{name}` | {class}{also} | {does} | {settings} | {fixed} |").unwrap();
     }
     writeln!(text, "\nAll have {}.", settings(COMMON)).unwrap();
     is_written("docs/lab.md", ("<!-- workloads -->\n", "<!-- end of workloads -->"), &text);

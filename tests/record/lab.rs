@@ -43,12 +43,12 @@ fn what_is_proved_has_a_row_for_each_workload() {
     assert_eq!(rows.len() + dark.len(), 4);
     let dark = |name: &str| dark.iter().find(|row| row["name"] == name);
     assert!(dark("kernel-path").unwrap()["way_out"].as_str().unwrap().contains("nosmp"));
-    let wrong = rows.iter().filter(|r| r["right"] == false || r["mended_right"] == false).count();
+    let wrong = rows.iter().filter(|r| r["right"] == false || r["fixed_right"] == false).count();
     assert_eq!(all["wrong"], wrong);
     assert_eq!(out.status.code() == Some(1), wrong > 0);
     let mutex = rows.iter().find(|row| row["name"] == "mutex").unwrap();
     assert!(mutex["gained"].as_f64().unwrap() > 0.0);
-    assert!(mutex["mended"]["class"].is_string());
+    assert!(mutex["fixed"]["class"].is_string());
     let compute = rows.iter().find(|row| row["name"] == "compute").unwrap();
-    assert!(compute["gained"].is_null() && compute["mended"].is_null());
+    assert!(compute["gained"].is_null() && compute["fixed"].is_null());
 }

@@ -53,7 +53,7 @@ fn a_command_runs_as_another_user_while_root_records() {
     assert!(said(&out).contains("there is no such user"), "{}", said(&out));
 }
 
-/// Two threads that take turns at a mutex that is a static variable.
+/// Two threads that contend for a mutex that is a static variable.
 const TURNS: &str = r#"
 #include <pthread.h>
 #include <unistd.h>

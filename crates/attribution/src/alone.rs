@@ -6,10 +6,10 @@
 //! is it one if threads that nap most of the time seldom work at the same time.
 
 use crate::People;
+use crate::background::{Background, is_recorder};
 use crate::leaf::{Leaf, Total};
 use crate::ledger::Ledger;
 use crate::limits::{ALONE, Check, MATTERS, Thresholds};
-use crate::neighbours::{Neighbours, is_recorder};
 use holdup_passes::{Analysis, ObjectKind, Slot};
 use holdup_trace::Nanos;
 
@@ -34,13 +34,13 @@ pub struct Alone {
 fn by_chance(
     analysis: &Analysis,
     people: &People,
-    neighbours: &Neighbours,
+    background: &Background,
     thresholds: &Thresholds,
 ) -> f64 {
     let wall = analysis.wall_ns().max(1) as f64;
     let works = |slot: Slot| {
         let t = analysis.thread(slot);
-        let program = neighbours.program.is_none_or(|pid| analysis.pid(t) == Some(pid));
+        let program = background.program.is_none_or(|pid| analysis.pid(t) == Some(pid));
         program && !t.is_kthread() && !is_recorder(&analysis.comm(t))
     };
     let threads: Vec<Slot> = analysis.all_threads().map(|of| of.0).filter(|&s| works(s)).collect();
@@ -74,7 +74,7 @@ impl Alone {
     pub(crate) fn of(
         analysis: &Analysis,
         serial: Check,
-        (people, neighbours): (&People, &Neighbours),
+        (people, background): (&People, &Background),
         ledger: &Ledger,
         thresholds: &Thresholds,
     ) -> Alone {
@@ -91,15 +91,15 @@ impl Alone {
             .filter(|(_, t)| !t.is_kthread() && !is_recorder(&analysis.comm(t)))
             .map(|(slot, _)| (slot, running(slot)))
             .max_by(|a, b| a.1.value.total_cmp(&b.1.value).then(b.0.cmp(&a.0)));
-        // What the recorder and known neighbours take says nothing about the work, be it a whole
-        // CPU; and what matters little beside a whole CPU does not either.
-        let busy = ledger.total(Total::Busy).saturating_sub(neighbours.ns);
+        // What the recorder and known background programs take says nothing about the work, be it a
+        // whole CPU; and what matters little beside a whole CPU does not either.
+        let busy = ledger.total(Total::Busy).saturating_sub(background.ns);
         let one_cpu = wall as f64 * (1.0 + thresholds.get(&MATTERS) / 100.0);
         let turns: Nanos = ledger.ns(Leaf::ThreadSync) + ledger.ns(Leaf::KernelServices);
         let turns = turns as f64 * 100.0 / ledger.wanted_ns().max(1) as f64;
         let in_turns = thresholds.at_least(turns, &MATTERS).holds();
         let more_than_chance = || {
-            let beyond = serial.value - by_chance(analysis, people, neighbours, thresholds);
+            let beyond = serial.value - by_chance(analysis, people, background, thresholds);
             thresholds.at_least(beyond, &MATTERS).holds()
         };
         let is_one = several
@@ -111,9 +111,9 @@ impl Alone {
     }
 
     /// Idle time without any waiting thread is for lack of parallelism too, where one thread had
-    /// all the work, or where a neighbour hides from the CPUs that one had.
-    pub(crate) fn claim(&self, neighbours: &Neighbours, ledger: &mut Ledger) {
-        if self.is_one || self.is_serial && neighbours.programs.len() > 1 {
+    /// all the work, or where background load hides from the CPUs that one had.
+    pub(crate) fn claim(&self, background: &Background, ledger: &mut Ledger) {
+        if self.is_one || self.is_serial && background.programs.len() > 1 {
             ledger.give(Leaf::NoWork, Leaf::Serial, Nanos::MAX);
         }
     }

@@ -1,12 +1,12 @@
 //! What system calls cost beyond their own work because others are in the kernel too.
 //!
 //! Spinning for a lock looks like any other kernel time and often leaves no event. Calls differ in
-//! size, and a hypervisor that takes CPUs away stretches application code as well; so a mean beyond
-//! the typical call proves nothing. Something must say that the others are why:
+//! size, and a hypervisor that takes CPUs away slows application code down as well; so a mean
+//! beyond the typical call proves nothing. Something must say that the others are why:
 //!
 //! * **exclusion**: calls of different threads never end as close together as they would by chance,
 //!   so one lock is held for much of each;
-//! * **company**: calls begun while others were in the kernel cost much more than those begun
+//! * **concurrency**: calls begun while others were in the kernel cost much more than those begun
 //!   alone. If they cost the same, it is not the others;
 //! * **one at a time**: one thread ends call after call while the others get nowhere, although they
 //!   are on CPUs too;
@@ -15,7 +15,7 @@
 //!   make
 //!   no difference between siblings and strangers.
 //!
-//! What stretches application code is taken off in any case.
+//! What slows application code down is taken off in any case.
 
 use crate::limits::{DEARER, ENOUGH, MATTERS, MISSING_ENDS, NAMED, Thresholds, UNDISTURBED};
 use crate::section::{Section, section};
@@ -37,12 +37,12 @@ pub struct Contended {
     pub mean_ns: Nanos,
     /// CPU time of one call's own work.
     pub own_ns: Nanos,
-    /// CPU time of all calls beyond their own work, and beyond what stretches everything.
+    /// CPU time of all calls beyond their own work, and beyond what slows everything down.
     pub lost_ns: Nanos,
     /// Calls of different threads keep apart: how many ends so close were expected, how many seen.
     pub exclusion: Option<Exclusion>,
-    /// Of calls begun in company, CPU time against that of calls begun alone; `None` if too few.
-    pub company_pct: Option<u64>,
+    /// Of calls begun concurrently, CPU time against that of calls begun alone; `None` if too few.
+    pub concurrent_pct: Option<u64>,
     /// Of a call that changes an address space: the typical one with a sibling on a CPU against one
     /// without, in per cent; `None` for other calls, and if too few.
     pub siblings_pct: Option<u64>,
@@ -59,10 +59,10 @@ pub struct Contended {
 }
 
 /// How much longer application code takes on average than undisturbed, 1 or more.
-pub(crate) fn stretch(analysis: &Analysis, calls: &[SyscallRow], thresholds: &Thresholds) -> f64 {
+pub(crate) fn slowdown(analysis: &Analysis, calls: &[SyscallRow], thresholds: &Thresholds) -> f64 {
     let (mut total, mut undisturbed) = (0.0, 0.0);
     let part = thresholds.get(&UNDISTURBED);
-    for all in calls.iter().filter_map(|c| Some(&analysis.costs(c.nr)?.stretches)) {
+    for all in calls.iter().filter_map(|c| Some(&analysis.costs(c.nr)?.user_intervals)) {
         if thresholds.enough(all.count, &ENOUGH) {
             total += all.total_ns as f64;
             undisturbed += all.count as f64 * all.mean_below_ns(part);
@@ -76,7 +76,7 @@ pub(crate) fn contended(
     analysis: &Analysis,
     calls: &[SyscallRow],
     waits: &[Wait],
-    stretch: f64,
+    slowdown: f64,
     thresholds: &Thresholds,
 ) -> Vec<Contended> {
     if analysis.cpus < 2 {
@@ -86,7 +86,7 @@ pub(crate) fn contended(
     let numbers: Vec<u32> = calls.iter().map(|c| c.nr).collect();
     let spaces: Vec<u32> =
         numbers.iter().copied().filter(|&nr| analysis.space_costs(nr).is_some()).collect();
-    let mut of = Machine { analysis, waits, stretch, thresholds, numbers: &numbers, space: None };
+    let mut of = Machine { analysis, waits, slowdown, thresholds, numbers: &numbers, space: None };
     of.space = of.section(&spaces, analysis.space_ends());
     let mut out: Vec<Contended> = calls
         .iter()
@@ -100,7 +100,7 @@ pub(crate) fn contended(
 struct Machine<'a> {
     analysis: &'a Analysis,
     waits: &'a [Wait],
-    stretch: f64,
+    slowdown: f64,
     thresholds: &'a Thresholds,
     /// Of every call that was made.
     numbers: &'a [u32],
@@ -127,24 +127,25 @@ impl Machine<'_> {
         let kind = holdup_syscalls::wait_kind(&call.name);
         // Whoever takes turns in a call keeps apart from others by its own will.
         let exclusion = Some(costs.exclusion()).filter(|e| {
-            !kind.takes_turns()
+            !kind.is_for_contention()
                 && e.expected >= t.get(&ENOUGH)
                 && e.observed * t.get(&MISSING_ENDS) <= e.expected
         });
-        let (alone, company) = (&costs.alone, &costs.company);
-        let company_pct = t
-            .enough(alone.count.min(company.count), &ENOUGH)
-            .then(|| company.mean_ns() * 100 / alone.mean_ns().max(1));
-        let costs_the_same = company_pct.is_some_and(|pct| pct as f64 <= 100.0 + t.get(&MATTERS));
+        let (alone, concurrency) = (&costs.alone, &costs.concurrency);
+        let concurrent_pct = t
+            .enough(alone.count.min(concurrency.count), &ENOUGH)
+            .then(|| concurrency.mean_ns() * 100 / alone.mean_ns().max(1));
+        let costs_the_same =
+            concurrent_pct.is_some_and(|pct| pct as f64 <= 100.0 + t.get(&MATTERS));
         // Medians are not moved by what takes CPUs away.
-        let typically_dearer = company_pct.is_some()
-            && company.median_ns() as f64 * 100.0 >= alone.median_ns() as f64 * t.get(&DEARER);
+        let typically_dearer = concurrent_pct.is_some()
+            && concurrency.median_ns() as f64 * 100.0 >= alone.median_ns() as f64 * t.get(&DEARER);
         let beyond = |own: Nanos| {
-            (all.total_ns as f64 - all.count as f64 * own as f64 * self.stretch).max(0.0) as Nanos
+            (all.total_ns as f64 - all.count as f64 * own as f64 * self.slowdown).max(0.0) as Nanos
         };
         let typical = all.median_ns();
         let space = self.analysis.space_costs(call.nr);
-        let section = match (kind.takes_turns(), space) {
+        let section = match (kind.is_for_contention(), space) {
             (true, _) => None,
             (false, Some(_)) => self.space,
             (false, None) => self.section(&[call.nr], costs.ends()),
@@ -160,7 +161,7 @@ impl Machine<'_> {
             (own, beyond(own))
         } else if typically_dearer {
             let own = alone.median_ns();
-            (own, beyond(own).min(self.begun_in_company(costs)).max(beyond(typical)))
+            (own, beyond(own).min(self.begun_concurrently(costs)).max(beyond(typical)))
         } else if !costs_the_same && self.one_at_a_time(costs, call.count, squares) {
             (typical, beyond(typical))
         } else {
@@ -174,7 +175,7 @@ impl Machine<'_> {
             own_ns,
             lost_ns,
             exclusion,
-            company_pct,
+            concurrent_pct,
             is_dearer_beside_siblings: dearer_beside.is_some(),
             siblings_pct: siblings.as_ref().map(|s| s.pct),
             unjudged_ns: space
@@ -186,7 +187,7 @@ impl Machine<'_> {
     }
 
     fn section(&self, of: &[u32], ends: &Ends) -> Option<Section> {
-        section(self.analysis, of, self.numbers, ends, self.stretch, self.thresholds)
+        section(self.analysis, of, self.numbers, ends, self.slowdown, self.thresholds)
     }
 
     /// What calls cost with siblings on CPUs against those without; `None` if too few of either.
@@ -196,7 +197,7 @@ impl Machine<'_> {
         // A sibling that came or left meanwhile disturbed as well: it may have slept for the lock.
         let (count, total_ns) =
             (all.count.saturating_sub(apart.count), all.total_ns.saturating_sub(apart.total_ns));
-        let undisturbed = count as f64 * own_ns as f64 * self.stretch;
+        let undisturbed = count as f64 * own_ns as f64 * self.slowdown;
         self.thresholds.enough(beside.count.min(apart.count), &ENOUGH).then(|| Siblings {
             pct: beside.median_ns() * 100 / own_ns.max(1),
             own_ns,
@@ -221,9 +222,9 @@ impl Machine<'_> {
             && other as f64 * 2.0 <= (other + same) as f64 * by_lot
     }
 
-    /// CPU time of calls begun in company beyond what they would have cost alone.
-    fn begun_in_company(&self, costs: &Costs) -> Nanos {
-        costs.company.total_ns.saturating_sub(costs.company.count * costs.alone.mean_ns())
+    /// CPU time of calls begun concurrently beyond what they would have cost alone.
+    fn begun_concurrently(&self, costs: &Costs) -> Nanos {
+        costs.concurrency.total_ns.saturating_sub(costs.concurrency.count * costs.alone.mean_ns())
     }
 }
 

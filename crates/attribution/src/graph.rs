@@ -1,4 +1,4 @@
-//! Who waits for whom: threads as nodes, waits as edges, knots, and the root causes.
+//! Who waits for whom: threads as nodes, waits as edges, cycles, and the root causes.
 
 use crate::Attribution;
 use crate::leaf::Leaf;
@@ -19,8 +19,8 @@ pub struct Node {
     pub running_ns: u64,
     /// Waiting on edges of this graph.
     pub waiting_ns: u64,
-    /// Number of its knot, counted from 1; `null` if it is in none.
-    pub knot: Option<u32>,
+    /// Number of its cycle, counted from 1; `null` if it is in none.
+    pub cycle: Option<u32>,
 }
 
 /// Waits of one thread for one object that one other thread ended.
@@ -66,13 +66,13 @@ pub struct Graph {
     pub edges: Vec<Edge>,
     /// Threads that wait for each other in circles: strongly connected by edges that carry at
     /// least a hundredth of the waiter's waiting time. Largest waiting time first.
-    pub knots: Vec<Vec<u32>>,
+    pub cycles: Vec<Vec<u32>>,
     /// Largest first.
     pub roots: Vec<Root>,
 }
 
-/// An edge below this part of its waiter's time does not tie a knot, in per cent.
-const KNOT_PCT: u64 = 1;
+/// An edge below this part of its waiter's time does not close a cycle, in per cent.
+const CYCLE_PCT: u64 = 1;
 
 impl Attribution<'_> {
     /// Who waits for whom; needs [`holdup_passes::Detail::Edges`].
@@ -93,21 +93,22 @@ impl Attribution<'_> {
         let place: BTreeMap<Slot, usize> = order.iter().enumerate().map(|(i, &s)| (s, i)).collect();
         let mut next: Vec<Vec<usize>> = vec![Vec::new(); order.len()];
         for (&(waiter, waker, _), sum) in &edges {
-            let enough = sum.wait_ns * 100 >= waiting.get(&waiter).copied().unwrap_or(0) * KNOT_PCT;
+            let enough =
+                sum.wait_ns * 100 >= waiting.get(&waiter).copied().unwrap_or(0) * CYCLE_PCT;
             if let Some(w) = waker.filter(|&w| enough && w != waiter) {
                 next[place[&waiter]].push(place[&w]);
             }
         }
         let time = |s: Slot| waiting.get(&s).copied().unwrap_or(0);
-        let mut knots: Vec<Vec<Slot>> = components(&next)
+        let mut cycles: Vec<Vec<Slot>> = components(&next)
             .into_iter()
             .filter(|c| c.len() > 1)
             .map(|c| c.into_iter().map(|i| order[i]).collect())
             .collect();
-        knots.sort_by_key(|k: &Vec<Slot>| {
+        cycles.sort_by_key(|k: &Vec<Slot>| {
             (std::cmp::Reverse(k.iter().map(|&s| time(s)).sum::<u64>()), k.first().copied())
         });
-        let knot_of: BTreeMap<Slot, u32> = knots
+        let cycle_of: BTreeMap<Slot, u32> = cycles
             .iter()
             .enumerate()
             .flat_map(|(i, k)| k.iter().map(move |&s| (s, i as u32 + 1)))
@@ -143,7 +144,7 @@ impl Attribution<'_> {
                     comm: a.comm(t),
                     running_ns: t.running_ns,
                     waiting_ns: time(s),
-                    knot: knot_of.get(&s).copied(),
+                    cycle: cycle_of.get(&s).copied(),
                 }
             })
             .collect();
@@ -178,7 +179,7 @@ impl Attribution<'_> {
         Graph {
             nodes,
             edges: list,
-            knots: knots.into_iter().map(|k| k.into_iter().map(tid).collect()).collect(),
+            cycles: cycles.into_iter().map(|k| k.into_iter().map(tid).collect()).collect(),
             roots,
         }
     }
@@ -237,7 +238,7 @@ mod tests {
     use super::components;
 
     #[test]
-    fn knots_are_the_circles() {
+    fn cycles_are_the_circles() {
         // 0 -> 1 -> 2 -> 0, 3 -> 0, 4 <-> 5, 6 alone
         let next = [vec![1], vec![2], vec![0], vec![0], vec![5], vec![4], vec![]];
         let mut c = components(&next);

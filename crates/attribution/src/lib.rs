@@ -2,12 +2,12 @@
 //!
 //! ```text
 //!  Analysis ──► Attribution ──┬─ waits      what each was for, and its leaf of the ledger
-//!  (measured)   (judged)      ├─ turns      who takes turns at what, and so serves nobody by it
+//!  (measured)   (judged)      ├─ turns      who contends for what, and so serves nobody by it
 //!                             ├─ server     the one thread that most waiting is for
 //!                             ├─ objects    whether waiting for them costs anything, and why
 //!                             ├─ spinning   who waits without sleeping
 //!                             ├─ contended  what calls cost because others were in the kernel
-//!                             ├─ neighbours who else was there
+//!                             ├─ background who else was there
 //!                             └─ ledger     where every CPU-second went
 //! ```
 //!
@@ -18,6 +18,7 @@
 
 mod alone;
 mod assign;
+pub mod background;
 pub mod blamed;
 pub mod call;
 pub mod driver;
@@ -28,7 +29,6 @@ mod holding;
 mod latency;
 pub mod leaf;
 pub mod ledger;
-pub mod neighbours;
 pub mod object;
 pub mod path;
 pub mod phases;
@@ -42,6 +42,7 @@ mod turns;
 pub mod wait;
 
 pub use alone::Alone;
+pub use background::{Background, Stranger, background as who_works, is_recorder};
 pub use blamed::{Blamed, Sleeper};
 pub use call::Contended;
 pub use driver::{Driver, Funnel, Worker};
@@ -55,7 +56,6 @@ pub use holdup_passes::limits::{
 pub use latency::{LatencyBy, LatencyRow, Unit, latencies};
 pub use leaf::{Leaf, Total};
 pub use ledger::{Ledger, LedgerNode};
-pub use neighbours::{Neighbours, Stranger, is_recorder, neighbours as who_works};
 pub use object::{JudgedObject, WaitRule};
 pub use path::{NoPath, Path, PathRow, Piece, PieceState};
 pub use phases::{Part, Phase, phases, phases_by_switches};
@@ -139,7 +139,7 @@ pub struct Attribution<'a> {
     pub calls: Vec<SyscallRow>,
     /// Every wait that may explain idle CPUs, by cause, call, waker and object.
     pub waits: Vec<Wait>,
-    /// Who takes turns at what.
+    /// Who contends for what.
     pub turns: Turns,
     /// The one thread that all wait for, if there is one.
     pub server: Option<Server>,
@@ -150,13 +150,13 @@ pub struct Attribution<'a> {
     /// What threads waited for.
     pub objects: BTreeMap<Object, JudgedObject>,
     /// How much longer application code takes on average than undisturbed, 1 or more.
-    pub stretch: f64,
+    pub slowdown: f64,
     /// System calls that cost more because of others in the kernel, most lost time first.
     pub contended: Vec<Contended>,
     /// Who else was there.
-    pub neighbours: Neighbours,
+    pub background: Background,
     /// The same where somebody chose the work: who is no part of that.
-    pub chosen: Option<Neighbours>,
+    pub chosen: Option<Background>,
     /// Programs whose threads wait for each other by yielding, most CPU time first.
     pub spinning: Vec<Spinning>,
     /// Where every CPU-second went.
@@ -214,14 +214,14 @@ impl<'a> Attribution<'a> {
         let (rows, people) = (analysis.wait_rows(), People::of(analysis));
         let turns = Turns::of(analysis, &rows, &people, thresholds);
         let server = server::server(analysis, &rows, &turns, thresholds);
-        let neighbours = neighbours::of(analysis, &people, thresholds);
-        let serial = server::serial(analysis, neighbours.program, thresholds);
+        let background = background::of(analysis, &people, thresholds);
+        let serial = server::serial(analysis, background.program, thresholds);
         let mut waits = {
-            let around = (&people, &neighbours.work, &turns);
+            let around = (&people, &background.work, &turns);
             wait::judge(analysis, rows, server, around, serial, thresholds)
         };
-        let stretch = call::stretch(analysis, &calls, thresholds);
-        let contended = call::contended(analysis, &calls, &waits, stretch, thresholds);
+        let slowdown = call::slowdown(analysis, &calls, thresholds);
+        let contended = call::contended(analysis, &calls, &waits, slowdown, thresholds);
         let spinning = spin::spinning(analysis, thresholds);
         let mut ledger = ledger::of(ledger::Judged {
             analysis,
@@ -231,7 +231,7 @@ impl<'a> Attribution<'a> {
             thresholds,
         });
         ledger.bound(&mut waits);
-        let alone = Alone::of(analysis, serial, (&people, &neighbours), &ledger, thresholds);
+        let alone = Alone::of(analysis, serial, (&people, &background), &ledger, thresholds);
         let driver = Driver::of(analysis);
         assign::turns(&mut ledger, &spinning);
         if !driver.as_ref().is_some_and(Driver::is_confined) {
@@ -240,17 +240,17 @@ impl<'a> Attribution<'a> {
         if let Some(driver) = &driver {
             driver.claim(&mut ledger);
         }
-        alone.claim(&neighbours, &mut ledger);
+        alone.claim(&background, &mut ledger);
         let mut objects = object::judge(analysis, server, &people.ended_by);
         object::follow_ledger(&mut objects, analysis, &waits);
-        let chosen = neighbours::chosen(analysis, &people);
+        let chosen = background::chosen(analysis, &people);
         Attribution {
             chosen,
             objects,
             ledger,
             alone,
             driver,
-            neighbours,
+            background,
             contended,
             spinning,
             analysis,
@@ -259,7 +259,7 @@ impl<'a> Attribution<'a> {
             waits,
             turns,
             server,
-            stretch,
+            slowdown,
             people,
         }
     }

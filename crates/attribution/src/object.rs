@@ -11,9 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum WaitRule {
     /// One thread at a time has it and gives it back itself.
-    LockTurns,
+    LockContention,
     /// Handed from thread to thread.
-    HandoverTurns,
+    HandoverContention,
     /// Others wait for one busy thread.
     OneServer,
     /// Others wait for whoever comes last.
@@ -51,8 +51,8 @@ impl WaitRule {
     /// Its stable id, as the `rule` column has it.
     pub fn id(self) -> &'static str {
         match self {
-            WaitRule::LockTurns => "lock-turns",
-            WaitRule::HandoverTurns => "handover-turns",
+            WaitRule::LockContention => "lock-contention",
+            WaitRule::HandoverContention => "handover-contention",
             WaitRule::OneServer => "one-server",
             WaitRule::BarrierImbalance => "barrier-imbalance",
             WaitRule::KernelLock => "kernel-lock",
@@ -74,8 +74,8 @@ impl WaitRule {
     /// The waits cost something.
     pub fn is_harmful(self) -> bool {
         match self {
-            WaitRule::LockTurns
-            | WaitRule::HandoverTurns
+            WaitRule::LockContention
+            | WaitRule::HandoverContention
             | WaitRule::OneServer
             | WaitRule::BarrierImbalance
             | WaitRule::KernelLock
@@ -208,11 +208,11 @@ impl JudgedObject {
             _ if server.is_some() && top.map(|t| t.0) == server.map(|s| s.slot) => {
                 WaitRule::OneServer
             }
-            _ if o.is_lock => WaitRule::LockTurns,
+            _ if o.is_lock => WaitRule::LockContention,
             // Most of the wakers' own time went into waiting for input: they had nothing to give.
             _ if mostly(o.followed_idle_ns) => WaitRule::IdleNoWork,
             ObjectKind::Other => WaitRule::IdleUnknown,
-            _ => WaitRule::HandoverTurns,
+            _ => WaitRule::HandoverContention,
         }
     }
 }

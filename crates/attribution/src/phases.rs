@@ -1,8 +1,9 @@
-//! The phases that a trace falls into: where its make-up changes, and which of them are the work.
+//! The phases that a trace falls into: where its composition changes, and which of them are the
+//! work.
 //!
 //! The passes measure what the CPUs did in up to 128 equal bins ([`Analysis::bins`]) and which
-//! programs ran in them. A bin's *make-up* is two lists of shares of capacity: what the CPUs did
-//! (user, kernel, kernel threads, interrupts, idle by what threads waited for), and who ran.
+//! programs ran in them. A bin's *composition* is two lists of shares of capacity: what the CPUs
+//! did (user, kernel, kernel threads, interrupts, idle by what threads waited for), and who ran.
 //!
 //! 1. **Merge.** Each bin is a piece at first. Again and again the two neighbours that differ least
 //!    become one, until all that are left differ by twice what matters and none is a blip.
@@ -11,9 +12,9 @@
 //!    Pieces at the begin and the end are start-up and tail if they are short, or if those programs
 //!    do not run there and nothing else that lasts does.
 
+use crate::background::is_recorder;
 use crate::leaf::Leaf;
 use crate::limits::{MATTERS, Thresholds};
-use crate::neighbours::is_recorder;
 use holdup_passes::{Analysis, Bin, Cause, Who};
 use holdup_trace::Nanos;
 
@@ -44,7 +45,7 @@ impl Part {
     }
 }
 
-/// A stretch of the trace with one make-up.
+/// A part of the trace with one composition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phase {
     /// First time.
@@ -150,7 +151,7 @@ impl Sums {
         self.capacity[to] - self.capacity[from]
     }
 
-    /// The make-up of the bins `from..to`: shares of capacity.
+    /// The composition of the bins `from..to`: shares of capacity.
     fn shares(&self, from: usize, to: usize) -> impl Iterator<Item = f64> {
         let whole = self.capacity(from, to).max(1) as f64;
         (0..self.before[0].len())

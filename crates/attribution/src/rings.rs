@@ -96,7 +96,7 @@ fn join(analysis: &Analysis, objects: Vec<Blamed>, people: &People) -> Vec<Blame
 }
 
 fn in_turns(rule: WaitRule) -> bool {
-    matches!(rule, WaitRule::LockTurns | WaitRule::HandoverTurns)
+    matches!(rule, WaitRule::LockContention | WaitRule::HandoverContention)
 }
 
 /// A file lock that threads try for and nap.

@@ -62,19 +62,19 @@ pub(crate) fn floor(ends: &Ends, t: &Thresholds) -> Option<f64> {
 fn recorder_ns(analysis: &Analysis, numbers: impl Iterator<Item = u32>, t: &Thresholds) -> f64 {
     let mut all = Costing::default();
     for costs in numbers.filter_map(|nr| analysis.costs(nr)) {
-        all.merge(&costs.stretches);
+        all.merge(&costs.user_intervals);
     }
     2.0 * all.quantile(disturbed(t))
 }
 
 /// The section of these calls, which are under one lock if any; `all` are the numbers of all calls
-/// that were made, `stretch` is by how much everything takes longer than undisturbed.
+/// that were made, `slowdown` is by how much everything takes longer than undisturbed.
 pub(crate) fn section(
     analysis: &Analysis,
     numbers: &[u32],
     all: &[u32],
     ends: &Ends,
-    stretch: f64,
+    slowdown: f64,
     t: &Thresholds,
 ) -> Option<Section> {
     let ns = floor(ends, t)?;
@@ -91,7 +91,7 @@ pub(crate) fn section(
     }
     let callers_ns: Nanos = threads().map(|t| t.running_ns.saturating_sub(t.irq_ns)).sum();
     let all_calls: u64 = callers.iter().map(|c| c.all_calls).sum();
-    let running = callers_ns as f64 / stretch;
+    let running = callers_ns as f64 / slowdown;
     let recorder = all_calls as f64 * recorder_ns(analysis, all.iter().copied(), t);
     // A call has some work of its own.
     let without = (running - recorder).max(calls as f64 * ns);
@@ -99,7 +99,7 @@ pub(crate) fn section(
     Some(Section {
         ns: ns as Nanos,
         in_use_pct,
-        wanted_pct: in_use_pct * stretch * running / without,
+        wanted_pct: in_use_pct * slowdown * running / without,
         callers_ns,
         callers: callers.len(),
     })

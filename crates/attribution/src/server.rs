@@ -1,4 +1,5 @@
-//! Whom threads wait for: one busy server, the last one at a barrier, or a partner.
+//! Whom threads wait for: one busy server, the last one at a barrier, or the other of a ping-pong
+//! pair.
 
 use crate::leaf::Leaf;
 use crate::limits::{ALONE, Check, SERVER_ENDS, Thresholds};
@@ -45,12 +46,12 @@ fn pct(part: Nanos, whole: Nanos) -> f64 {
 }
 
 /// A wait for what another thread sends: through a pipe or socket. A service of the kernel in a
-/// dark call is one: those in which threads take turns are not left dark.
+/// untraced call is one: those in which threads take turns are not not traced.
 fn is_stream(analysis: &Analysis, row: &WaitRow) -> bool {
     row.cause == Cause::KernelService
         && match row.call.as_deref() {
             Some(call) => wait_kind(call).is_stream(),
-            None => analysis.outside() == Outside::DarkCall,
+            None => analysis.outside() == Outside::UntracedCall,
         }
 }
 
@@ -135,11 +136,11 @@ pub(crate) struct Awaited<'a> {
     one_way: BTreeSet<Object>,
     /// Busy nearly all the time.
     busy: BTreeSet<Slot>,
-    /// The leaf of waits for a partner.
+    /// The leaf of waits for the other of a ping-pong pair.
     in_turn: Leaf,
     /// What only programs wait for that are not the work.
     strangers: BTreeSet<Object>,
-    /// What was waited for once, by one thread: an end, a result. Nobody takes turns at it.
+    /// What was waited for once, by one thread: an end, a result. Nobody contends for it.
     once: BTreeSet<Object>,
 }
 

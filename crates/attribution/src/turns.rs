@@ -1,4 +1,4 @@
-//! Who takes turns at something with those whose waits it ends, and so serves nobody by that.
+//! Who contends for something with those whose waits it ends, and so serves nobody by that.
 
 use crate::People;
 use crate::limits::{MATTERS, Thresholds};
@@ -80,12 +80,12 @@ impl Turns {
         turns
     }
 
-    /// Whether a thread takes turns at an object with those who wait for it.
+    /// Whether a thread contends for an object with those who wait for it.
     pub fn takes(&self, object: Object, slot: Slot) -> bool {
         self.at.contains(&(object, slot))
     }
 
-    /// Whether threads take turns at an object.
+    /// Whether threads contend for an object.
     pub fn are_at(&self, object: Object) -> bool {
         self.at.range((object, Slot(0))..).next().is_some_and(|&(of, _)| of == object)
     }

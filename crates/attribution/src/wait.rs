@@ -80,7 +80,7 @@ fn cause(end: &WaitEnd) -> Cause {
     if sleep.retries && end.waker.is_none() {
         return Cause::KernelService;
     }
-    let taking_turns = sleep.kind.is_some_and(WaitKind::takes_turns);
+    let taking_turns = sleep.kind.is_some_and(WaitKind::is_for_contention);
     if taking_turns && !sleep.uninterruptible {
         let nobody = match end.ended {
             // Only a thread's call ends such a wait; else it is a time-out or a signal.
@@ -107,12 +107,12 @@ fn cause(end: &WaitEnd) -> Cause {
             Cause::KernelLock
         }
         _ if sleep.is_for_device() => Cause::Io,
-        // A driver's reply, the end of a grace period, a dark call: nobody knows.
+        // A driver's reply, the end of a grace period, an untraced call: nobody knows.
         _ if sleep.uninterruptible => Cause::Unknown,
         Some(kind) if kind.is_stream() && by_application => Cause::KernelService,
-        // A dark call in which it slept until another thread did something: most likely it read
-        // what that one wrote.
-        None if sleep.outside == Outside::DarkCall && by_application => Cause::KernelService,
+        // An untraced call in which it slept until another thread did something: most likely it
+        // read what that one wrote.
+        None if sleep.outside == Outside::UntracedCall && by_application => Cause::KernelService,
         // A latch: a sibling lets this one go on, by a signal as the database's backends do, or by
         // a byte in its pipe.
         Some(kind) if kind.is_event() && end.waker.is_some_and(|w| w.sibling_hands_over) => {
@@ -121,13 +121,13 @@ fn cause(end: &WaitEnd) -> Cause {
         Some(WaitKind::DiskSync) => Cause::Io,
         Some(_) => Cause::External,
         // A time-out or an interrupt ended it, which other threads could not have done sooner.
-        None if sleep.outside == Outside::DarkCall => Cause::External,
+        None if sleep.outside == Outside::UntracedCall => Cause::External,
         None => Cause::Unknown,
     }
 }
 
 /// What a thread slept for, where only switches and wake-ups were recorded. Threads of one program
-/// that end each other's sleep take turns at something of their own; others use a service of the
+/// that end each other's sleep contend for something of their own; others use a service of the
 /// kernel to do so.
 fn cause_without_calls(end: &WaitEnd) -> Cause {
     match end.waker.filter(|w| !w.kthread) {
@@ -237,7 +237,8 @@ mod tests {
         };
         let unknown = (None, Outside::Unknown);
         let read = (Some(WaitKind::ReadWrite), Outside::NoCall);
-        for (kind, calls) in [read, (None, Outside::NoCall), (None, Outside::DarkCall), unknown] {
+        for (kind, calls) in [read, (None, Outside::NoCall), (None, Outside::UntracedCall), unknown]
+        {
             for waker in [None, APPLICATION] {
                 let io = of(BlockedFor::Io, kind, calls);
                 assert_eq!(cause(&ended(io, waker)), Cause::Io);
@@ -332,20 +333,28 @@ mod tests {
     }
 
     #[test]
-    fn a_sleep_in_a_dark_call_is_judged_by_who_ended_it() {
-        let dark = Sleep { kind: None, outside: Outside::DarkCall, ..FUTEX };
-        assert!(counts(&dark));
-        assert_eq!(cause(&ended(dark, APPLICATION)), Cause::KernelService, "a pipe, most likely");
+    fn a_sleep_in_a_untraced_call_is_judged_by_who_ended_it() {
+        let untraced = Sleep { kind: None, outside: Outside::UntracedCall, ..FUTEX };
+        assert!(counts(&untraced));
+        assert_eq!(
+            cause(&ended(untraced, APPLICATION)),
+            Cause::KernelService,
+            "a pipe, most likely"
+        );
         let own = Some(Waker { kthread: false, same_program: true, sibling_hands_over: false });
-        assert_eq!(cause(&ended(dark, own)), Cause::KernelService, "no futex: those are recorded");
+        assert_eq!(
+            cause(&ended(untraced, own)),
+            Cause::KernelService,
+            "no futex: those are recorded"
+        );
         let kthread = Some(Waker { kthread: true, same_program: false, sibling_hands_over: false });
-        assert_eq!(cause(&ended(dark, kthread)), Cause::External);
-        assert_eq!(cause(&ended(dark, None)), Cause::External, "a timer or the network");
-        let disk = Sleep { uninterruptible: true, ..dark };
-        assert_eq!(cause(&ended(disk, None)), Cause::Unknown, "a dark call, or a page fault");
+        assert_eq!(cause(&ended(untraced, kthread)), Cause::External);
+        assert_eq!(cause(&ended(untraced, None)), Cause::External, "a timer or the network");
+        let disk = Sleep { uninterruptible: true, ..untraced };
+        assert_eq!(cause(&ended(disk, None)), Cause::Unknown, "an untraced call, or a page fault");
         assert_eq!(cause(&ended(disk, APPLICATION)), Cause::KernelLock);
         assert_eq!(
-            cause(&ended(Sleep { kind: Some(WaitKind::Timer), ..dark }, None)),
+            cause(&ended(Sleep { kind: Some(WaitKind::Timer), ..untraced }, None)),
             Cause::External
         );
     }

@@ -2,7 +2,7 @@
 //!
 //! The trace is read twice. The first reading, of events, finds which records from before the part
 //! must stay so that the state at its beginning is known (`head`). The second, of bytes, copies
-//! the records of the part and those, and mends the tables around them; each format has a file for
+//! the records of the part and those, and fixes the tables around them; each format has a file for
 //! that. Nothing is made up: a cut holds records of the whole, and a note of which part it is
 //! ([`holdup_trace::Cut`]), by which holdup takes the rest for what it is.
 //!

@@ -7,7 +7,7 @@
 use crate::class::Class;
 use crate::culprits;
 use crate::facts::Facts;
-use crate::report::{Chosen, ChosenWait, Finding, NOT_JUDGED, Neighbour, PROGRAMS};
+use crate::report::{BackgroundProgram, Chosen, ChosenWait, Finding, NOT_JUDGED, PROGRAMS};
 use crate::worth::Worth;
 use holdup_attribution::Holder;
 use holdup_attribution::limits::NAMED;
@@ -67,7 +67,7 @@ pub(crate) fn chosen(facts: &Facts<'_>) -> Option<Chosen> {
 }
 
 /// Who else was on the CPUs, by name.
-fn others(facts: &Facts<'_>) -> Vec<Neighbour> {
+fn others(facts: &Facts<'_>) -> Vec<BackgroundProgram> {
     let a = facts.analysis;
     let mut by: BTreeMap<(String, Option<String>), Nanos> = BTreeMap::new();
     for (_, t) in a.all_threads().filter(|(_, t)| !a.is_chosen(t) && t.running_ns > 0) {
@@ -79,9 +79,9 @@ fn others(facts: &Facts<'_>) -> Vec<Neighbour> {
         *by.entry(name).or_default() += t.running_ns;
     }
     let pct = |ns| percent(ns, facts.capacity);
-    let mut all: Vec<Neighbour> = by
+    let mut all: Vec<BackgroundProgram> = by
         .into_iter()
-        .map(|((comm, cgroup), ns)| Neighbour { comm, cgroup, ns, pct: pct(ns) })
+        .map(|((comm, cgroup), ns)| BackgroundProgram { comm, cgroup, ns, pct: pct(ns) })
         .collect();
     all.sort_by(|a, b| {
         b.ns.cmp(&a.ns).then_with(|| (&a.comm, &a.cgroup).cmp(&(&b.comm, &b.cgroup)))

@@ -26,7 +26,9 @@ impl Deed {
     fn of(role: Role) -> Deed {
         match role {
             Role::Turns | Role::Spins => Deed::Takes,
-            Role::Server | Role::Late | Role::Runs | Role::Queued | Role::Throttled => Deed::Runs,
+            Role::Server | Role::Straggler | Role::Runs | Role::Queued | Role::Throttled => {
+                Deed::Runs
+            }
             Role::Costs
             | Role::Handover
             | Role::Barrier

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     Counters,
-    Stretches,
+    UserIntervals,
     BaselineCounters,
-    BaselineStretches,
+    BaselineUserIntervals,
     /// `perf stat`, of runs that kept as many CPUs busy as the trace, and of runs with fewer.
     Measured,
     /// The same, but none of the runs kept as many busy.
@@ -24,11 +24,11 @@ impl Source {
             Source::Counters | Source::Measured | Source::MeasuredElsewhere => {
                 "cycles per instruction with many CPUs busy, against few"
             }
-            Source::Stretches => {
+            Source::UserIntervals => {
                 "application code between system calls with many CPUs busy, against few"
             }
             Source::BaselineCounters => "cycles per instruction, against the baseline",
-            Source::BaselineStretches => {
+            Source::BaselineUserIntervals => {
                 "application code between system calls, against the baseline"
             }
         }
@@ -37,7 +37,7 @@ impl Source {
     /// Whether cycles and instructions were counted, not times taken.
     pub(crate) fn counts(self) -> bool {
         match self {
-            Source::Stretches | Source::BaselineStretches => false,
+            Source::UserIntervals | Source::BaselineUserIntervals => false,
             Source::Counters
             | Source::BaselineCounters
             | Source::Measured
@@ -49,7 +49,9 @@ impl Source {
     pub(crate) fn place(self) -> &'static str {
         match self {
             Source::Counters | Source::BaselineCounters => "counters",
-            Source::Stretches | Source::BaselineStretches => "stretches between calls",
+            Source::UserIntervals | Source::BaselineUserIntervals => {
+                "user-mode intervals between calls"
+            }
             Source::Measured | Source::MeasuredElsewhere => "perf stat",
         }
     }
@@ -81,10 +83,11 @@ impl Slowdown {
         *self.by.entry(slot).or_default() += lost;
     }
 
-    /// The CPU time lost, where it is proven: stretches of one trace alone may be longer for other
-    /// reasons than the machine's, and what runs of other company lost is not this trace's.
+    /// The CPU time lost, where it is proven: user-mode intervals of one trace alone may be longer
+    /// for other reasons than the machine's, and what runs of another concurrency lost is not this
+    /// trace's.
     pub(crate) fn proven_ns(&self) -> Option<Nanos> {
-        let proven = !matches!(self.source, Source::Stretches | Source::MeasuredElsewhere);
+        let proven = !matches!(self.source, Source::UserIntervals | Source::MeasuredElsewhere);
         proven.then_some(self.lost_ns.max(0.0) as Nanos)
     }
 

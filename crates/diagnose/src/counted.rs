@@ -1,7 +1,7 @@
 //! Evidence from the processor's counters: what was counted, how well, and what could not be.
 
 use crate::facts::Facts;
-use crate::measured::{Measured, companies, measurements};
+use crate::measured::{Measured, concurrencies, measurements};
 use crate::report::Evidence;
 use holdup_attribution::limits::ENOUGH;
 use holdup_counters::{Bandwidth, Counter, Mode, Tally};
@@ -28,7 +28,7 @@ fn of_trace(facts: &Facts<'_>) -> Vec<Evidence> {
         (None, Some(cpi)) => found.push(per_cycle(whose(false), cpi, TRACE)),
         (None, None) => {}
     }
-    found.extend(in_company(facts));
+    found.extend(under_concurrency(facts));
     let own = if user.cycles_per_instruction().is_some() { user } else { both };
     found.extend(own.misses_per_1000().map(|n| misses(n, TRACE)));
     found.extend(own.stalled_pct().map(|pct| stalled(pct, TRACE)));
@@ -45,27 +45,32 @@ fn of_trace(facts: &Facts<'_>) -> Vec<Evidence> {
 
 /// Instructions per cycle and the share of cycles that were lost to waiting, by how many CPUs were
 /// busy; only where that differs.
-fn in_company(facts: &Facts<'_>) -> Vec<Evidence> {
-    let levels = facts.analysis.counted_in_company(Mode::User);
+fn under_concurrency(facts: &Facts<'_>) -> Vec<Evidence> {
+    let levels = facts.analysis.counted_by_concurrency(Mode::User);
     let samples = facts.limit(&ENOUGH) as u64;
     let mut found = Vec::new();
     let mut known = 0;
     for (level, upto) in levels.iter().zip(["a quarter", "half", "three quarters", "all"]) {
         let Some(cpi) = level.per_instruction(samples) else { continue };
         known += 1;
-        let company = format!("with up to {upto} of the other CPUs busy");
-        found.push(per_cycle(&company, cpi, TRACE));
+        let concurrency = format!("with up to {upto} of the other CPUs busy");
+        found.push(per_cycle(&concurrency, cpi, TRACE));
         found.extend(level.stalled_pct().map(|pct| {
-            Evidence::of(format!("cycles in which execution waited, {company}"), pct, "%", TRACE)
+            Evidence::of(
+                format!("cycles in which execution waited, {concurrency}"),
+                pct,
+                "%",
+                TRACE,
+            )
         }));
     }
     if known > 1 { found } else { Vec::new() }
 }
 
-/// What `perf stat` counted with the most CPUs busy, its figures by company, and what it could not
-/// count.
+/// What `perf stat` counted with the most CPUs busy, its figures by concurrency, and what it could
+/// not count.
 pub(crate) fn of_measured(measured: &[Measured]) -> Vec<Evidence> {
-    let mut found: Vec<Evidence> = companies(measured)
+    let mut found: Vec<Evidence> = concurrencies(measured)
         .iter()
         .map(|c| {
             let whose = whose(c.user);

@@ -65,7 +65,7 @@ pub struct Facts<'a> {
     pub demand: Nanos,
     /// Mean number of threads running or ready.
     pub queue: f64,
-    /// Ways to tell how much slower application code runs in company, most trusted first.
+    /// Ways to tell how much slower application code runs under concurrency, most trusted first.
     pub(crate) slowdowns: Vec<Slowdown>,
     /// What system calls cost more than in the baseline, if there is one.
     pub(crate) overhead: Option<Overhead>,

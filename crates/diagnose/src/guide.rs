@@ -221,8 +221,8 @@ fn question(f: &Finding, busy: &[&Finding], idle: &[&Finding]) -> Question {
 fn asked(class: Class) -> &'static str {
     match class {
         Class::WorkloadImbalance => "Does one thread have the work that others wait for?",
-        Class::ApplicationSerialization => "Do threads take turns at a service of the kernel?",
-        Class::ThreadSerialization => "Do threads take turns at a lock of their own?",
+        Class::ApplicationSerialization => "Do threads contend for a service of the kernel?",
+        Class::ThreadSerialization => "Do threads contend for a lock of their own?",
         Class::KernelLockConflict => "Do threads wait for locks of the kernel itself?",
         Class::FunneledDriver => "Does one CPU do the driver work that others wait for?",
         Class::MpUpOverhead => "Do system calls take longer than on one CPU?",

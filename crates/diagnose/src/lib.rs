@@ -37,13 +37,13 @@ mod worth;
 pub use facts::Facts;
 pub use holdup_attribution::{Contended, Setting, Threshold, ThresholdError, Thresholds};
 pub use judged::PhaseRow;
-pub use measured::{Company, Measured, companies};
+pub use measured::{Concurrency, Measured, concurrencies};
 pub use record::record_command;
 pub use replayed_part::replayed_part;
 pub use replays::Replays;
 pub use report::{
-    Chosen, ChosenWait, Class, Culprit, Diagnosis, Evidence, Finding, Lead, Neighbour, Neighbours,
-    Part, Person, Role, Step, Verdict,
+    Background, BackgroundProgram, Chosen, ChosenWait, Class, Culprit, Diagnosis, Evidence,
+    Finding, Lead, Part, Person, Role, Step, Verdict,
 };
 pub use rules::thresholds as registry;
 pub use worth::{Basis, HolderWorth, Worth};

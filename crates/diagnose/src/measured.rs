@@ -16,7 +16,7 @@ pub struct Measured {
 
 /// What was counted while about so many CPUs were busy.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Company {
+pub struct Concurrency {
     /// CPUs busy, on average.
     pub cpus: f64,
     /// Cycles of the processors.
@@ -27,7 +27,7 @@ pub struct Company {
     pub user: bool,
 }
 
-impl Company {
+impl Concurrency {
     /// Cycles per instruction.
     pub fn per_instruction(&self) -> f64 {
         self.cycles / self.instructions
@@ -42,14 +42,14 @@ pub(crate) fn measurements(measured: &[Measured]) -> impl Iterator<Item = &Measu
 /// Cycles and instructions by the number of CPUs busy, rounded, fewest first: of application code
 /// if that was counted, else of all code. Runs of which nobody says how many were busy are left
 /// out.
-pub fn companies(measured: &[Measured]) -> Vec<Company> {
-    let of = |mode| by_company(measured, mode);
+pub fn concurrencies(measured: &[Measured]) -> Vec<Concurrency> {
+    let of = |mode| by_concurrency(measured, mode);
     let (user, both) = (of(Mode::User), of(Mode::Both));
     if user.len() >= both.len() { user } else { both }
 }
 
-fn by_company(measured: &[Measured], mode: Mode) -> Vec<Company> {
-    let mut by: BTreeMap<u64, (Company, u32)> = BTreeMap::new();
+fn by_concurrency(measured: &[Measured], mode: Mode) -> Vec<Concurrency> {
+    let mut by: BTreeMap<u64, (Concurrency, u32)> = BTreeMap::new();
     for file in measured {
         for m in &file.stat.measurements {
             let counts =
@@ -63,7 +63,7 @@ fn by_company(measured: &[Measured], mode: Mode) -> Vec<Company> {
                 continue;
             }
             let user = mode == Mode::User;
-            let empty = (Company { cpus: 0.0, cycles: 0.0, instructions: 0.0, user }, 0);
+            let empty = (Concurrency { cpus: 0.0, cycles: 0.0, instructions: 0.0, user }, 0);
             let (sum, n) = by.entry(cpus.round().max(1.0) as u64).or_insert(empty);
             sum.cpus += cpus;
             sum.cycles += cycles;
@@ -71,7 +71,7 @@ fn by_company(measured: &[Measured], mode: Mode) -> Vec<Company> {
             *n += 1;
         }
     }
-    by.into_values().map(|(c, n)| Company { cpus: c.cpus / f64::from(n), ..c }).collect()
+    by.into_values().map(|(c, n)| Concurrency { cpus: c.cpus / f64::from(n), ..c }).collect()
 }
 
 #[cfg(test)]
@@ -88,9 +88,9 @@ mod tests {
         let one = "100.0,msec,task-clock,1,100.00,0.98,CPUs utilized\n20,,cycles:u,1,100.00,,\n\
             10,,instructions:u,1,100.00,,\n";
         let four = "60,,cycles:u,1,100.00,,\n10,,instructions:u,1,100.00,,\n";
-        let found = companies(&[file(None, one), file(None, one), file(Some(4.0), four)]);
+        let found = concurrencies(&[file(None, one), file(None, one), file(Some(4.0), four)]);
         let figures: Vec<_> = found.iter().map(|c| (c.cpus, c.per_instruction())).collect();
         assert_eq!(figures, [(0.98, 2.0), (4.0, 6.0)]);
-        assert!(companies(&[file(None, four)]).is_empty(), "nobody says how many were busy");
+        assert!(concurrencies(&[file(None, four)]).is_empty(), "nobody says how many were busy");
     }
 }

@@ -6,7 +6,7 @@ use holdup_trace::{EventKind, TraceInfo, kernel_version};
 /// refuses a command that names these; stacks and counters cost more than a first look is worth.
 const NOT_ASKED_FOR: &[&str] = &["lockdep", "stacks", "counters", "groups"];
 
-/// The command that records once more what was `lost`, too short, or left dark though there was
+/// The command that records once more what was `lost`, too short, or not traced though there was
 /// `enough`. holdup's own recorder keeps itself out of the recording; other recorders are asked for
 /// where holdup may not be at hand.
 pub(crate) fn again(info: &TraceInfo, lost: u64, enough: bool) -> String {
@@ -14,8 +14,8 @@ pub(crate) fn again(info: &TraceInfo, lost: u64, enough: bool) -> String {
         return record_command(info);
     }
     // The recorder's choice of calls was not enough: all of them.
-    let dark = enough && lost == 0 && info.capabilities.syscalls.chosen().is_some();
-    let all = if dark { " --all-syscalls" } else { "" };
+    let untraced = enough && lost == 0 && info.capabilities.syscalls.chosen().is_some();
+    let all = if untraced { " --all-syscalls" } else { "" };
     let memory = if lost > 0 { " -m 16M" } else { "" };
     format!("holdup record{all}{memory} --duration 10s -o again.data")
 }

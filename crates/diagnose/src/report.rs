@@ -58,7 +58,7 @@ pub struct Verdict {
     pub reservations: Vec<String>,
     /// CPU time that others than the work took; absent where there is no trace.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub neighbours: Option<Neighbours>,
+    pub background: Option<Background>,
     /// The factors that make the confidence, first the one that the figures alone give.
     pub steps: Vec<Step>,
 }
@@ -74,7 +74,7 @@ impl Verdict {
 /// Programs that are not the work: the recorder, and where it is known what the work is, whatever
 /// has no relation to it.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Neighbours {
+pub struct Background {
     /// CPU time of all of them.
     pub ns: u64,
     /// Of capacity.
@@ -82,18 +82,18 @@ pub struct Neighbours {
     /// Which programs are the work is known: else only the recorder is listed.
     pub work_known: bool,
     /// Those that count most, by name.
-    pub programs: Vec<Neighbour>,
+    pub programs: Vec<BackgroundProgram>,
 }
 
-impl Neighbours {
+impl Background {
     /// The first three, each with its share of capacity.
     pub fn listed(&self) -> String {
-        let of = |p: &Neighbour| format!("{} {:.0} %", p.name(), p.pct);
+        let of = |p: &BackgroundProgram| format!("{} {:.0} %", p.name(), p.pct);
         self.programs.iter().take(3).map(of).collect::<Vec<_>>().join(", ")
     }
 }
 
-impl Neighbour {
+impl BackgroundProgram {
     /// `postgres in postgresql.service`.
     pub fn name(&self) -> String {
         match &self.cgroup {
@@ -105,7 +105,7 @@ impl Neighbour {
 
 /// Programs of one name in one control group.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Neighbour {
+pub struct BackgroundProgram {
     /// The name.
     pub comm: String,
     /// The control group by its name: service, container, pod; `null` if the trace does not say, or
@@ -295,7 +295,7 @@ pub enum Role {
     /// A thread that others wait for.
     Server,
     /// The thread that others wait for at a barrier.
-    Late,
+    Straggler,
     /// A thread that runs.
     Runs,
     /// A thread that is ready to run, but not where CPUs are idle.
@@ -405,7 +405,7 @@ pub struct Chosen {
     /// What they slept for, longest first.
     pub waits: Vec<ChosenWait>,
     /// Who else was on the CPUs, those that took most first; threads of the kernel are one.
-    pub others: Vec<Neighbour>,
+    pub others: Vec<BackgroundProgram>,
 }
 
 /// What chosen threads slept for.
@@ -458,7 +458,7 @@ impl Chosen {
 
     /// Who else was on the CPUs, in a line.
     pub fn beside(&self) -> Option<String> {
-        let of = |p: &Neighbour| format!("{} {:.1} %", p.name(), p.pct);
+        let of = |p: &BackgroundProgram| format!("{} {:.1} %", p.name(), p.pct);
         let others: Vec<String> = self.others.iter().map(of).collect();
         let all = others.join(", ");
         (!others.is_empty()).then(|| format!("others took of the capacity: {all}"))

@@ -7,18 +7,19 @@
 //!    against those of the other;
 //! 3. **a baseline** with fewer busy CPUs: cycles per instruction, or the typical time between two
 //!    system calls, against those of threads with the same name;
-//! 4. **stretches**: the typical time between two system calls of a thread when many CPUs are busy
-//!    against when few are. It proves nothing: many things make stretches longer.
+//! 4. **user-mode intervals**: the typical time between two system calls of a thread when many CPUs
+//!    are busy against when few are. It proves nothing: many things make user-mode intervals
+//!    longer.
 //!
 //! Each compares a thread with itself, or with its namesake: different work is not a slow machine.
 
 use crate::comparison::{Slowdown, Source};
 use crate::facts::Facts;
-use crate::measured::companies;
+use crate::measured::concurrencies;
 use holdup_attribution::limits::{ENOUGH, MATTERS};
 use holdup_attribution::{Total, ledger};
 use holdup_counters::Counter;
-use holdup_passes::{Analysis, Counts, Lengths, Slot, Stretches, role};
+use holdup_passes::{Analysis, Counts, IntervalsOfCall, Lengths, Slot, role};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
@@ -33,8 +34,8 @@ pub(crate) fn slowdowns(facts: &Facts<'_>) -> Vec<Slowdown> {
     found.extend(by_measured(facts, busy));
     // Of other calls the time in between is another.
     let alike = |base: &&Analysis| base.capabilities.syscalls == facts.caps.syscalls;
-    found.extend(base.filter(alike).map(|base| against_stretches(facts, base)));
-    found.push(by_stretches(facts));
+    found.extend(base.filter(alike).map(|base| against_user_intervals(facts, base)));
+    found.push(by_user_intervals(facts));
     found.retain(|s| s.taken_ns > 0.0);
     found
 }
@@ -67,7 +68,7 @@ fn by_counters(facts: &Facts<'_>) -> Slowdown {
 /// The runs of `perf stat` with the most CPUs busy against those with the fewest. They are of the
 /// traced work where they kept about as many busy; the time lost is the trace's then.
 fn by_measured(facts: &Facts<'_>, busy: f64) -> Option<Slowdown> {
-    let runs = companies(facts.measured);
+    let runs = concurrencies(facts.measured);
     let (few, many) = (runs.first()?, runs.last()?);
     let part = fewer(facts);
     if few.cpus > many.cpus * part {
@@ -80,10 +81,10 @@ fn by_measured(facts: &Facts<'_>, busy: f64) -> Option<Slowdown> {
     Some(Slowdown { covered_ns: user, taken_ns: user, lost_ns, ..Slowdown::of(source) })
 }
 
-fn by_stretches(facts: &Facts<'_>) -> Slowdown {
-    let mut s = Slowdown::of(Source::Stretches);
-    for (slot, _, stretches) in alike(facts.analysis) {
-        let mut levels = stretches
+fn by_user_intervals(facts: &Facts<'_>) -> Slowdown {
+    let mut s = Slowdown::of(Source::UserIntervals);
+    for (slot, _, user_intervals) in alike(facts.analysis) {
+        let mut levels = user_intervals
             .levels()
             .map(|(_, l)| l)
             .filter(|l| facts.judged.thresholds.enough(l.count, &ENOUGH));
@@ -118,21 +119,21 @@ fn against_counters(facts: &Facts<'_>, base: &Analysis) -> Slowdown {
     s
 }
 
-fn against_stretches(facts: &Facts<'_>, base: &Analysis) -> Slowdown {
+fn against_user_intervals(facts: &Facts<'_>, base: &Analysis) -> Slowdown {
     let mut namesakes: BTreeMap<(Vec<u8>, u32), Lengths> = BTreeMap::new();
-    for (slot, nr, stretches) in alike(base) {
+    for (slot, nr, user_intervals) in alike(base) {
         let all = namesakes.entry((role_of(base, slot), nr)).or_default();
-        stretches.levels().for_each(|(_, l)| all.merge(l));
+        user_intervals.levels().for_each(|(_, l)| all.merge(l));
     }
-    let mut s = Slowdown::of(Source::BaselineStretches);
-    for (slot, nr, stretches) in alike(facts.analysis) {
+    let mut s = Slowdown::of(Source::BaselineUserIntervals);
+    for (slot, nr, user_intervals) in alike(facts.analysis) {
         let Some(there) =
             namesakes.get(&(role_of(facts.analysis, slot), nr)).filter(|l| comparable(facts, l))
         else {
             continue;
         };
         let mut here = Lengths::default();
-        stretches.levels().for_each(|(_, l)| here.merge(l));
+        user_intervals.levels().for_each(|(_, l)| here.merge(l));
         if comparable(facts, &here) {
             s.add(slot, typical_ns(&here), typical_ns(&here) * beyond(there, &here));
         }
@@ -140,22 +141,23 @@ fn against_stretches(facts: &Facts<'_>, base: &Analysis) -> Slowdown {
     s
 }
 
-/// Stretches that are the same piece of work each time. Those that lead to a futex are not: only
-/// who finds a mutex taken calls it, so in company a thread gets less far between two of them.
-fn alike(analysis: &Analysis) -> impl Iterator<Item = (Slot, u32, &Stretches)> {
+/// User-mode intervals that are the same piece of work each time. Those that lead to a futex are
+/// not: only who finds a mutex taken calls it, so under concurrency a thread gets less far between
+/// two of them.
+fn alike(analysis: &Analysis) -> impl Iterator<Item = (Slot, u32, &IntervalsOfCall)> {
     let futex = |nr: u32| holdup_syscalls::wait_kind(&analysis.call_name(nr)).is_library();
-    analysis.stretches().into_iter().filter(move |s| !futex(s.1))
+    analysis.user_intervals().into_iter().filter(move |s| !futex(s.1))
 }
 
 fn role_of(analysis: &Analysis, slot: Slot) -> Vec<u8> {
     role(analysis.comm(analysis.thread(slot)).as_bytes()).to_vec()
 }
 
-/// Of shorter stretches what the recorder adds is a part: 0.2 to 1 us an event. In longer ones a
-/// hypervisor takes the CPU away, 0.75 to 4 ms at a time, from the typical one too.
+/// Of shorter user-mode intervals what the recorder adds is a part: 0.2 to 1 us an event. In longer
+/// ones a hypervisor takes the CPU away, 0.75 to 4 ms at a time, from the typical one too.
 const COMPARABLE_US: RangeInclusive<f64> = 10.0..=1000.0;
 
-/// With nearly as many CPUs busy there is no other company to compare with.
+/// With nearly as many CPUs busy there is no other concurrency to compare with.
 fn fewer(facts: &Facts<'_>) -> f64 {
     1.0 - facts.limit(&MATTERS) / 100.0
 }
@@ -165,14 +167,15 @@ fn comparable(facts: &Facts<'_>, l: &Lengths) -> bool {
     facts.judged.thresholds.enough(l.count, &ENOUGH) && COMPARABLE_US.contains(&us)
 }
 
-/// Time of the stretches if each were typical: what moves the mean only is not the machine's doing.
+/// Time of the user-mode intervals if each were typical: what moves the mean only is not the
+/// machine's doing.
 fn typical_ns(l: &Lengths) -> f64 {
     l.quantile(0.5) * l.count as f64
 }
 
-/// What part of the typical stretch of `many` is beyond that of `few`. A slow machine slows every
-/// stretch down, so the shorter ones (the first quarter) must be longer in proportion: if it is but
-/// another mixture of long and short pieces, they are not.
+/// What part of the typical user-mode interval of `many` is beyond that of `few`. A slow machine
+/// slows every user-mode interval down, so the shorter ones (the first quarter) must be longer in
+/// proportion: if it is but another mixture of long and short pieces, they are not.
 fn beyond(few: &Lengths, many: &Lengths) -> f64 {
     let times = |part| many.quantile(part) / few.quantile(part).max(1.0);
     let (typical, shorter) = (times(0.5), times(0.25));

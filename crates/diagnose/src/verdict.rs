@@ -4,7 +4,7 @@ use crate::chosen;
 use crate::comparison::Source;
 use crate::facts::Facts;
 use crate::record::again;
-use crate::report::{Class, Finding, Neighbour, Neighbours, Step, Verdict};
+use crate::report::{Background, BackgroundProgram, Class, Finding, Step, Verdict};
 use crate::too_little::too_little;
 use holdup_attribution::limits::{ALONE, MATTERS, NAMED, WELL_MET};
 use holdup_attribution::{Leaf, Total};
@@ -230,12 +230,12 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
         };
         return Some(format!("{unaccounted:.0} % of capacity is unaccounted for: {why}"));
     }
-    let others = facts.pct(facts.judged.neighbours.ns);
+    let others = facts.pct(facts.judged.background.ns);
     if others >= facts.too_much() {
         return Some(format!(
             "programs that are not the work took {others:.0} % of capacity ({}): record it again \
              without them",
-            neighbours(facts).listed()
+            background(facts).listed()
         ));
     }
     let asleep = asleep_for_unknown(facts);
@@ -389,11 +389,11 @@ fn verdict(
         let why = "how often a verdict about chosen threads is right was not measured".to_owned();
         doubt(CHOSEN, why);
     }
-    let others = facts.pct(facts.judged.neighbours.ns);
+    let others = facts.pct(facts.judged.background.ns);
     if others >= facts.doubtful() && facts.judged.chosen.is_none() {
         let why = format!(
             "programs that are not the work took {others:.0} % of capacity ({})",
-            neighbours(facts).listed()
+            background(facts).listed()
         );
         doubt(1.0 - others / 100.0, why);
     }
@@ -436,22 +436,22 @@ fn verdict(
         summary,
         runner_up,
         reservations,
-        neighbours: Some(neighbours(facts)),
+        background: Some(background(facts)),
         steps,
     }
 }
 
 /// Who else was there, as the report shows it.
-fn neighbours(facts: &Facts<'_>) -> Neighbours {
-    let found = &facts.judged.neighbours;
+fn background(facts: &Facts<'_>) -> Background {
+    let found = &facts.judged.background;
     let of_capacity = |ns: u64| percent(ns, facts.capacity);
     let named = found.programs.iter().filter(|p| facts.pct(p.ns) >= facts.limit(&NAMED));
-    Neighbours {
+    Background {
         ns: found.ns,
         pct: of_capacity(found.ns),
         work_known: found.work_known,
         programs: named
-            .map(|p| Neighbour {
+            .map(|p| BackgroundProgram {
                 comm: p.comm.clone(),
                 cgroup: p.cgroup.clone(),
                 ns: p.ns,
@@ -488,14 +488,14 @@ pub(crate) fn next_commands(facts: &Facts<'_>, class: Class) -> Vec<String> {
     };
     let mut next: Vec<String> = verbs.iter().map(|v| format!("holdup {v} {trace}")).collect();
     if class == Class::NotEnoughEvidence {
-        next.insert(0, mending(facts, &trace));
+        next.insert(0, fixing(facts, &trace));
     }
     next
 }
 
 /// The command that gives what is missing.
-fn mending(facts: &Facts<'_>, trace: &str) -> String {
-    let others = facts.pct(facts.judged.neighbours.ns);
+fn fixing(facts: &Facts<'_>, trace: &str) -> String {
+    let others = facts.pct(facts.judged.background.ns);
     let lost = facts.analysis.lost_events;
     if let Some(work) = work(facts).filter(|_| others >= facts.too_much()) {
         return format!("holdup diagnose --comm {} {trace}", shell_word(&work));
@@ -516,7 +516,7 @@ fn mending(facts: &Facts<'_>, trace: &str) -> String {
 fn work(facts: &Facts<'_>) -> Option<String> {
     let a = facts.analysis;
     let is_work =
-        |pid: Option<u32>| pid.is_some_and(|pid| facts.judged.neighbours.work.contains(&pid));
+        |pid: Option<u32>| pid.is_some_and(|pid| facts.judged.background.work.contains(&pid));
     let threads = a.all_threads().filter(|(_, t)| !t.is_kthread() && is_work(a.pid(t)));
     threads.max_by_key(|(_, t)| t.running_ns).map(|(_, t)| a.comm(t))
 }

@@ -9,7 +9,7 @@
 //!
 //! The innermost wins: an event in an interrupt handler is `interrupt` whatever the thread beneath
 //! was doing. What the scheduler does about threads (switch, migration, statistics) is `kernel`.
-//! A loss of events can leave a thread in a call it has left; its next entry or exit mends that.
+//! A loss of events can leave a thread in a call it has left; its next entry or exit fixes that.
 
 use holdup_trace::{Batch, Cpu, Event, EventId, NameId, Pid, Tid, TraceInfo, What};
 

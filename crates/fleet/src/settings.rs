@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 pub struct Settings {
     /// The limits in force.
     pub thresholds: Thresholds,
-    /// Replay large traces too, for what mending the hold-up would gain.
+    /// Replay large traces too, for what fixing the bottleneck would gain.
     pub gain: bool,
 }
 

@@ -5,6 +5,7 @@
 pub type SyscallNumber = fn(machine: Option<&str>, name: &str) -> Option<u32>;
 
 /// Text may name a syscall without its number (`sys_read(fd: 3, …)`). The k-th such name for which
-/// [`crate::TextOptions::syscall_nr`] knows no number gets this plus k, far above any real number, so
-/// that entry and exit still match; [`crate::TextTrace::unnumbered_syscall`] gives the name back.
+/// [`crate::TextOptions::syscall_nr`] knows no number gets this plus k, far above any real number,
+/// so that entry and exit still match; [`crate::TextTrace::unnumbered_syscall`] gives the name
+/// back.
 pub const UNNUMBERED_SYSCALL: u32 = 0xF000_0000;

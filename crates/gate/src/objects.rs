@@ -14,7 +14,7 @@ pub struct Object {
     pub people: String,
 }
 
-/// The longest wait of each key, longest first. What mending it would gain is known of that which
+/// The longest wait of each key, longest first. What fixing it would gain is known of that which
 /// the verdict is about.
 pub(crate) fn objects(judged: &Attribution<'_>, diagnosis: &Diagnosis) -> Vec<Object> {
     let verdict = &diagnosis.verdict;

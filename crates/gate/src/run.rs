@@ -134,8 +134,8 @@ impl Run {
         let setup = serial_setup(judged.several_phases());
         // Figures are of all that was recorded: where phases begin differs from run to run.
         let mut whole = judged.whole.unwrap_or(judged.analysis);
-        let Attribution { neighbours, ledger, .. } = Attribution::from(&whole);
-        whole.show_threads(threads_of(&whole, |pid| neighbours.work.contains(&pid)));
+        let Attribution { background, ledger, .. } = Attribution::from(&whole);
+        whole.show_threads(threads_of(&whole, |pid| background.work.contains(&pid)));
         let attribution = Attribution::from(&whole);
         let name = info.path.file_name().unwrap_or(info.path.as_os_str());
         Ok(Run {
@@ -147,9 +147,9 @@ impl Run {
             lost_chunks: whole.quality.count(QualityCode::LostChunks),
             events: whole.events,
             others: Others {
-                ns: neighbours.ns,
-                work_known: neighbours.work_known,
-                programs: neighbours.programs.iter().take(3).map(|p| (p.name(), p.ns)).collect(),
+                ns: background.ns,
+                work_known: background.work_known,
+                programs: background.programs.iter().take(3).map(|p| (p.name(), p.ns)).collect(),
             },
             verdict: Judgement { class: verdict.class, confidence: verdict.confidence },
             lacks: lacks(&whole),

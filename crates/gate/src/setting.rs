@@ -75,7 +75,7 @@ impl Setting {
     }
 
     /// Whether a figure that a recording does not have is 0: nothing of it happened. Of a call that
-    /// was left dark nobody knows that.
+    /// was not traced nobody knows that.
     pub fn shows(&self, figure: &Figure) -> bool {
         let Recorded::Events(events) = self.calls() else { return true };
         let begin = EventKind::SysEnterNamed.to_string().replace('*', &figure.key);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dark_call_is_not_0_and_a_chosen_one_that_nobody_made_is() {
+    fn a_untraced_call_is_not_0_and_a_chosen_one_that_nobody_made_is() {
         let chosen = of(&["sched:sched_switch", "syscalls:sys_enter_futex"]);
         assert!(chosen.shows(&Figure::first(Table::Syscalls, "futex")));
         assert!(!chosen.shows(&Figure::first(Table::Syscalls, "read")));

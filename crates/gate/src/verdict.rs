@@ -37,7 +37,7 @@ impl Outcome {
 /// A reason why a comparison cannot be trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Stable id: `settings`, `neighbours`, `lost-events`.
+    /// Stable id: `settings`, `background-load`, `lost-events`.
     pub code: &'static str,
     /// What it is.
     pub words: String,
@@ -238,7 +238,7 @@ fn problems(sides: Sides<'_>, judgement: &Judgement, allowed: &[Aspect]) -> Vec<
                 .map(|r| r.others.programs.iter().map(|p| p.0.as_str()).collect())
                 .unwrap_or_default();
             found.push(Problem {
-                code: "neighbours",
+                code: "background-load",
                 words: format!(
                     "programs outside the work took {part:.1} % of capacity {side} ({}); the limit \
                      is {} %",

@@ -88,8 +88,8 @@ pub struct Counted {
     pub name: &'static str,
     /// The class of trouble that it makes with these settings.
     pub makes: &'static str,
-    /// Whether it ran as its mended twin.
-    pub mended: bool,
+    /// Whether it ran as its fixed twin.
+    pub fixed: bool,
     /// With which settings: times in nanoseconds, sizes in bytes.
     pub settings: Settings,
     /// CPUs that it may use.

@@ -1,7 +1,7 @@
 //! The lab: programs that are held up by one thing on purpose, and count that themselves.
 //!
 //! A [`Workload`] of the one list [`WORKLOADS`] makes one class of trouble, as strongly as its
-//! [`Settings`] say, and has a twin whose settings mend it. [`run`] runs it, and returns what it
+//! [`Settings`] say, and has a twin whose settings fix it. [`run`] runs it, and returns what it
 //! [`Counted`]: a truth that a diagnosis of a recording can be held against. Nothing here knows
 //! recordings or verdicts.
 

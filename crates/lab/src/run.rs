@@ -28,8 +28,8 @@ const MUSTER: Duration = Duration::from_secs(20);
 pub struct Order {
     /// The workload.
     pub workload: &'static Workload,
-    /// As its mended twin.
-    pub mended: bool,
+    /// As its fixed twin.
+    pub fixed: bool,
     /// With these settings.
     pub settings: Settings,
     /// What starts a worker process: this program, and the words before those of [`work`].
@@ -60,8 +60,8 @@ pub fn run(order: &Order) -> Result<Counted, Error> {
     let counted = Counted {
         schema: SCHEMA,
         name: order.workload.name,
-        makes: if order.mended { crate::table::HEALTHY } else { order.workload.class },
-        mended: order.mended,
+        makes: if order.fixed { crate::table::HEALTHY } else { order.workload.class },
+        fixed: order.fixed,
         settings: site.settings,
         cpus: cpus(),
         units: 0,

@@ -4,7 +4,7 @@ use crate::blame::{WaitKey, WaitSum};
 use crate::cause::Cause;
 use crate::costs::{Costs, Ends};
 use crate::counters::{Counts, Running};
-use crate::engine::{Engine, Law};
+use crate::engine::{Engine, Invariant};
 use crate::judge::Outside;
 use crate::limits::{Threshold, Thresholds};
 use crate::options::{Filter, Options};
@@ -12,12 +12,12 @@ use crate::programs::Together;
 use crate::slot::Slot;
 use crate::spaces::SpaceCosts;
 use crate::stolen::Stolen;
-use crate::stretches::QUARTERS;
-use crate::stretches::Stretches;
 use crate::syscalls::CallSum;
 use crate::threads::{Thread, pid_of};
 use crate::throttle::{Quota, Throttles};
 use crate::timeline::{Bin, Program};
+use crate::user_intervals::IntervalsOfCall;
+use crate::user_intervals::QUARTERS;
 use crate::waits::Object;
 use crate::yields::Yields;
 use holdup_counters::Mode;
@@ -100,7 +100,7 @@ impl Analysis {
         engine.locks.name(symbols);
         let mut quality = engine.quality.clone();
         if let Some(chosen) = info.capabilities.syscalls.chosen() {
-            quality.add(QualityCode::DarkCalls, chosen.len() as u64);
+            quality.add(QualityCode::UntracedCalls, chosen.len() as u64);
         }
         if info.system_wide == Some(false) {
             quality.add(QualityCode::NotSystemWide, 1);
@@ -356,7 +356,8 @@ impl Analysis {
         self.all_threads().filter_map(|(slot, t)| Some((slot, t.yields.as_deref()?)))
     }
 
-    /// What a system call, and the application's stretches that lead to it, cost among their likes.
+    /// What a system call, and the application's user-mode intervals that lead to it, cost among
+    /// their likes.
     pub fn costs(&self, nr: u32) -> Option<&Costs> {
         self.engine.costs.get(nr)
     }
@@ -372,8 +373,8 @@ impl Analysis {
     }
 
     /// How long each thread's own code took between two system calls, by the call it led to.
-    pub fn stretches(&self) -> Vec<(Slot, u32, &Stretches)> {
-        self.engine.stretches.rows()
+    pub fn user_intervals(&self) -> Vec<(Slot, u32, &IntervalsOfCall)> {
+        self.engine.user_intervals.rows()
     }
 
     /// What the processor's counters say about each thread's own code, by the quarter of the CPUs
@@ -384,11 +385,11 @@ impl Analysis {
 
     /// What the processor's counters counted of all threads in one mode.
     pub fn counted(&self, mode: Mode) -> Counts {
-        self.counted_in_company(mode).iter().fold(Counts::default(), Counts::with)
+        self.counted_by_concurrency(mode).iter().fold(Counts::default(), Counts::with)
     }
 
     /// The same by the quarter of the CPUs that were busy.
-    pub fn counted_in_company(&self, mode: Mode) -> &[Counts; QUARTERS] {
+    pub fn counted_by_concurrency(&self, mode: Mode) -> &[Counts; QUARTERS] {
         self.engine.counters.machine(mode)
     }
 
@@ -467,10 +468,11 @@ impl Analysis {
         self.engine.programs.of(Pid(pid))
     }
 
-    /// How often which law of run queues put something right about which thread: where the
-    /// recording has holes. By law, then by thread in order of appearance.
-    pub fn laws(&self) -> Vec<(Law, Slot, u64)> {
-        let mut rows: Vec<_> = self.engine.laws.iter().map(|(&(l, s), &n)| (l, s, n)).collect();
+    /// How often which invariant of run queues put something right about which thread: where the
+    /// recording has holes. By invariant, then by thread in order of appearance.
+    pub fn invariants(&self) -> Vec<(Invariant, Slot, u64)> {
+        let mut rows: Vec<_> =
+            self.engine.invariants.iter().map(|(&(l, s), &n)| (l, s, n)).collect();
         rows.sort_unstable();
         rows
     }

@@ -1,23 +1,23 @@
 //! What like pieces of work cost: system calls by who else was in the kernel when they began, and
-//! the application's stretches between two calls.
+//! the application's user-mode intervals between two calls.
 //!
 //! Three questions that no single event answers come from comparing a piece of work with its likes:
 //!
-//! * **Does company make a call dearer?** How many others are in the kernel when a call *begins*
-//!   does not depend on how long the call is going to take, so the comparison of calls begun alone
-//!   with calls begun in company is fair, where calls differ in size too. (The company *during* a
-//!   call is not: a long call meets average company, a short one any.)
+//! * **Does concurrency make a call dearer?** How many others are in the kernel when a call
+//!   *begins* does not depend on how long the call is going to take, so the comparison of calls
+//!   begun alone with calls begun concurrently is fair, where calls differ in size too. (The
+//!   concurrency *during* a call is not: a long call meets average concurrency, a short one any.)
 //! * **Do calls exclude each other?** Under one lock two calls cannot end within the time that
 //!   the lock is held. The gaps between ends by different threads show it: none is short, although
 //!   longer ones abound. A gap that an end by the same thread closes tells nothing but that no
 //!   other thread ended a call meanwhile (it is censored, in the words of survival analysis).
 //! * **Is the CPU taken away?** A hypervisor that does makes some pieces very long and leaves the
-//!   others as they are: the mean of the application's own stretches against that of the
+//!   others as they are: the mean of the application's own user-mode intervals against that of the
 //!   undisturbed. (Whether the machine itself gets slower is asked thread by thread, in
-//!   [`crate::stretches`].)
+//!   [`crate::user_intervals`].)
 //!
-//! Stretches are alike if they lead to the same system call. Their time is that on a CPU outside
-//! the kernel and interrupts.
+//! User-mode intervals are alike if they lead to the same system call. Their time is that on a CPU
+//! outside the kernel and interrupts.
 
 use crate::slot::Slot;
 use crate::spread::Spread;
@@ -44,9 +44,9 @@ pub struct Costs {
     /// CPU time of calls begun when no other thread was in the kernel.
     pub alone: Costing,
     /// CPU time of those begun when others were: on a CPU, ready to go on, or asleep for a lock.
-    pub company: Costing,
-    /// CPU time of the application's stretches that led to this call.
-    pub stretches: Costing,
+    pub concurrency: Costing,
+    /// CPU time of the application's user-mode intervals that led to this call.
+    pub user_intervals: Costing,
     ends: Ends,
 }
 
@@ -87,7 +87,7 @@ impl Costs {
     /// CPU time of all calls.
     pub fn calls(&self) -> Costing {
         let mut all = self.alone.clone();
-        all.merge(&self.company);
+        all.merge(&self.concurrency);
         all
     }
 
@@ -154,11 +154,11 @@ impl CostTable {
         self.inside = self.inside.saturating_sub(1);
     }
 
-    /// A stretch of application code led to this call.
+    /// A user-mode interval led to this call.
     #[inline]
-    pub(crate) fn stretch(&mut self, nr: u32, ns: Nanos) {
+    pub(crate) fn user_interval(&mut self, nr: u32, ns: Nanos) {
         if let Some(c) = self.entry(nr) {
-            c.stretches.add(ns);
+            c.user_intervals.add(ns);
         }
     }
 
@@ -176,7 +176,7 @@ impl CostTable {
     ) {
         let Some(c) = self.entry(nr) else { return };
         if let Some(alone) = alone {
-            if alone { &mut c.alone } else { &mut c.company }.add(cpu_ns);
+            if alone { &mut c.alone } else { &mut c.concurrency }.add(cpu_ns);
         }
         if !slept {
             c.ends.add(now, slot);

@@ -14,7 +14,7 @@
 //! of both modes are kept as such: nobody knows which part is whose.
 
 use crate::slot::Slot;
-use crate::stretches::{QUARTERS, quarter};
+use crate::user_intervals::{QUARTERS, quarter};
 use holdup_counters::{Counter, LINE, Meaning, Mode, Tally, meaning};
 use holdup_trace::{EventDesc, EventId, EventKind, Nanos, Reading};
 
@@ -95,7 +95,7 @@ pub(crate) struct Stays {
 
 /// How busy the machine is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Company {
+pub(crate) struct Concurrency {
     /// CPUs that run a thread now, the one that is looked at included,
     pub(crate) running: u32,
     /// and the integral of their number.
@@ -120,13 +120,13 @@ struct Last {
 
 impl Last {
     /// The quarter of the CPUs that others kept busy since then, on average.
-    fn quarter(&self, now: Nanos, company: Company) -> u8 {
+    fn quarter(&self, now: Nanos, concurrency: Concurrency) -> u8 {
         let span = now.saturating_sub(self.at);
         let all = match span {
-            0 => Nanos::from(company.running),
-            _ => (company.running_ns.saturating_sub(self.running_ns) + span / 2) / span,
+            0 => Nanos::from(concurrency.running),
+            _ => (concurrency.running_ns.saturating_sub(self.running_ns) + span / 2) / span,
         };
-        quarter(all.saturating_sub(1) as usize, company.cpus as usize)
+        quarter(all.saturating_sub(1) as usize, concurrency.cpus as usize)
     }
 
     /// Whose is what was counted from then to `now`, in this mode.
@@ -221,7 +221,7 @@ impl Counters {
         now: Nanos,
         readings: &[Reading],
         ran: Ran,
-        company: Company,
+        concurrency: Concurrency,
     ) -> bool {
         let off_before = self.off_ns();
         for r in readings {
@@ -234,7 +234,7 @@ impl Counters {
                 value: r.value,
                 enabled_running: r.enabled_running,
                 ran,
-                running_ns: company.running_ns,
+                running_ns: concurrency.running_ns,
             };
             let Some(before) = self.lasts[index].replace(last) else { continue };
             let (Some(kind), Some(n)) = (self.kind(r.event), self.counted(before, last)) else {
@@ -245,7 +245,7 @@ impl Counters {
                 Whose::Thread(slot) => Some(slot),
                 Whose::IdleTask | Whose::Nobody => None,
             };
-            self.add(slot, kind.mode, kind.counter, n, before.quarter(now, company));
+            self.add(slot, kind.mode, kind.counter, n, before.quarter(now, concurrency));
         }
         self.off_ns() > off_before
     }
@@ -364,7 +364,7 @@ mod tests {
         Ran::One { slot: Slot(slot), since, after_idle: false, stays }
     }
 
-    const ALONE: Company = Company { running: 1, running_ns: 0, cpus: 4 };
+    const ALONE: Concurrency = Concurrency { running: 1, running_ns: 0, cpus: 4 };
 
     fn sum(c: &Counters, mode: Mode) -> u64 {
         c.machine(mode).iter().map(|c| c.get(Counter::Cycles)).sum()
@@ -425,12 +425,12 @@ mod tests {
     }
 
     #[test]
-    fn the_company_is_that_of_all_the_time_between_two_readings() {
+    fn the_concurrent_is_that_of_all_the_time_between_two_readings() {
         let mut c = Counters::new(&events(&["cycles:u"]));
-        let company = |running_ns| Company { running: 1, running_ns, cpus: 4 };
-        c.readings(0, &reading(0, None), ran(1, 0, 0, 0), company(0));
-        c.readings(1000, &reading(70, None), ran(1, 0, 1000, 0), company(2900));
-        c.readings(2000, &reading(80, None), ran(1, 0, 2000, 0), company(3900));
+        let concurrency = |running_ns| Concurrency { running: 1, running_ns, cpus: 4 };
+        c.readings(0, &reading(0, None), ran(1, 0, 0, 0), concurrency(0));
+        c.readings(1000, &reading(70, None), ran(1, 0, 1000, 0), concurrency(2900));
+        c.readings(2000, &reading(80, None), ran(1, 0, 2000, 0), concurrency(3900));
         let (_, levels) = c.rows().next().unwrap();
         assert_eq!(levels.map(|c| c.get(Counter::Cycles)), [10, 0, 70, 0]);
     }
@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_that_took_turns_are_scaled_up() {
+    fn counters_that_contended_are_scaled_up() {
         let mut c = Counters::new(&events(&["cycles:u"]));
         c.readings(0, &reading(0, Some((0, 0))), Ran::Unknown, ALONE);
         assert!(c.readings(100, &reading(50, Some((100, 25))), of(1, 0), ALONE), "it was off");

@@ -26,9 +26,9 @@ pub enum BlockedFor {
 pub enum Outside {
     /// In no call at all, as all are recorded: it took a page fault, or is new.
     NoCall,
-    /// In a dark call ([`Calls`]) or in none. In none of those by which threads take turns: these
-    /// are recorded.
-    DarkCall,
+    /// In an untraced call ([`Calls`]) or in none. In none of those by which threads take turns:
+    /// these are recorded.
+    UntracedCall,
     /// Nobody knows: it may be in any call.
     Unknown,
 }
@@ -69,7 +69,7 @@ impl Outside {
     pub(crate) fn of(calls: &Calls) -> Outside {
         match calls {
             Calls::All => Outside::NoCall,
-            Calls::Chosen(_) if calls.have("futex") => Outside::DarkCall,
+            Calls::Chosen(_) if calls.have("futex") => Outside::UntracedCall,
             Calls::Chosen(_) | Calls::None => Outside::Unknown,
         }
     }
@@ -161,7 +161,7 @@ pub struct WaitEnd {
     pub idle_tasks_unseen: bool,
     /// A wait for the same object ended before.
     pub ended_before: bool,
-    /// Threads take turns at the object: those who wait for it also end others' waits for it.
+    /// Threads contend for the object: those who wait for it also end others' waits for it.
     pub in_turns: bool,
     /// One thread at a time has the object, and gives it back itself.
     pub lock: bool,

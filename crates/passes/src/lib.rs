@@ -65,13 +65,13 @@ mod spread;
 mod state;
 mod steps;
 mod stolen;
-mod stretches;
 mod syscalls;
 mod tables;
 mod threads;
 mod throttle;
 mod timeline;
 mod untold;
+mod user_intervals;
 mod variables;
 mod varint;
 mod waits;
@@ -104,20 +104,20 @@ pub use slot::Slot;
 pub use spaces::SpaceCosts;
 pub use steps::{Contended, Did, Held, Step, ThreadSteps};
 pub use stolen::Stolen;
-pub use stretches::{Lengths, QUARTERS, Stretches};
 pub use tables::{
     HolderFunction, HolderObject, HolderTime, add_holder_times, errno_word, tell_functions,
 };
 pub use threads::{Thread, role};
 pub use throttle::{Quota, Throttle};
 pub use timeline::{Bin, Program, Who};
+pub use user_intervals::{IntervalsOfCall, Lengths, QUARTERS};
 pub use variables::{NamesVariables, Variable, Variables};
 pub use waits::{
     ByThread, EdgeKey, FutexUse, HoldSum, Interval, Object, ObjectKind, ObjectStats, PairSum,
 };
 
 use engine::Engine;
-pub use engine::Law;
+pub use engine::Invariant;
 use facts::Facts;
 use holdup_trace::{Batch, Cpu, Event, EventId, Nanos, Quality, Reader, Result, TraceInfo, merge};
 use std::ops::ControlFlow;

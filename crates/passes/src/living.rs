@@ -24,12 +24,12 @@ pub(crate) struct Moment {
     /// System call in progress.
     pub(crate) call: Option<Call>,
     /// The call that it sleeps in, where no event told that it began: number and time.
-    pub(crate) dark: Option<(u32, Nanos)>,
+    pub(crate) untraced: Option<(u32, Nanos)>,
     /// Of a task that its runtime has parked: what it waits for.
     pub(crate) parked: Option<(WaitKind, Object)>,
     /// `user_ns` at the last return from a call, and the quarter of the CPUs that were busy then,
-    /// with [`crate::stretches::FAULTED`] if a page fault came since.
-    pub(crate) stretch: Option<(Nanos, u8)>,
+    /// with [`crate::user_intervals::FAULTED`] if a page fault came since.
+    pub(crate) user_interval: Option<(Nanos, u8)>,
     /// Finished system calls.
     pub(crate) calls: CallTable,
 
@@ -61,9 +61,9 @@ pub(crate) struct Moment {
 impl Moment {
     const NOTHING: Moment = Moment {
         call: None,
-        dark: None,
+        untraced: None,
         parked: None,
-        stretch: None,
+        user_interval: None,
         calls: CallTable::EMPTY,
         blame_mark: None,
         ready_mark: 0,
@@ -81,13 +81,13 @@ impl Moment {
 
     /// The call that it sleeps in, recorded or not.
     pub(crate) fn sleeps_in(&self) -> Option<u32> {
-        self.call.map(|call| call.nr).or(self.dark.map(|(nr, _)| nr))
+        self.call.map(|call| call.nr).or(self.untraced.map(|(nr, _)| nr))
     }
 
     /// Forget the sums, keep the state.
     fn restart(&mut self, now: Nanos) {
         self.calls = CallTable::default();
-        self.stretch = None;
+        self.user_interval = None;
         if let Some(call) = &mut self.call {
             call.restart(now);
         }

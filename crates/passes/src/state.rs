@@ -21,7 +21,7 @@ pub(crate) enum State {
     /// Asleep.
     Blocked,
     /// Out of sight: an event proves that it is not in the state it was believed in, and not in
-    /// which ([`crate::Law`]).
+    /// which ([`crate::Invariant`]).
     Lost,
     /// Ended.
     Dead,

@@ -165,7 +165,7 @@ pub(crate) struct Steps {
 }
 
 impl Steps {
-    /// CPU time of a thread in calls by which threads take turns at a mutex, by mutex.
+    /// CPU time of a thread in calls by which threads contend for a mutex, by mutex.
     pub(crate) fn turns(&self, slot: Slot) -> impl Iterator<Item = (Object, Nanos)> {
         let course = self.courses.get(slot.0 as usize);
         course.into_iter().flat_map(|c| c.turns.iter().map(|(&object, &ns)| (object, ns)))
@@ -369,8 +369,8 @@ impl Steps {
         self.course(slot).held.push(held);
     }
 
-    /// `slot` spent so much CPU time in a call by which threads take turns at a mutex.
-    pub(crate) fn took_turns(&mut self, slot: Slot, mutex: Object, ns: Nanos) {
+    /// `slot` spent so much CPU time in a call by which threads contend for a mutex.
+    pub(crate) fn contended(&mut self, slot: Slot, mutex: Object, ns: Nanos) {
         *self.course(slot).turns.entry(mutex).or_default() += ns;
     }
 

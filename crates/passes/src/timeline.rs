@@ -1,4 +1,5 @@
-//! How the make-up of a trace changes over time: the same accounts, in up to [`Grid::BINS`] parts.
+//! How the composition of a trace changes over time: the same accounts, in up to [`Grid::BINS`]
+//! parts.
 //!
 //! The span of the trace is known before the pass, so the bins are equal and fixed. Time is charged
 //! as ever; only a charge that crosses the border of a bin is cut there, and what was charged since

@@ -300,7 +300,7 @@ impl Adding<'_> {
     }
 
     fn returned(&mut self, call: &Return) {
-        let is_of_turns = || wait_kind(&self.whole.call_name(call.nr)).takes_turns();
+        let is_of_turns = || wait_kind(&self.whole.call_name(call.nr)).is_for_contention();
         if !*self.of_turns.entry(call.nr).or_insert_with(is_of_turns) {
             let calls = self.returned.entry(call.slot).or_default();
             // A hold of more calls than this is told by the last of them.

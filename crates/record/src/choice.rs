@@ -61,7 +61,7 @@ pub struct Wanted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Calls {
     /// None.
-    Dark,
+    Untraced,
     /// Those of the preset.
     Chosen,
     /// All, because that was wanted.
@@ -99,7 +99,7 @@ impl Choice {
     /// An extra event that does not exist: whoever names it relies on it.
     pub fn of(wanted: &Wanted, tracefs: &Tracefs) -> Result<Choice, Unknown> {
         let mut choice =
-            Choice { tracepoints: Vec::new(), missing: Vec::new(), calls: Calls::Dark };
+            Choice { tracepoints: Vec::new(), missing: Vec::new(), calls: Calls::Untraced };
         for kind in events(wanted.preset) {
             choice.add(tracefs, kind);
         }
@@ -126,7 +126,7 @@ impl Choice {
     fn add_calls(&mut self, wanted: &Wanted, tracefs: &Tracefs) -> Calls {
         let Wanted { preset, all_syscalls, .. } = *wanted;
         if !all_syscalls && preset.calls().next().is_none() {
-            return Calls::Dark;
+            return Calls::Untraced;
         }
         if !all_syscalls {
             let before = self.tracepoints.len();
@@ -220,7 +220,7 @@ mod tests {
         assert!(choice.missing.contains(&"lock:contention_begin".to_owned()));
         assert!(!choice.missing.contains(&"lock:contended_release".to_owned()));
         let choice = Choice::of(&wanted(Preset::Sched), &tracefs).unwrap();
-        assert_eq!((names(&choice).len(), choice.calls), (1, Calls::Dark));
+        assert_eq!((names(&choice).len(), choice.calls), (1, Calls::Untraced));
     }
 
     #[test]

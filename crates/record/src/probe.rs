@@ -74,7 +74,7 @@ fn events(tracefs: &Tracefs) -> Option<Events> {
     let calls = match choice.calls {
         Calls::Chosen => holdup_host::Calls::Single(entries),
         Calls::All | Calls::AllForLack if entries > 0 => holdup_host::Calls::OnlyAll,
-        Calls::All | Calls::AllForLack | Calls::Dark => holdup_host::Calls::None,
+        Calls::All | Calls::AllForLack | Calls::Untraced => holdup_host::Calls::None,
     };
     Some(Events { found: choice.tracepoints.len(), missing: choice.missing, calls })
 }

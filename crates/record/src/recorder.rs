@@ -143,7 +143,7 @@ impl Recorder {
             cpus: &cpus,
             stacks: plan.stacks,
             calls: choice.calls == Calls::Chosen,
-            maps: plan.stacks || choice.calls != Calls::Dark,
+            maps: plan.stacks || choice.calls != Calls::Untraced,
             samples: plan.samples,
             probes: &found.probes,
             rings: plan.rings,

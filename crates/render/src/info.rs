@@ -51,7 +51,7 @@ pub struct Info {
     /// What it can prove.
     pub capabilities: Vec<Capability>,
     /// Names of the system calls that were chosen to be recorded, as their tracepoints have them:
-    /// all others are dark. Absent if all calls were recorded, or none.
+    /// all others are untraced. Absent if all calls were recorded, or none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chosen_calls: Option<Vec<String>>,
     /// A command that records everything a diagnosis can use.

@@ -1,9 +1,9 @@
-//! What no change can do: laws that every figure keeps, whatever a replay says.
+//! What no change can do: bounds that every figure keeps, whatever a replay says.
 //!
 //! CPUs do at most one second of work in a second, and no thread runs twice at once. What is made
 //! `k` times as fast, or divided in `k`, gains `k` at most. To take something out of the way makes
 //! nothing slower: where a replay is, its threads came in another order by chance, and whoever
-//! mends a program can leave that order as it was.
+//! fixes a program can leave that order as it was.
 
 use crate::change::{Change, LockChange, Rule, View, ends_piece};
 use crate::prediction::{Bound, Prediction};
@@ -101,7 +101,7 @@ fn limit(view: &View<'_>, changes: &[Change]) -> (f64, bool) {
     (parts * locks * speed * rest, relieves)
 }
 
-/// Keep a prediction within the laws, and say which it broke.
+/// Keep a prediction within the bounds, and say which it broke.
 pub(crate) fn keep(
     prediction: &mut Prediction,
     view: &View<'_>,
@@ -115,11 +115,11 @@ pub(crate) fn keep(
         (work.longest_ns, Bound::Thread),
         ((unchanged.wall_ns as f64 / times).ceil() as Nanos, Bound::Factor),
     ];
-    let (floor, law) = least.into_iter().max().unwrap_or((0, Bound::Cpus));
+    let (floor, bound) = least.into_iter().max().unwrap_or((0, Bound::Cpus));
     // Without a change it takes as long as it does, whatever CPUs there are.
     let floor = floor.min(if relieves { unchanged.wall_ns } else { Nanos::MAX });
     if prediction.wall_ns < floor {
-        prediction.bounded = Some(law);
+        prediction.bounded = Some(bound);
     } else if relieves && prediction.wall_ns > unchanged.wall_ns {
         prediction.bounded = (prediction.wall_ns > unchanged.wall_high_ns).then_some(Bound::Relief);
         prediction.wall_ns = unchanged.wall_ns;

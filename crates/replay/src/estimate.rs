@@ -191,7 +191,7 @@ fn see_again(
 /// Objects that nobody waits for any more, by the chains of wake-ups.
 struct Chained {
     changes: Vec<Change>,
-    /// Whether threads take turns at most of them. Words that threads wake each other through may
+    /// Whether threads contend for most of them. Words that threads wake each other through may
     /// hand work on as well.
     in_turns: bool,
     /// Where they do: the CPU time of going to sleep and of waking, of each kind of call the part

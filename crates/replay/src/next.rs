@@ -10,7 +10,7 @@ const SECONDS: usize = 5;
 /// Less than so many times as fast is no gain.
 const GAINS: f64 = 1.005;
 
-/// The largest hold-up that remains.
+/// The largest bottleneck that remains.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Next {
     /// Its place among the rows.

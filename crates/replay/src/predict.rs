@@ -49,7 +49,7 @@ pub fn predict(
     // With enough CPUs the others take nothing from threads that somebody chose.
     let more = |change: &Change| matches!(*change, Change::Cpus(n) if n > program.cpus);
     let beside = program.chosen && changes.iter().any(more);
-    view.alone = view.free && program.has_neighbours() && !beside;
+    view.alone = view.free && program.has_background() && !beside;
     // Whoever takes its CPU from a holder is in the way of the work there, and has his share of it
     // elsewhere, however far the work has come.
     view.fair = view.alone && view.has_first();
@@ -111,7 +111,7 @@ fn unchanged_but_free(program: &Program) -> Free {
             idle,
             idle_beside: idle,
         };
-        if program.has_neighbours() && known.off_pct().abs() <= program.free_pct {
+        if program.has_background() && known.off_pct().abs() <= program.free_pct {
             let view = View { alone: true, ..View::free(program) };
             let (alone, idle) = replayed(&view, Seeds::ONE);
             known = Free { alone_ns: alone.wall_ns, idle, ..known };

@@ -16,7 +16,7 @@ pub struct Prediction {
     pub forced: u64,
     /// CPU time of each thread, by its number in [`crate::Program::threads`].
     pub run_ns: Vec<Nanos>,
-    /// The law that the replay broke, if it broke one: then the times are those that the law
+    /// The bound that the replay broke, if it broke one: then the times are those that the bound
     /// allows.
     pub bounded: Option<Bound>,
 }

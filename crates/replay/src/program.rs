@@ -92,7 +92,7 @@ pub struct ThreadProgram {
     /// Time that a quota kept it off the CPUs.
     pub(crate) held_off_ns: Nanos,
     /// It is known to be no part of the work.
-    pub(crate) is_neighbour: bool,
+    pub(crate) is_background: bool,
     /// It is one of the kernel's.
     pub(crate) is_kthread: bool,
     /// And ends sleeps of others that wait for a device.
@@ -203,14 +203,14 @@ impl ThreadProgram {
     /// Whether it waits for what the work does: it is no thread of the kernel's, no recorder, and
     /// not known to be no part of the work.
     pub(crate) fn may_ask(&self) -> bool {
-        !self.is_neighbour && !self.is_kthread && !is_recorder(&self.comm)
+        !self.is_background && !self.is_kthread && !is_recorder(&self.comm)
     }
 }
 
 impl Program {
     /// Whether some are known to be no part of the work.
-    pub(crate) fn has_neighbours(&self) -> bool {
-        self.threads.iter().any(|t| t.is_neighbour && t.run_ns > 0)
+    pub(crate) fn has_background(&self) -> bool {
+        self.threads.iter().any(|t| t.is_background && t.run_ns > 0)
     }
 
     /// Steps of all threads.

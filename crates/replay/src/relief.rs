@@ -171,7 +171,7 @@ struct Team {
 /// the threads that work, each by its CPU time. `None` where more is changed than that nobody waits
 /// for some objects.
 ///
-/// Where threads take turns at them, `in_turns` is the CPU time of the calls in which they
+/// Where threads contend for them, `in_turns` is the CPU time of the calls in which they
 /// went to sleep for them or woke others, which goes too. Of two that take turns one may have the
 /// lock nearly always. Without it both do as much, so a team is faster than its fastest thread.
 pub(crate) fn left(

@@ -1,4 +1,4 @@
-//! What may be scarce, as people would mend it: which locks are one, who serves, what is confined.
+//! What may be scarce, as people would fix it: which locks are one, who serves, what is confined.
 
 use crate::build::is_part;
 use crate::change::{Change, LockChange, PARTS};
@@ -150,7 +150,7 @@ impl Finder<'_> {
                 ObjectKind::Futex => match o.usage {
                     // That is work which is not even.
                     Some(FutexUse::Barrier | FutexUse::Join) => {}
-                    // Waited for once: an end, a result. Nobody takes turns at it.
+                    // Waited for once: an end, a result. Nobody contends for it.
                     _ if o.waits <= 1 && !o.is_lock => {}
                     _ if o.is_lock => found.push(self.of_objects(self.futex(&[id]), vec![id])),
                     _ => words.entry(self.process(&[id])).or_default().push(id),

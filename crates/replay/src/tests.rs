@@ -1,8 +1,8 @@
 //! What must hold of every replay.
 
+mod bounds;
 mod divided;
 mod holders;
-mod laws;
 mod queues;
 mod works;
 
@@ -52,7 +52,7 @@ pub(crate) fn program(cpus: u32, threads: &[Vec<Op>]) -> Program {
             usual_delay: 0,
             allowed: u64::MAX,
             held_off_ns: 0,
-            is_neighbour: false,
+            is_background: false,
             is_kthread: false,
             drives: false,
             turns: Vec::new(),
@@ -101,7 +101,7 @@ pub(crate) fn wall(program: &Program, changes: &[Change]) -> Nanos {
     predict(program, changes, Seeds::ONE).unwrap().wall_ns
 }
 
-/// What comes of changes, free of the order of the trace, before any law is held against it.
+/// What comes of changes, free of the order of the trace, before any bound is held against it.
 pub(crate) fn freely(program: &Program, changes: &[Change]) -> Ran {
     simulate(&View::new(program, changes).unwrap(), 0)
 }

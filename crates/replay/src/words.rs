@@ -29,7 +29,7 @@ pub fn each(program: &Program, changes: &[Change]) -> String {
     changes.iter().map(|change| fix(program, change)).collect::<Vec<_>>().join(", ")
 }
 
-/// The hold-ups that changes are about.
+/// The bottlenecks that changes are about.
 pub fn subjects(program: &Program, changes: &[Change]) -> String {
     listed(by_waiting(program, changes).into_iter().map(|c| subject(program, c)).collect())
 }
@@ -83,7 +83,7 @@ fn fix(program: &Program, change: &Change) -> String {
     }
 }
 
-/// The hold-up that a change is about.
+/// The bottleneck that a change is about.
 fn subject(program: &Program, change: &Change) -> String {
     match change {
         Change::Lock(id, _) => match program.objects.get(id.0 as usize) {

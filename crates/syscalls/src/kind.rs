@@ -40,7 +40,7 @@ pub enum WaitKind {
     Poll,
     /// Time to pass. The program chose to wait; benign, unless it polls by sleeping.
     Timer,
-    /// A child process to end: the work, and the hold-up, is in the child.
+    /// A child process to end: the work, and the bottleneck, is in the child.
     Child,
     /// A signal.
     Signal,
@@ -62,7 +62,7 @@ impl WaitKind {
     }
 
     /// Made for threads to take turns: these services, and the threads library.
-    pub fn takes_turns(self) -> bool {
+    pub fn is_for_contention(self) -> bool {
         self.is_service() || self == WaitKind::ThreadSync
     }
 

@@ -2,14 +2,14 @@
 //!
 //! `raw_syscalls:*` makes every call of the machine slower by more than a microsecond. Tracepoints
 //! of single calls cost the calls that are not traced next to nothing. So a recording holds the
-//! calls from which a verdict follows, and the others stay dark: nothing says when they are made.
+//! calls from which a verdict follows, and the others are not traced: nothing says when they are
+//! made.
 //!
-//! A call is here because a thread may sleep in it for another thread or a device, because it
-//! burns time on locks of the kernel, or because it tells what another call's arguments mean. Each
-//! costs the recorder two tracepoints on each CPU, so relatives that are hardly ever made are not
-//! here. Reads
-//! and sockets are by far the most calls of most programs, and stay dark: who sleeps in a dark call
-//! is seen to sleep, and who wakes it is seen too.
+//! A call is here because a thread may sleep in it for another thread or a device, because it burns
+//! time on locks of the kernel, or because it tells what another call's arguments mean. Each costs
+//! the recorder two tracepoints on each CPU, so relatives that are hardly ever made are not here.
+//! Reads and sockets are by far the most calls of most programs, and are not traced: who sleeps in
+//! an untraced call is seen to sleep, and who wakes it is seen too.
 
 /// What to record, from little to much.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_are_made_all_the_time_stay_dark() {
+    fn calls_that_are_made_all_the_time_are_not_traced() {
         for call in ["read", "pread64", "recvfrom", "recvmsg", "sendto", "sendmsg", "newfstat"] {
             assert!(!Preset::Full.records(call), "{call}");
         }

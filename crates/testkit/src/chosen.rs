@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 /// A recording of all system calls as it would be with tracepoints of some calls only.
 ///
-/// What tracing costs is that of the recording of all calls: the dark ones are as slow as they were
-/// when each left two events.
+/// What tracing costs is that of the recording of all calls: the untraced ones are as slow as they
+/// were when each left two events.
 pub struct ChosenCalls<'a> {
     reader: &'a dyn Reader,
     opened: Opened,

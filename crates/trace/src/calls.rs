@@ -1,7 +1,7 @@
 //! Which system calls a file can speak of.
 
-/// The system calls that were recorded. The others are dark: the file holds nothing of them, so a
-/// thread outside of the recorded ones is in application code or in a dark call.
+/// The system calls that were recorded. The others are untraced: the file holds nothing of them, so
+/// a thread outside of the recorded ones is in application code or in an untraced call.
 ///
 /// Decided by [`crate::Capabilities::of`], once for the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

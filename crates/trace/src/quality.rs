@@ -237,9 +237,9 @@ codes! {
         "recording of some tasks only: CPU time of the others is unaccounted"
     ),
     /// A choice of system calls: counts those recorded.
-    DarkCalls = (
-        "dark-calls", Info,
-        "system calls were recorded and all others are dark: application code and dark calls are \
+    UntracedCalls = (
+        "untraced-calls", Info,
+        "system calls were recorded and all others are untraced: application code and untraced calls are \
          one figure, and what only a recording of all calls can show is n/a"
     ),
     /// PERF_SAMPLE_STACK_USER: counts the events recorded so.

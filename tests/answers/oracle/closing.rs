@@ -44,14 +44,14 @@ fn must(failures: &mut Vec<String>, closes: bool, what: impl FnOnce() -> String)
 
 /// Whether only chosen system calls were recorded: time of applications is then in no row of CPUs,
 /// as nobody knows which part of it is the kernel's.
-fn is_dark(a: &Analysis) -> bool {
+fn is_untraced(a: &Analysis) -> bool {
     a.capabilities.syscalls.are_any() && !a.capabilities.syscalls.are_all()
 }
 
 /// Time of applications that no row of CPUs has.
 fn in_no_row(a: &Analysis) -> u64 {
     let (outside, inside) = a.application_ns();
-    if is_dark(a) { outside + inside.unwrap_or(0) } else { 0 }
+    if is_untraced(a) { outside + inside.unwrap_or(0) } else { 0 }
 }
 
 fn on_cpu(r: &CpuRow) -> u64 {
@@ -75,7 +75,7 @@ fn every_cpu_row_adds_up_to_the_wall_time() {
                 + r.idle_ns
                 + r.unaccounted_ns;
             missing += r.wall_ns.saturating_sub(sum);
-            let closes = if is_dark(a) { sum <= r.wall_ns } else { sum == r.wall_ns };
+            let closes = if is_untraced(a) { sum <= r.wall_ns } else { sum == r.wall_ns };
             must(
                 &mut failures,
                 closes && r.wall_ns == a.wall_ns() && r.iowait_ns.unwrap_or(0) <= r.idle_ns,
@@ -158,7 +158,7 @@ fn what_threads_ran_is_what_cpus_ran_and_no_thread_lives_longer_than_its_states(
         let mut failures = Vec::new();
         let (mut combined, mut interrupted) = (0, 0);
         // Of whom something went unseen, not all the time is in a state.
-        let mended: BTreeSet<Slot> = a.laws().into_iter().map(|(_, slot, _)| slot).collect();
+        let fixed: BTreeSet<Slot> = a.invariants().into_iter().map(|(_, slot, _)| slot).collect();
         for (slot, t) in a.threads() {
             tally.count("threads", 1);
             let life = t.died.unwrap_or(a.end).saturating_sub(t.born);
@@ -166,7 +166,7 @@ fn what_threads_ran_is_what_cpus_ran_and_no_thread_lives_longer_than_its_states(
             // A new thread is in no state between its fork and its first wake-up.
             let whole = t.born == a.start
                 && t.voluntary + t.involuntary > 0
-                && !mended.contains(&slot)
+                && !fixed.contains(&slot)
                 && a.quality.count(QualityCode::SwitchGap) == 0;
             tally.count("threads known all their life", whole as u64);
             must(&mut failures, !whole || known == life, || {
@@ -206,7 +206,7 @@ fn the_bins_of_the_timeline_add_up_to_the_whole() {
         let all = |of: fn(&Bin) -> u64| bins.iter().map(of).sum::<u64>();
         let cpus = |of: fn(&CpuRow) -> u64| rows.iter().map(of).sum::<u64>();
         // Without events of a kind its column is unknown, and its time is nobody's.
-        if is_dark(a) {
+        if is_untraced(a) {
             sum("application", all(|b| b.user_ns + b.kernel_ns), in_no_row(a));
         } else {
             sum("user", all(|b| b.user_ns), cpus(|r| r.user_ns.unwrap_or(0)));

@@ -1,4 +1,4 @@
-//! Phases: a trace is cut where its make-up changes, and the verdict is that of the work.
+//! Phases: a trace is cut where its composition changes, and the verdict is that of the work.
 
 mod windows;
 

@@ -11,7 +11,7 @@
 //!   that it was made from ([`printed`]).
 //! * Without some of its events a trace keeps its verdict or is less sure.
 //!
-//! `docs/laws.md` shows how often which law of run queues was applied where;
+//! `docs/invariants.md` shows how often which invariant of run queues was applied where;
 //! `HOLDUP_BLESS=1 cargo test --test answers physics` writes it.
 
 use crate::oracle::corpus;
@@ -22,7 +22,7 @@ use crate::verdicts::thinned;
 use corpus::Recording;
 use holdup_attribution::{Attribution, Leaf, Total, analyze};
 use holdup_diagnose::{Class, Verdict, diagnose};
-use holdup_passes::{Analysis, Detail, Law, Options};
+use holdup_passes::{Analysis, Detail, Invariant, Options};
 use holdup_testkit::{in_parallel, needs};
 use holdup_trace::{Cpu, Nanos, Reader};
 use std::collections::BTreeMap;
@@ -60,7 +60,7 @@ const ROUNDING: Nanos = 1000;
 struct Outcome {
     name: String,
     change: usize,
-    laws: BTreeMap<Law, u64>,
+    invariants: BTreeMap<Invariant, u64>,
     verdict: Verdict,
     failures: Vec<String>,
 }
@@ -96,14 +96,14 @@ fn outcomes_of(file: &Recording) -> Vec<Outcome> {
 }
 
 fn outcome(file: &Recording, change: usize, reader: &dyn Reader, a: &Analysis) -> Outcome {
-    let mut laws = BTreeMap::new();
-    for (law, _, n) in a.laws() {
-        *laws.entry(law).or_default() += n;
+    let mut invariants = BTreeMap::new();
+    for (invariant, _, n) in a.invariants() {
+        *invariants.entry(invariant).or_default() += n;
     }
     Outcome {
         name: file.name.clone(),
         change,
-        laws,
+        invariants,
         verdict: diagnose(reader.info(), a, None).verdict,
         failures: broken(reader, a),
     }
@@ -219,19 +219,20 @@ fn a_thinned_trace_keeps_its_verdict_or_is_less_sure() {
     }
 }
 
-/// How often which law was applied, and in how many traces, by what was taken out.
+/// How often which invariant was applied, and in how many traces, by what was taken out.
 fn page(all: &[Outcome]) -> String {
     let mut out = include_str!("intro.md").to_owned();
-    out.push_str("\n| law | in `quality` |");
+    out.push_str("\n| invariant | in `quality` |");
     for change in CHANGES {
         write!(out, " {change} |").unwrap();
     }
     out.push_str(&format!("\n|---|---|{}\n", "--:|".repeat(CHANGES.len())));
-    for &law in Law::ALL {
-        write!(out, "| {} | `{}` |", law.says(), law.code().code()).unwrap();
+    for &invariant in Invariant::ALL {
+        write!(out, "| {} | `{}` |", invariant.says(), invariant.code().code()).unwrap();
         for change in 0..CHANGES.len() {
             let of = all.iter().filter(|o| o.change == change);
-            let counts: Vec<u64> = of.filter_map(|o| o.laws.get(&law).copied()).collect();
+            let counts: Vec<u64> =
+                of.filter_map(|o| o.invariants.get(&invariant).copied()).collect();
             let times: u64 = counts.iter().sum();
             write!(out, " {times} in {} |", counts.len()).unwrap();
         }
@@ -246,13 +247,13 @@ fn page(all: &[Outcome]) -> String {
 #[needs(corpus)]
 #[test]
 fn the_page_of_laws_is_up_to_date() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/laws.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/invariants.md");
     let page = page(outcomes());
     if std::env::var_os("HOLDUP_BLESS").is_some() {
         std::fs::write(&path, &page).unwrap();
     }
     assert!(
         std::fs::read_to_string(&path).is_ok_and(|p| p == page),
-        "docs/laws.md: HOLDUP_BLESS=1 cargo test --test answers physics"
+        "docs/invariants.md: HOLDUP_BLESS=1 cargo test --test answers physics"
     );
 }

@@ -6,7 +6,7 @@
 //!   serialization.
 //! * A confidence of 0.9 means: right nine times in ten.
 //! * Of the recordings of real programs (`real.rs`) those that rules were made on get a right
-//!   verdict nine times in ten, and no mended twin is called what it mends.
+//!   verdict nine times in ten, and no fixed twin is called what it fixes.
 //! * One half of a trace, or a trace in which one event in ten is missing, keeps its verdict or is
 //!   less sure, and says why. (The same trace in another form: tests/answers/equivalence.rs.)
 //!
@@ -169,7 +169,7 @@ fn wrong(of: &[&Outcome]) -> Vec<String> {
     of.iter().filter(|o| !o.is_right()).map(line).collect()
 }
 
-/// The healthy recordings that are called a lock or a serialization: there is nothing to mend.
+/// The healthy recordings that are called a lock or a serialization: there is nothing to fix.
 fn false_alarms<'a>(of: impl Iterator<Item = &'a Outcome>) -> Vec<String> {
     let alarms =
         [Class::KernelLockConflict, Class::ApplicationSerialization, Class::ThreadSerialization];

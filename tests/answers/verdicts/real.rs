@@ -25,7 +25,7 @@ struct Judged {
     /// Of a program that rules were made on.
     is_to_tune: bool,
     /// Names of recordings of the same program with the bottleneck that this one is without.
-    mends: Vec<String>,
+    fixes: Vec<String>,
     outcome: Outcome,
 }
 
@@ -56,13 +56,13 @@ fn judged(dir: &Path) -> Vec<Judged> {
             right: class.split('|').map(labels::class).collect(),
             baseline: None,
         };
-        let mends = twins.split('|').filter_map(|t| t.strip_prefix("of:")).map(str::to_owned);
-        rows.push((program.to_owned(), half == "tune", mends.collect(), of));
+        let fixes = twins.split('|').filter_map(|t| t.strip_prefix("of:")).map(str::to_owned);
+        rows.push((program.to_owned(), half == "tune", fixes.collect(), of));
     }
-    in_parallel(rows, |(program, is_to_tune, mends, of)| {
+    in_parallel(rows, |(program, is_to_tune, fixes, of)| {
         let verdict = verdict_on(&of.path);
         let outcome = Outcome { of, verdict, changed: BTreeMap::new() };
-        Judged { program, is_to_tune, mends, outcome }
+        Judged { program, is_to_tune, fixes, outcome }
     })
 }
 
@@ -78,19 +78,19 @@ fn all() -> &'static [Judged] {
     ALL.get_or_init(|| judged(holdup_testkit::real()))
 }
 
-/// The mended twins that got an answer which is right for the recording they mend, and wrong for
+/// The fixed twins that got an answer which is right for the recording they fix, and wrong for
 /// them.
 fn called_as_their_twin(of: &[Judged]) -> Vec<String> {
     let by_name: BTreeMap<&str, &Outcome> =
         of.iter().map(|j| (j.outcome.of.name.as_str(), &j.outcome)).collect();
     let mut out = Vec::new();
-    for mended in of.iter().filter(|j| !j.outcome.is_right()) {
-        let class = mended.outcome.verdict.class;
-        for twin in mended.mends.iter().filter_map(|name| by_name.get(name.as_str())) {
+    for fixed in of.iter().filter(|j| !j.outcome.is_right()) {
+        let class = fixed.outcome.verdict.class;
+        for twin in fixed.fixes.iter().filter_map(|name| by_name.get(name.as_str())) {
             if class != Class::NotEnoughEvidence && twin.of.right.iter().any(|r| r == class.id()) {
                 out.push(format!(
-                    "{}: called {} like {}, which it mends",
-                    mended.outcome.of.name,
+                    "{}: called {} like {}, which it fixes",
+                    fixed.outcome.of.name,
                     class.id(),
                     twin.of.name
                 ));
@@ -130,11 +130,11 @@ fn section(of: &[Judged]) -> String {
             out.push_str(&half(title, &judged));
         }
     }
-    let mended = of.iter().filter(|j| !j.mends.is_empty()).count();
+    let fixed = of.iter().filter(|j| !j.fixes.is_empty()).count();
     let named = called_as_their_twin(of);
     writeln!(
         out,
-        "\nOf {mended} mended twins {} {} the class of the recording that they mend.",
+        "\nOf {fixed} fixed twins {} {} the class of the recording that they fix.",
         named.len(),
         if named.len() == 1 { "is called with" } else { "are called with" }
     )
@@ -203,7 +203,7 @@ fn no_healthy_program_is_called_a_lock() {
 
 #[needs(real)]
 #[test]
-fn no_mended_twin_is_called_what_it_mends() {
+fn no_fixed_twin_is_called_what_it_fixes() {
     assert_eq!(called_as_their_twin(all()), Vec::<String>::new());
 }
 

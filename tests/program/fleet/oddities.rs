@@ -42,7 +42,7 @@ fn one_bad_file_never_stops_the_rest() {
     for (name, why) in names.iter().zip(["", "a link that leads nowhere", "an empty file", ""]) {
         assert!(last.contains(&format!("  {name}: {why}")), "{last}");
     }
-    // Whoever was damaged is not read again; what may be mended is.
+    // Whoever was damaged is not read again; what may be fixed is.
     assert_eq!(judged(&bench.fleet("out", &[])), 1, "no-magic.data");
 }
 

@@ -5,7 +5,7 @@ use holdup_attribution::{Attribution, Leaf};
 use holdup_testkit::MemTrace;
 
 /// 7 makes four calls each millisecond, the last with 8 behind it, which costs both so much.
-fn in_company(company_ns: u64) -> MemTrace {
+fn under_concurrency(concurrent_ns: u64) -> MemTrace {
     let mut trace = busy(2);
     for i in 0..50 {
         let at = (i + 1) * MS;
@@ -17,28 +17,28 @@ fn in_company(company_ns: u64) -> MemTrace {
         trace = trace
             .sys_enter(at, 0, 7, GETPPID)
             .sys_enter(at + US, 1, 8, GETPPID)
-            .sys_exit(at + company_ns, 0, 7, GETPPID, 1)
-            .sys_exit(at + US + company_ns, 1, 8, GETPPID, 1);
+            .sys_exit(at + concurrent_ns, 0, 7, GETPPID, 1)
+            .sys_exit(at + US + concurrent_ns, 1, 8, GETPPID, 1);
     }
     ends(trace, 2, 60 * MS)
 }
 
 #[test]
-fn calls_that_cost_more_in_company_lose_what_they_would_not_cost_alone() {
-    let analysis = measured(&in_company(100 * US));
+fn calls_that_cost_more_in_concurrent_lose_what_they_would_not_cost_alone() {
+    let analysis = measured(&under_concurrency(100 * US));
     let judged = Attribution::from(&analysis);
     let call = &judged.contended[0];
     assert!(call.nr == GETPPID && call.own_ns.abs_diff(10 * US) < US, "{call:?}");
-    assert!(call.company_pct.unwrap() >= 200, "{call:?}");
-    // 50 calls were begun in company, each 90 us dearer than the typical one alone; those begun
+    assert!(call.concurrent_pct.unwrap() >= 200, "{call:?}");
+    // 50 calls were begun concurrently, each 90 us dearer than the typical one alone; those begun
     // alone pull the mean that they are held against up.
     assert!((2 * MS..=9 * MS).contains(&call.lost_ns), "{call:?}");
     assert_eq!(judged.ledger.ns(Leaf::LockWait), call.lost_ns, "and the ledger has it");
 }
 
 #[test]
-fn calls_that_cost_the_same_in_company_lose_nothing() {
-    let analysis = measured(&in_company(10 * US));
+fn calls_that_cost_the_same_in_concurrent_lose_nothing() {
+    let analysis = measured(&under_concurrency(10 * US));
     let judged = Attribution::from(&analysis);
     let call = &judged.contended[0];
     assert!(call.lost_ns == 0 && call.own_ns.abs_diff(10 * US) < US, "{call:?}");

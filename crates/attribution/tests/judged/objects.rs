@@ -52,7 +52,7 @@ fn a_mutex_between_threads_is_taking_turns() {
         waits(trace, (at + 4 * MS, 3 * MS), 7, 8, 0x1000)
     });
     let analysis = measured(&ends(trace, 2, 60 * MS));
-    assert_eq!(rule(&analysis), WaitRule::LockTurns);
+    assert_eq!(rule(&analysis), WaitRule::LockContention);
     assert!(rule(&analysis).is_harmful());
     let ledger = Attribution::from(&analysis).ledger;
     assert!(ledger.ns(Leaf::ThreadSync).abs_diff(30 * MS) < 10 * US, "{ledger:?}");

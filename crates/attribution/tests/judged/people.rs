@@ -19,22 +19,22 @@ fn beside(parent_of_other: u32) -> MemTrace {
 }
 
 #[test]
-fn who_was_not_started_by_the_recorder_is_a_neighbour() {
+fn who_was_not_started_by_the_recorder_is_background_load() {
     let analysis = measured(&beside(6));
-    let neighbours = Attribution::from(&analysis).neighbours;
-    assert!(neighbours.work_known && neighbours.work.contains(&7), "{neighbours:?}");
+    let background = Attribution::from(&analysis).background;
+    assert!(background.work_known && background.work.contains(&7), "{background:?}");
     let other = Stranger { comm: "other".to_owned(), cgroup: None, ns: 100 * MS };
-    assert_eq!(neighbours.programs, [other]);
-    assert_eq!(neighbours.program, Some(7));
+    assert_eq!(background.programs, [other]);
+    assert_eq!(background.program, Some(7));
 }
 
 #[test]
 fn who_was_is_work() {
     let analysis = measured(&beside(5));
-    let neighbours = Attribution::from(&analysis).neighbours;
-    assert_eq!(neighbours.programs, []);
-    assert_eq!(neighbours.work.iter().copied().collect::<Vec<_>>(), [7, 8]);
-    assert_eq!(neighbours.program, None, "neither does all that matters");
+    let background = Attribution::from(&analysis).background;
+    assert_eq!(background.programs, []);
+    assert_eq!(background.work.iter().copied().collect::<Vec<_>>(), [7, 8]);
+    assert_eq!(background.program, None, "neither does all that matters");
 }
 
 fn once(waker: u32) -> MemTrace {

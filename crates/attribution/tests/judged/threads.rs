@@ -117,7 +117,7 @@ fn who_has_a_lock_nearly_always_and_waits_for_it_too_is_no_server() {
 }
 
 #[test]
-fn who_reads_the_pipe_it_writes_to_takes_turns_at_a_token() {
+fn who_reads_the_pipe_it_writes_to_is_for_contention_at_a_token() {
     let analysis = unfair(at_a_pipe, 3);
     let judged = Attribution::from(&analysis);
     assert_eq!(judged.server, None);

@@ -12,8 +12,8 @@ const GROUPS: [&str; 2] = ["thread", "cgroup"];
 pub(super) fn row(line: &str) -> Line {
     let parsed = serde_json::from_str::<Json>(line).or_else(|_| {
         // perf 6.1 prints a ratio to nothing as it is: no JSON.
-        let mended = line.replace(": -nan", ": null").replace(": nan", ": null");
-        serde_json::from_str(&mended.replace(": inf", ": null"))
+        let fixed = line.replace(": -nan", ": null").replace(": nan", ": null");
+        serde_json::from_str(&fixed.replace(": inf", ": null"))
     });
     let Ok(Json::Object(object)) = parsed else { return Line::Other };
     let text = |key: &str| object.get(key).and_then(Json::as_str).map(str::trim);

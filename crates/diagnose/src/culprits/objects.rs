@@ -9,7 +9,7 @@ use holdup_passes::{Object, ObjectKind};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
 
-/// The objects that threads take turns at: those without which the work would be done sooner, what
+/// The objects that threads contend for: those without which the work would be done sooner, what
 /// holds most of it up first, where a replay tells; else by the idle CPU time at the leaf `asleep`;
 /// or else the calls that threads waited in, where system calls were recorded. What is burnt in
 /// such calls (`awake`) is laid to the object where there is just one. What those wait for who
@@ -143,12 +143,12 @@ pub(super) fn culprit(facts: &Facts<'_>, o: &Blamed, ns: Nanos) -> Culprit {
 
 fn role(o: &Blamed) -> Role {
     match o.rule {
-        WaitRule::LockTurns | WaitRule::IdleTimeout => Role::Turns,
+        WaitRule::LockContention | WaitRule::IdleTimeout => Role::Turns,
         WaitRule::OneServer => Role::Served,
         WaitRule::BarrierImbalance => Role::Barrier,
         WaitRule::KernelLock => Role::KernelLock,
         WaitRule::IoDevice | WaitRule::IoPaging => Role::Device,
-        WaitRule::HandoverTurns
+        WaitRule::HandoverContention
         | WaitRule::IdleTimer
         | WaitRule::IdleChild
         | WaitRule::IdleJoin
@@ -182,7 +182,7 @@ fn name(facts: &Facts<'_>, o: &Blamed) -> String {
     };
     match o.others {
         0 => format!("{what}{}", owner(&o.row)),
-        n if o.rule == WaitRule::LockTurns => {
+        n if o.rule == WaitRule::LockContention => {
             format!("{what}{} and {n} more for one lock", owner(&o.row))
         }
         n => format!("{what}{} and {n} more in one ring", owner(&o.row)),

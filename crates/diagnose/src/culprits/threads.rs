@@ -24,7 +24,7 @@ pub(crate) fn busiest(facts: &Facts<'_>) -> Vec<Culprit> {
 pub(crate) fn server(facts: &Facts<'_>, server: Server) -> Vec<Culprit> {
     let at = barriers(facts);
     if server.at_barriers {
-        return with(at, 1, Culprit { role: Role::Late, ..runs(facts, server.slot) });
+        return with(at, 1, Culprit { role: Role::Straggler, ..runs(facts, server.slot) });
     }
     // Through which object a server serves matters less than who it is.
     let mut waiters = waiters(facts, |o| o.leaves.contains_key(&Leaf::OneServer));

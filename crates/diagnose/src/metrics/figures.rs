@@ -2,7 +2,7 @@
 //! the keys of the file; `docs/metrics.md` describes it for people, `docs/schema/metrics.json` for
 //! programs.
 
-use crate::measured::{Company, Measured, companies};
+use crate::measured::{Concurrency, Measured, concurrencies};
 use serde::{Deserialize, Serialize};
 
 /// A TOML or JSON file of what was measured of a system; see docs/metrics.md. Every key is
@@ -244,7 +244,7 @@ pub struct Counters {
 
 impl Counters {
     /// Those of runs of perf stat.
-    pub(super) fn of_runs(runs: &Company) -> Counters {
+    pub(super) fn of_runs(runs: &Concurrency) -> Counters {
         let cpus = runs.cpus.round().clamp(1.0, 65536.0) as u32;
         Counters { cpus, cycles: runs.cycles, instructions: runs.instructions }
     }
@@ -281,7 +281,7 @@ fn no_such_case(asked: Option<&str>, known: &[String]) -> String {
 impl Figures {
     /// Figures of nothing but runs of perf stat: the CPUs of the run that kept the most busy.
     pub fn of_runs(measured: &[Measured]) -> Figures {
-        let cpus = companies(measured).last().map(|most| Counters::of_runs(most).cpus);
+        let cpus = concurrencies(measured).last().map(|most| Counters::of_runs(most).cpus);
         Figures { cpus, source: Some("perf stat".to_owned()), ..Figures::default() }
     }
 

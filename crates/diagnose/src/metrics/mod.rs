@@ -22,7 +22,7 @@ pub use figures::{
     Semaphore, SystemCall, is_percent,
 };
 
-use crate::measured::{Measured, companies};
+use crate::measured::{Measured, concurrencies};
 use crate::report::{Class, Diagnosis, Evidence, Finding, Step, Verdict};
 use crate::worth::Worth;
 use holdup_attribution::limits::MATTERS;
@@ -149,7 +149,7 @@ pub fn judge_beside(
     thresholds: Thresholds,
 ) -> Diagnosis {
     let mut figures = figures.clone();
-    figures.counters.extend(companies(measured).iter().map(Counters::of_runs));
+    figures.counters.extend(concurrencies(measured).iter().map(Counters::of_runs));
     let figures = &figures;
     let view = View::new(figures, measured, &thresholds);
     let mut findings = vec![
@@ -201,7 +201,7 @@ fn decide(view: &View<'_>, findings: &[Finding]) -> Verdict {
             summary,
             runner_up,
             reservations,
-            neighbours: None,
+            background: None,
             steps,
         }
     };

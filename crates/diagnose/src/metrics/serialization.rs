@@ -1,4 +1,4 @@
-//! Threads take turns at an object: the synchronisation calls use much of the processing time
+//! Threads contend for an object: the synchronisation calls use much of the processing time
 //! (AIX cases 1 and 3), and the idle time beside them is theirs.
 
 use super::calls::{Sync, object, sync};
@@ -73,7 +73,7 @@ fn check(view: &View<'_>, class: Class, kind: Sync, owner: Owner) -> Finding {
     let what = own.calls.first().map_or("object", |c| object(&c.0.name));
     let summary = match names.is_empty() {
         false => format!(
-            "threads take turns at one {what}: {} {} {:.1} % of all processing time{}",
+            "threads contend for one {what}: {} {} {:.1} % of all processing time{}",
             names.join(" and "),
             if names.len() == 1 { "uses" } else { "use" },
             own.pct,

@@ -152,7 +152,7 @@ fn number_of(users: &BTreeMap<Slot, Use>) -> u32 {
 
 /// One at a time has it: a mutex, a semaphore, a file's lock, the kernel's, or a busy thread.
 fn is_lock(rule: WaitRule) -> bool {
-    matches!(rule, WaitRule::LockTurns | WaitRule::KernelLock | WaitRule::OneServer)
+    matches!(rule, WaitRule::LockContention | WaitRule::KernelLock | WaitRule::OneServer)
 }
 
 /// Who is seen to hold it more is taken to hold it more unseen too.
@@ -172,7 +172,7 @@ fn holds(b: &Blamed, wall: f64) -> (Option<f64>, Option<f64>, Basis) {
         held += sum.hold_ns;
         inferred += sum.inferred_ns;
     }
-    if b.rule != WaitRule::LockTurns || held == 0 {
+    if b.rule != WaitRule::LockContention || held == 0 {
         return (None, None, Basis::Inferred);
     }
     if let Some(all) = b.in_all {

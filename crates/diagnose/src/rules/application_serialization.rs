@@ -1,4 +1,4 @@
-//! Threads take turns at a kernel service.
+//! Threads contend for a kernel service.
 //!
 //! # What it does
 //! It adds leaves of the ledger. `idle/kernel-services` is idle CPU time while threads slept in

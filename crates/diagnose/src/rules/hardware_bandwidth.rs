@@ -8,8 +8,8 @@
 //!   They are the same at any clock rate, and no hypervisor that takes the CPU away changes them;
 //! * **runs of perf stat** (`--counters`) with few CPUs busy and with about as many as here: cycles
 //!   per instruction of the one against those of the other;
-//! * **like stretches**: the typical time (median) that a thread's own code takes on a CPU on its
-//!   way to the same system call, when many CPUs are busy against when few are;
+//! * **like user-mode intervals**: the typical time (median) that a thread's own code takes on a
+//!   CPU on its way to the same system call, when many CPUs are busy against when few are;
 //! * **a baseline** (`--baseline`, the same work on fewer CPUs): either of these against that of
 //!   threads with the same name there.
 //!
@@ -20,15 +20,14 @@
 //! cache line that another CPU writes (false sharing), for the memory of another node, or for the
 //! other half of their core (SMT). Adding CPUs makes it worse.
 //!
-//! # What it cannot tell
-//! Which of these it is: that takes the commands below. Nor does a figure say why a processor needs
-//! more cycles for an instruction: a loop that spins for a lock in user mode has its own count of
-//! cycles per instruction, and spins longer in company. Stretches also get longer where the clock
-//! rate drops with the number of busy CPUs, where pieces of work become larger in company, and
-//! where page faults take long that were not recorded (`exceptions:page_fault_user`). Cycles per
-//! instruction that are high but do not depend on company are the code's own: bound by memory, but
-//! not by the multiprocessor. Where all CPUs are busy all the time there is nothing to compare with
-//! but a baseline.
+//! # What it cannot tell Which of these it is: that takes the commands below. Nor does a figure say
+//! why a processor needs more cycles for an instruction: a loop that spins for a lock in user mode
+//! has its own count of cycles per instruction, and spins longer under concurrency. User-mode
+//! intervals also get longer where the clock rate drops with the number of busy CPUs, where pieces
+//! of work become larger under concurrency, and where page faults take long that were not recorded
+//! (`exceptions:page_fault_user`). Cycles per instruction that are high but do not depend on
+//! concurrency are the code's own: bound by memory, but not by the multiprocessor. Where all CPUs
+//! are busy all the time there is nothing to compare with but a baseline.
 //!
 //! # What to do
 //! Give every thread data of its own, on cache lines of its own; keep fewer threads on the bus at a
@@ -40,7 +39,7 @@ use super::{Fixtures, Rule, Told, cost, finding, in_cpus, not_judged};
 use crate::comparison::{Slowdown, Source};
 use crate::counted;
 use crate::facts::Facts;
-use crate::measured::companies;
+use crate::measured::concurrencies;
 use crate::report::{Class, Culprit, Evidence, Finding, Lead};
 use crate::slowdown::counts;
 use holdup_attribution::Check;
@@ -119,8 +118,8 @@ fn slower(facts: &Facts<'_>, s: &Slowdown) -> Check {
     facts.at_least((s.times() - 1.0) * 100.0, &SLOWER)
 }
 
-/// Application code that gets slower in company by so much that it would matter if the machine were
-/// why. Counters or a baseline would tell.
+/// Application code that gets slower under concurrency by so much that it would matter if the
+/// machine were why. Counters or a baseline would tell.
 pub(crate) fn lead(facts: &Facts<'_>) -> Option<Lead> {
     let best = facts.slowdowns.first().filter(|s| s.proven_ns().is_none())?;
     let lost = best.lost_ns.max(0.0) as u64;
@@ -152,7 +151,7 @@ fn per_instruction(facts: &Facts<'_>) -> Option<PerInstruction> {
     if let Some(cycles) = counts(facts.analysis).per_instruction(1) {
         return Some(PerInstruction { cycles, metric: USER, place: Source::Counters.place() });
     }
-    let runs = companies(facts.measured);
+    let runs = concurrencies(facts.measured);
     let most = runs.last()?;
     let metric = if most.user { USER } else { "cycles per instruction, the kernel's included" };
     let place = Source::Measured.place();
@@ -161,10 +160,10 @@ fn per_instruction(facts: &Facts<'_>) -> Option<PerInstruction> {
 
 fn summary(facts: &Facts<'_>, s: &Slowdown) -> String {
     let against = match s.source {
-        Source::Counters | Source::Stretches | Source::Measured | Source::MeasuredElsewhere => {
+        Source::Counters | Source::UserIntervals | Source::Measured | Source::MeasuredElsewhere => {
             "when few CPUs are busy"
         }
-        Source::BaselineCounters | Source::BaselineStretches => "in the baseline",
+        Source::BaselineCounters | Source::BaselineUserIntervals => "in the baseline",
     };
     let times = s.times();
     let what = if s.source.counts() {
@@ -198,7 +197,7 @@ fn missing(facts: &Facts<'_>, cpi: Option<PerInstruction>) -> String {
             "{:.1} cycles per instruction on {:.1} CPUs, and no run of perf stat with fewer busy \
              to compare with: give one (--counters FEWER=FILE)",
             cpi.cycles,
-            companies(facts.measured).last().map_or(0.0, |c| c.cpus),
+            concurrencies(facts.measured).last().map_or(0.0, |c| c.cpus),
         ),
         None if !facts.measured.is_empty() => {
             "the files of --counters do not hold cycles and instructions of runs with few CPUs \

@@ -8,16 +8,16 @@
 //! * **spinning**: `busy/kernel/lock-spin` is CPU time between events of a lock's contention.
 //!   `busy/kernel/lock-wait` is inferred: the CPU time of system calls beyond their own work, as
 //!   far as it exceeds the former. Much spinning leaves no event (optimistic spinning of rwsems,
-//!   test-and-set spinlocks in guests). But it cannot hide that calls begun in company cost more
+//!   test-and-set spinlocks in guests). But it cannot hide that calls begun concurrently cost more
 //!   than those begun alone, and that calls under one lock never end close together.
 //!
 //! Calls that change an address space (`mmap`, `munmap`, `mprotect`, `madvise`, `brk`) have a
 //! sharper sign. They are held against like calls made while no *sibling*, no other thread of the
 //! process, was on a CPU. Siblings make them wait for the lock of the address space (`mmap_lock`)
 //! and for the siblings' CPUs, which must forget what they know of the changed part (a TLB
-//! shootdown). Strangers do neither, and a machine that is slower in company slows calls beside
-//! strangers too. Where `irq_vectors:call_function*` was recorded the requests to other CPUs are
-//! counted beside it.
+//! shootdown). Strangers do neither, and a machine that is slower under concurrency slows calls
+//! beside strangers too. Where `irq_vectors:call_function*` was recorded the requests to other CPUs
+//! are counted beside it.
 //!
 //! Short calls may pass one at a time although nobody is seen to wait: while one thread writes the
 //! recorder's events the other has the lock for itself. Then the gaps between the ends of their
@@ -27,19 +27,19 @@
 //!
 //! Where the application's own code takes many times its typical time too, a hypervisor or
 //! something unrecorded takes the CPU away, and only what exceeds that is the calls' own. Calls
-//! that differ in size, but not by company, are not contended.
+//! that differ in size, but not by concurrency, are not contended.
 //!
 //! Calls that applications use to wait for each other (semaphores, queues, file locks, futexes)
 //! count here only where threads burn more time in them than they sleep for each other; else they
 //! are left to application-serialization and thread-serialization.
 //!
-//! # What it cannot tell
-//! A call may also cost more in company because of memory bandwidth, shared cache lines, or a
-//! hypervisor that runs more virtual CPUs than it has. Waiting for the lock of an address space and
-//! waiting for other CPUs to answer are told apart by call chains of CPU samples only. Threads that
-//! are never seen without a sibling on a CPU cannot be compared: if their calls take much time, the
-//! verdict is `not-enough-evidence`. The contention events, with call chains, name the lock if it
-//! is one: `holdup record --preset locks -g`, then `holdup locks --by caller`.
+//! # What it cannot tell A call may also cost more under concurrency because of memory bandwidth,
+//! shared cache lines, or a hypervisor that runs more virtual CPUs than it has. Waiting for the
+//! lock of an address space and waiting for other CPUs to answer are told apart by call chains of
+//! CPU samples only. Threads that are never seen without a sibling on a CPU cannot be compared: if
+//! their calls take much time, the verdict is `not-enough-evidence`. The contention events, with
+//! call chains, name the lock if it is one: `holdup record --preset locks -g`, then `holdup locks
+//! --by caller`.
 //!
 //! # What to do
 //! Spread the load over several of the objects that the lock guards: files, directories, address
@@ -227,10 +227,10 @@ fn check(facts: &Facts<'_>) -> Finding {
     }
     if inferred > 0 {
         f.evidence.push(Evidence::of(
-            "application code: mean stretch against typical",
-            facts.judged.stretch,
+            "application code: mean user-mode interval against typical",
+            facts.judged.slowdown,
             "times",
-            "stretches between calls",
+            "user-mode intervals between calls",
         ));
     }
     // One line a call: what it burns or what its threads sleep, whichever is more.
@@ -267,7 +267,7 @@ fn signs(c: &Contended) -> Vec<Evidence> {
         "times",
         "costs of like calls",
     )];
-    rows.extend(c.company_pct.map(|pct| {
+    rows.extend(c.concurrent_pct.map(|pct| {
         of(
             format!("{}: begun with others in the kernel, against alone", c.name),
             pct as f64 / 100.0,

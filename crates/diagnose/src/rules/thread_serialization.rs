@@ -1,4 +1,4 @@
-//! Threads take turns at an object of the threads library.
+//! Threads contend for an object of the threads library.
 //!
 //! # What it does
 //! It adds leaves of the ledger. `idle/thread-sync` is idle CPU time while threads slept in futex

@@ -9,7 +9,7 @@
 //! * **one at a time**: just one application thread has work at any time, though not always the
 //!   same one: a build without `-j`, two processes that wait for each other's answers, one consumer
 //!   of goroutines or tasks that hops between threads. Judged for the program that is the work by
-//!   itself, if one process is known to be that, so that a neighbour does not hide it;
+//!   itself, if one process is known to be that, so that background load does not hide it;
 //! * **bound threads**: threads are ready, CPUs are idle, and they do not come together: affinity.
 //!
 //! # Why it holds a system up

@@ -1,5 +1,5 @@
-//! Application code that gets slower in company, by each of the three ways to know it, and what
-//! looks like it and is not.
+//! Application code that gets slower under concurrency, by each of the three ways to know it, and
+//! what looks like it and is not.
 
 use holdup_attribution::analyze;
 use holdup_diagnose::phases::{self, Wanted};
@@ -16,10 +16,10 @@ const US: u64 = 1000;
 /// Pieces of work that two threads do, each ended by a call of 1 us: the first thread alone for
 /// 300 pieces, then both for 300.
 struct Work {
-    /// A piece takes this long alone, and in company, on average.
+    /// A piece takes this long alone, and under concurrency, on average.
     alone_us: u64,
-    company_us: u64,
-    /// Cycles per instruction alone and in company; none for no counters.
+    concurrent_us: u64,
+    /// Cycles per instruction alone and under concurrency; none for no counters.
     cpi: Option<(u64, u64)>,
 }
 
@@ -37,8 +37,8 @@ impl Work {
         b = b.switch(0, 0, 0, 71, "R").switch(0, 1, 0, 0, "R");
         let (mut b, now) = self.pieces(b, 0, 71, 10 * US, self.alone_us, self.cpi.map(|c| c.0));
         b = b.switch(now, 1, 0, 72, "R");
-        let (b, end) = self.pieces(b, 0, 71, now, self.company_us, self.cpi.map(|c| c.1));
-        let (b, end2) = self.pieces(b, 1, 72, now, self.company_us, self.cpi.map(|c| c.1));
+        let (b, end) = self.pieces(b, 0, 71, now, self.concurrent_us, self.cpi.map(|c| c.1));
+        let (b, end2) = self.pieces(b, 1, 72, now, self.concurrent_us, self.cpi.map(|c| c.1));
         b.switch(end, 0, 71, 0, "S").switch(end2, 1, 72, 0, "S").build()
     }
 
@@ -88,8 +88,8 @@ fn evidence(f: &Finding, metric: &str) -> f64 {
 }
 
 #[test]
-fn stretches_that_double_in_company_are_a_lead_and_no_verdict() {
-    let (d, f) = judge(&Work { alone_us: 50, company_us: 100, cpi: None }.trace(), None);
+fn user_intervals_that_double_in_concurrent_are_a_lead_and_no_verdict() {
+    let (d, f) = judge(&Work { alone_us: 50, concurrent_us: 100, cpi: None }.trace(), None);
     assert_ne!(d.verdict.class, Class::HardwareBandwidth, "{f:?}");
     assert!(f.ruled_out.as_ref().is_some_and(|why| why.contains("lead")), "{:?}", f.ruled_out);
     assert_eq!((f.lost_cpu_ns, f.leaves.len()), (0, 0), "what is not proven costs nothing");
@@ -103,28 +103,28 @@ fn stretches_that_double_in_company_are_a_lead_and_no_verdict() {
 }
 
 #[test]
-fn stretches_that_take_the_same_are_not() {
-    let (d, f) = judge(&Work { alone_us: 50, company_us: 53, cpi: None }.trace(), None);
+fn user_intervals_that_take_the_same_are_not() {
+    let (d, f) = judge(&Work { alone_us: 50, concurrent_us: 53, cpi: None }.trace(), None);
     assert_ne!(d.verdict.class, Class::HardwareBandwidth);
     assert!(f.ruled_out.is_some());
 }
 
 #[test]
-fn counters_are_trusted_more_than_stretches() {
-    let (d, f) = judge(&Work { alone_us: 50, company_us: 100, cpi: Some((1, 3)) }.trace(), None);
+fn counters_are_trusted_more_than_user_intervals() {
+    let (d, f) = judge(&Work { alone_us: 50, concurrent_us: 100, cpi: Some((1, 3)) }.trace(), None);
     assert_eq!(d.verdict.class, Class::HardwareBandwidth);
     assert!(d.verdict.summary.contains("cycles per instruction"), "{}", d.verdict.summary);
     let slower = evidence(&f, "cycles per instruction with many");
     assert!((195.0..201.0).contains(&slower), "{slower}");
     // Larger pieces, not a slower machine: each instruction takes what it took.
-    let (d, f) = judge(&Work { alone_us: 50, company_us: 100, cpi: Some((2, 2)) }.trace(), None);
+    let (d, f) = judge(&Work { alone_us: 50, concurrent_us: 100, cpi: Some((2, 2)) }.trace(), None);
     assert_ne!(d.verdict.class, Class::HardwareBandwidth);
     assert!(f.ruled_out.as_ref().unwrap().contains("0 % longer"), "{:?}", f.ruled_out);
 }
 
 #[test]
-fn counters_tell_of_a_choice_of_calls_too_and_dark_ones_are_part_of_what_is_slowed_down() {
-    let trace = Work { alone_us: 50, company_us: 100, cpi: Some((1, 3)) }.trace();
+fn counters_tell_of_a_choice_of_calls_too_and_untraced_ones_are_part_of_what_is_slowed_down() {
+    let trace = Work { alone_us: 50, concurrent_us: 100, cpi: Some((1, 3)) }.trace();
     let chosen = ChosenCalls::of(&trace, ["futex"]).expect("it has all calls");
     let analysis = analyze(&chosen, &Options::default()).unwrap();
     let d = diagnose(chosen.info(), &analysis, None);
@@ -136,8 +136,8 @@ fn counters_tell_of_a_choice_of_calls_too_and_dark_ones_are_part_of_what_is_slow
 
 #[test]
 fn very_short_and_very_long_stretches_say_nothing() {
-    for (alone_us, company_us) in [(5, 10), (2000, 4000)] {
-        let (_, f) = judge(&Work { alone_us, company_us, cpi: None }.trace(), None);
+    for (alone_us, concurrent_us) in [(5, 10), (2000, 4000)] {
+        let (_, f) = judge(&Work { alone_us, concurrent_us, cpi: None }.trace(), None);
         assert!(
             f.ruled_out.as_ref().is_some_and(|r| r.contains("not judged")),
             "{alone_us}: {:?}",
@@ -149,7 +149,7 @@ fn very_short_and_very_long_stretches_say_nothing() {
 
 /// Two threads busy all the time, and the same work done by one.
 fn together(us: u64, threads: u16) -> MemTrace {
-    let work = Work { alone_us: us, company_us: us, cpi: None };
+    let work = Work { alone_us: us, concurrent_us: us, cpi: None };
     let mut b = TraceBuilder::new(2).switch(0, 1, 0, 0, "R");
     for i in 0..threads {
         let tid = 71 + u32::from(i);
@@ -178,7 +178,7 @@ fn a_baseline_on_fewer_cpus_shows_it_where_all_are_always_busy() {
 /// Other work by other threads is not a slow machine.
 #[test]
 fn threads_are_compared_with_themselves() {
-    let work = Work { alone_us: 50, company_us: 100, cpi: None };
+    let work = Work { alone_us: 50, concurrent_us: 100, cpi: None };
     let mut b = TraceBuilder::new(2)
         .task(71, 71, None, "setup")
         .task(72, 72, None, "a")
@@ -194,7 +194,7 @@ fn threads_are_compared_with_themselves() {
 }
 
 /// Two threads that run 1.9 of every 2 ms, alone at first and then together, read at every switch.
-/// `cpi`: cycles per instruction alone and in company.
+/// `cpi`: cycles per instruction alone and under concurrency.
 fn read_at_switches(cpi: (u64, u64)) -> MemTrace {
     const MS: u64 = 1000 * US;
     let mut b = TraceBuilder::new(2)
@@ -287,13 +287,13 @@ fn runs_of_perf_stat_tell_it_of_a_trace_that_keeps_as_many_cpus_busy() {
     let stalled = stalled.expect("what could not be counted is said");
     assert_eq!(stalled.value, None);
     assert!(stalled.metric.contains("not supported by this machine's PMU"), "{}", stalled.metric);
-    // The same cycles in company.
+    // The same cycles under concurrency.
     let (d, _) = judge_measured(&trace, &[run(1.0, 2.0), run(2.0, 2.1)]);
     assert_ne!(d.verdict.class, Class::HardwareBandwidth);
 }
 
 #[test]
-fn runs_of_other_company_are_a_lead_and_divide_no_ledger() {
+fn runs_of_another_concurrency_are_a_lead_and_divide_no_ledger() {
     let (d, f) = judge_measured(&together(100, 2), &[run(1.0, 1.0), run(16.0, 2.5)]);
     assert_ne!(d.verdict.class, Class::HardwareBandwidth, "{f:?}");
     assert!(f.ruled_out.as_ref().is_some_and(|why| why.contains("a lead only")), "{f:?}");

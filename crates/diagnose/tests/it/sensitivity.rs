@@ -10,7 +10,7 @@ mod labels;
 
 use holdup_attribution::limits::{ALONE, MATTERS, NAMED};
 use holdup_attribution::{
-    Attribution, Ledger, Neighbours, Threshold, Thresholds, analyze, phases as cut, who_works,
+    Attribution, Background, Ledger, Threshold, Thresholds, analyze, phases as cut, who_works,
 };
 use holdup_diagnose::phases::{Judged, Wanted, read as read_phases};
 use holdup_diagnose::{Replays, Verdict, diagnose_again, registry};
@@ -60,7 +60,7 @@ struct Recording<'a> {
 }
 
 /// What a replay looks at beside what was measured.
-type Key = (Ledger, Vec<(u32, u64)>, Neighbours);
+type Key = (Ledger, Vec<(u32, u64)>, Background);
 
 fn open(path: &Path) -> Box<dyn Reader> {
     holdup_open::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))

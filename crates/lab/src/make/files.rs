@@ -1,4 +1,4 @@
-//! Processes that take turns at locks on files.
+//! Processes that contend for locks on files.
 
 use super::{of_a_worker, plain, turns};
 use crate::site::{Error, Made, Site, Tried, Worker};

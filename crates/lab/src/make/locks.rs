@@ -1,4 +1,4 @@
-//! Threads of one process that take turns at what the standard library offers.
+//! Threads of one process that contend for what the standard library offers.
 
 use super::{address, culprit};
 use crate::clock::Clock;
@@ -43,7 +43,7 @@ fn spread<T: Send + Sync + 'static>(
     Ok(Made::threads((0..site.workers()).map(worker).collect(), culprits))
 }
 
-/// Threads take turns at a mutex.
+/// Threads contend for a mutex.
 pub(crate) fn mutex(site: &Site) -> Result<Made, Error> {
     spread(
         site,
@@ -64,7 +64,7 @@ pub(crate) fn mutex(site: &Site) -> Result<Made, Error> {
     )
 }
 
-/// Threads take turns at a lock for readers and writers.
+/// Threads contend for a lock for readers and writers.
 pub(crate) fn rwlock(site: &Site) -> Result<Made, Error> {
     spread(
         site,

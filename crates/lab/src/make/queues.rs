@@ -1,4 +1,4 @@
-//! Processes that take turns at a semaphore or a message queue of the kernel.
+//! Processes that contend for a semaphore or a message queue of the kernel.
 
 use super::{culprit, of_a_worker, turns};
 use crate::site::{Error, Made, Site, Spot, Tried, Worker};

@@ -56,11 +56,11 @@ impl Engine {
         let inside = self.threads.iter().filter(|(_, t)| inside(t)).count();
         self.costs.restart(inside as u32);
         self.spaces.restart();
-        self.stretches.restart();
+        self.user_intervals.restart();
         self.counters.restart();
         self.ticks.restart();
         self.quality = Quality::default();
-        self.laws.clear();
+        self.invariants.clear();
         self.lost_before = self.lost_events;
         self.events = 0;
         self.delays = Histogram::default();

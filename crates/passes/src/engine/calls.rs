@@ -8,9 +8,9 @@ use crate::slot::Slot;
 use crate::spaces::SpaceCall;
 use crate::state::Mode;
 use crate::stolen::SHORTEST;
-use crate::stretches::quarter;
 use crate::syscalls::Call;
 use crate::threads::{Thread, Threads};
+use crate::user_intervals::quarter;
 use crate::waits::Class;
 use holdup_syscalls::{Arch, Direction, WaitKind};
 use holdup_trace::{Cpu, Event, Nanos, Pid, QualityCode};
@@ -158,11 +158,11 @@ impl Engine {
         }
         t.mode = Mode::Kernel;
         t.syscall_events += 1;
-        if let Some((user0, quarter)) = living.stretch {
-            living.stretch = None;
+        if let Some((user0, quarter)) = living.user_interval {
+            living.user_interval = None;
             let ns = t.user_ns.saturating_sub(user0);
-            self.costs.stretch(nr, ns);
-            self.stretches.add(slot, nr, ns, quarter);
+            self.costs.user_interval(nr, ns);
+            self.user_intervals.add(slot, nr, ns, quarter);
         }
         living.call = Some(Call {
             nr,
@@ -264,7 +264,8 @@ impl Engine {
         // How many CPUs are busy as the application goes on.
         let running = t.running_at(now);
         let living = &mut *t.living;
-        living.stretch = Some((t.user_ns, quarter(self.blame.others_running() as usize, cpus)));
+        living.user_interval =
+            Some((t.user_ns, quarter(self.blame.others_running() as usize, cpus)));
         let Some(call) = &living.call else {
             return self.only_returned(now, e.cpu, slot, nr, ret);
         };
@@ -324,7 +325,7 @@ impl Engine {
                     t.living.calls.entry(nr).in_turns += own;
                 }
                 if let Some(steps) = &mut self.waits.steps {
-                    steps.took_turns(slot, mutex, own);
+                    steps.contended(slot, mutex, own);
                 }
             }
         }

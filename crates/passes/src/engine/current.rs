@@ -1,7 +1,7 @@
 //! Who is on a CPU, and what its time is charged to.
 
 use super::Engine;
-use super::laws::Law;
+use super::invariants::Invariant;
 use crate::cpus::{CpuState, Level};
 use crate::judge::Ended;
 use crate::lanes::Doing;
@@ -42,7 +42,7 @@ impl Engine {
         if let Some(from) = self.left_idle_unseen(now, cpu, slot) {
             self.charge(from, cpu);
             self.arrives(now, slot, from, from, cpu);
-            self.apply(Law::IdleTakesWoken, slot);
+            self.apply(Invariant::IdleTakesWoken, slot);
             let c = self.cpus.get_mut(cpu);
             c.idle_left_unseen = true;
             c.switched_unseen(from);
@@ -64,7 +64,7 @@ impl Engine {
             c.stack.clear();
             c.switched_unseen(now);
             if !first {
-                self.apply(Law::CurrentRuns, slot);
+                self.apply(Invariant::CurrentRuns, slot);
             }
         }
         let since = self.cpus.get_mut(cpu).charged_to;
@@ -96,7 +96,7 @@ impl Engine {
                 }
             }
             State::Running(other) if other != cpu => {
-                self.apply(Law::OneCpu, slot);
+                self.apply(Invariant::OneCpu, slot);
                 self.left_unseen(now, slot, other);
             }
             State::Blocked | State::Waking => {

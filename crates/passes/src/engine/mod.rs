@@ -7,7 +7,7 @@
 //! * [`calls`]: system calls begin and end. Most of most traces, so this is where speed is.
 //! * [`current`]: who is on a CPU, and what its time is charged to; put right where events were
 //!   lost.
-//! * [`laws`]: what must have happened unseen; [`queues`]: the run queues.
+//! * [`invariants`]: what must have happened unseen; [`queues`]: the run queues.
 //! * [`switches`], [`wakeups`]: threads get CPUs and lose them, are woken, and why they slept.
 //! * [`silence`]: CPUs that a hypervisor took away.
 //! * [`reasons`]: what the kernel says that uninterruptible sleeps were for.
@@ -24,11 +24,10 @@ mod bounds;
 mod calls;
 mod carried;
 mod current;
-mod dark;
 mod groups;
 mod holders;
+mod invariants;
 mod irqs;
-mod laws;
 mod locks;
 mod queues;
 mod reasons;
@@ -37,11 +36,12 @@ mod silence;
 mod switches;
 mod tasks;
 mod throttled;
+mod untraced;
 mod wakeups;
 
 use crate::blame::Blame;
 use crate::costs::CostTable;
-use crate::counters::{Company, Counters, Ran, Stays};
+use crate::counters::{Concurrency, Counters, Ran, Stays};
 use crate::cpus::{Cpus, Level, MAX_CPUS};
 use crate::facts::Fact;
 use crate::facts::Facts;
@@ -58,25 +58,25 @@ use crate::slot::Slot;
 use crate::spaces::Spaces;
 use crate::state::Mode;
 use crate::stolen::Ticks;
-use crate::stretches::{FAULTED, StretchTable, quarter};
 use crate::threads::Threads;
 use crate::throttle::Throttles;
 use crate::timeline::Timeline;
+use crate::user_intervals::{FAULTED, UserIntervals, quarter};
 use crate::waits::Waits;
 use calls::CallTraits;
 use carried::Tasks;
-use dark::DarkCalls;
 pub(crate) use groups::{Rivals, paths};
 use holdup_syscalls::Arch;
 use holdup_trace::{
     Batch, Capabilities, Cpu, Event, EventDesc, EventId, EventKind, Groups, NameId, Names, Nanos,
     Presence, Quality, QualityCode, Reading, Recorded, SymbolTable, Tid, TraceInfo, What,
 };
-pub use laws::Law;
+pub use invariants::Invariant;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use untraced::UntracedCalls;
 
 #[derive(Clone)]
 pub(crate) struct Engine {
@@ -135,17 +135,17 @@ pub(crate) struct Engine {
     pub(crate) locks: Locks,
     pub(crate) costs: CostTable,
     pub(crate) spaces: Spaces,
-    pub(crate) stretches: StretchTable,
+    pub(crate) user_intervals: UserIntervals,
     pub(crate) counters: Counters,
     pub(crate) quality: Quality,
-    pub(crate) laws: FxHashMap<(Law, Slot), u64>,
+    pub(crate) invariants: FxHashMap<(Invariant, Slot), u64>,
     pub(crate) events: u64,
     /// Delays from ready to running of threads that are not the kernel's.
     pub(crate) delays: Histogram,
     /// How often each event came that no state machine knows, by its id.
     pub(crate) others: Vec<u64>,
     /// Calls by the code they begin in, and what was said of the switch that comes.
-    dark: DarkCalls,
+    untraced: UntracedCalls,
     /// Single facts, where somebody asks for them.
     pub(crate) facts: Option<Facts>,
     lost: bool,
@@ -211,11 +211,11 @@ impl Engine {
             locks: Locks::new(&recorded, symbols),
             costs: CostTable::default(),
             spaces: Spaces::default(),
-            stretches: StretchTable::default(),
+            user_intervals: UserIntervals::default(),
             counters: Counters::new(&info.events),
-            dark: DarkCalls::new(outside, arch, symbols),
+            untraced: UntracedCalls::new(outside, arch, symbols),
             quality: Quality::default(),
-            laws: FxHashMap::default(),
+            invariants: FxHashMap::default(),
             events: 0,
             delays: Histogram::default(),
             others: vec![0; info.events.len()],
@@ -474,7 +474,7 @@ impl Engine {
         if let Some(slot) = self.threads.get(tid) {
             let t = &mut self.threads[slot];
             t.faults += 1;
-            if let Some((_, quarter)) = &mut t.living.stretch {
+            if let Some((_, quarter)) = &mut t.living.user_interval {
                 *quarter |= FAULTED;
             }
         }
@@ -510,12 +510,12 @@ impl Engine {
             }
             _ => Ran::Unknown,
         };
-        let company = Company {
+        let concurrency = Concurrency {
             running: self.blame.others_running() + 1,
             running_ns: self.blame.running_ns(now),
             cpus: self.cpus.used() as u32,
         };
-        let off = self.counters.readings(now, readings, ran, company);
+        let off = self.counters.readings(now, readings, ran, concurrency);
         // Of another leader no event but its own readings is missing.
         let off = off && self.counters.is_switch(leader);
         self.quality.add(QualityCode::GroupOff, off.into());

@@ -28,7 +28,7 @@ impl Engine {
         if t.state != State::Dead {
             return;
         }
-        self.stretches.retire(slot, t.living.calls.iter().map(|(nr, _)| nr));
+        self.user_intervals.retire(slot, t.living.calls.iter().map(|(nr, _)| nr));
         self.threads.retire(slot);
         self.waits.retire(slot);
     }

@@ -63,7 +63,7 @@ impl Engine {
         // It is no part of what the thread's code and its calls cost.
         t.ran(since, since + ns, HolderPart::Stolen);
         let living = &mut *t.living;
-        match (from, &mut living.call, &mut living.stretch) {
+        match (from, &mut living.call, &mut living.user_interval) {
             (From::User, _, Some((user0, _))) => *user0 += ns,
             (From::Kernel { .. }, Some(call), _) => call.stolen += ns,
             _ => {}

@@ -1,7 +1,7 @@
 //! Threads get CPUs and lose them.
 
 use super::Engine;
-use super::laws::Law;
+use super::invariants::Invariant;
 use crate::facts::{Fact, Switch};
 use crate::judge::{Ended, is_for_device};
 use crate::slot::Slot;
@@ -42,7 +42,7 @@ impl Engine {
             t.stays_ns += stay;
             t.latency.switch_out(now, state);
             self.leaves(now, cpu, p, state);
-            self.dark_is_said();
+            self.untraced_is_said();
         } else {
             self.cpus.get_mut(cpu).idle_left_seen = true;
         }
@@ -193,7 +193,7 @@ impl Engine {
         if t.mode == Mode::Kthread || t.records {
             return;
         }
-        self.sleeps_in_dark(now, cpu, slot);
+        self.sleeps_untraced(now, cpu, slot);
         let t = &self.threads[slot];
         let kind = self.sleep_kind(slot);
         let mut device = t.contending == 0 && is_for_device(kind, self.outside, None);
@@ -283,13 +283,13 @@ impl Engine {
                 } else {
                     t.settle(now);
                     if self.caps.wakeups {
-                        self.apply(Law::WakeBeforeRun, slot);
+                        self.apply(Invariant::WakeBeforeRun, slot);
                     }
                 }
             }
             State::Unseen => {
                 // Nobody woke it, so it was ready all along (or wake-ups are not known); but not
-                // while this CPU idled, see [`Law::IdleQueueEmpty`].
+                // while this CPU idled, see [`Invariant::IdleQueueEmpty`].
                 let busy_since = self.cpus.get_mut(cpu).busy_since;
                 let queued = if from_idle { now } else { busy_since.max(woken) };
                 let t = &mut self.threads[slot];
@@ -298,12 +298,12 @@ impl Engine {
                 } else {
                     t.was(State::Woken(cpu), queued, now);
                     if queued > woken {
-                        self.apply(Law::IdleQueueEmpty, slot);
+                        self.apply(Invariant::IdleQueueEmpty, slot);
                     }
                 }
             }
             State::Running(other) if other != cpu => {
-                self.apply(Law::OneCpu, slot);
+                self.apply(Invariant::OneCpu, slot);
                 self.left_unseen(now, slot, other);
             }
             State::Running(_) => self.threads[slot].settle(now),
@@ -320,7 +320,7 @@ impl Engine {
             steps.enters(now, slot, before, t, cpu, from);
         }
         self.transition(now, slot, State::Running(cpu));
-        self.dark_call_is_over(slot);
+        self.untraced_call_is_over(slot);
         let t = &mut self.threads[slot];
         if let Some(facts) = &mut self.facts {
             facts.run_begins(now, slot, t, cpu, before.is_ready().then(|| now - woken));

@@ -241,8 +241,8 @@ impl Engine {
         match self.outside {
             _ if may_be_kthread => Mode::Kthread,
             Outside::NoCall => Mode::Kernel,
-            // In dark calls, and nobody knows how long between them.
-            Outside::DarkCall | Outside::Unknown => Mode::User,
+            // In untraced calls, and nobody knows how long between them.
+            Outside::UntracedCall | Outside::Unknown => Mode::User,
         }
     }
 }

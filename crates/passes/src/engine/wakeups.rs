@@ -210,13 +210,13 @@ impl Engine {
             Some(Frame { level: Level::Softirq, id: NET_RX, .. }) if t.living.call.is_some() => {
                 Some((slot, false))
             }
-            // What a dark call sends within the machine arrives in a softirq of its own; what a
-            // device brings, in one that follows on the device's interrupt.
+            // What an untraced call sends within the machine arrives in a softirq of its own; what
+            // a device brings, in one that follows on the device's interrupt.
             Some(Frame { level: Level::Softirq, id: NET_RX, .. })
                 if own
                     && self.caps.irqs
                     && t.mode != Mode::Kthread
-                    && self.sleeps_in_dark_call(sleeper) =>
+                    && self.sleeps_in_untraced_call(sleeper) =>
             {
                 Some((slot, false))
             }
@@ -225,15 +225,15 @@ impl Engine {
             // a page fault, of which the end is no event.
             None if self.sleeps_for_lock(sleeper) => Some((slot, true)),
             // Nobody wakes others from application code: an interrupt that was not recorded did.
-            // But it may be in a dark call.
-            None if t.mode == Mode::User && self.outside != Outside::DarkCall => None,
+            // But it may be in an untraced call.
+            None if t.mode == Mode::User && self.outside != Outside::UntracedCall => None,
             None => Some((slot, self.caps.irqs || self.caps.softirqs)),
         }
     }
 
     /// In a call that its switch told of.
-    fn sleeps_in_dark_call(&self, sleeper: Tid) -> bool {
-        self.threads.get(sleeper).is_some_and(|slot| self.threads[slot].living.dark.is_some())
+    fn sleeps_in_untraced_call(&self, sleeper: Tid) -> bool {
+        self.threads.get(sleeper).is_some_and(|slot| self.threads[slot].living.untraced.is_some())
     }
 
     /// Between `contention_begin` and `contention_end`.
@@ -244,14 +244,16 @@ impl Engine {
         })
     }
 
-    /// Whether `waker` may end the sleep: from no recorded call it may by a dark one, but none of
-    /// those ends a sleep in which threads take turns, for time to pass, or for a child.
+    /// Whether `waker` may end the sleep: from no recorded call it may by an untraced one, but none
+    /// of those ends a sleep in which threads take turns, for time to pass, or for a child.
     fn may_wake(&self, waker: Slot, sleeper: Slot) -> bool {
-        if self.outside != Outside::DarkCall || self.threads[waker].mode != Mode::User {
+        if self.outside != Outside::UntracedCall || self.threads[waker].mode != Mode::User {
             return true;
         }
         let kind = self.sleep_kind(sleeper);
-        !kind.is_some_and(|k| k.takes_turns() || matches!(k, WaitKind::Timer | WaitKind::Child))
+        !kind.is_some_and(|k| {
+            k.is_for_contention() || matches!(k, WaitKind::Timer | WaitKind::Child)
+        })
     }
 
     /// The `ksoftirqd` that runs a softirq on `cpu`. That is no interrupt: it waits for its CPU as

@@ -55,7 +55,7 @@ limits! {
             threads each runs half of the time";
     DEARER = "calls.dearer_pct", 200.0, "% of a call alone",
         kind: Significance,
-        meaning: "calls in company, or beside a sibling, that cost this much are contended",
+        meaning: "calls under concurrency, or beside a sibling, that cost this much are contended",
         source: "two threads of one core get half of it each at worst; mprotect beside one sibling \
                  takes 600 %, madvise 350 %, either beside another process 100 %";
     MISSING_ENDS = "calls.missing_ends", 3.0, "times",
@@ -63,7 +63,7 @@ limits! {
         meaning: "so many times fewer ends of calls beside each other than chance has, or more at \
                   one distance than below it: calls exclude each other",
         source: "a Poisson variable of mean 8 is below 3 once in 70 times";
-    UNDISTURBED = "calls.undisturbed", 0.9, "of the stretches of application code",
+    UNDISTURBED = "calls.undisturbed", 0.9, "of the user-mode intervals",
         kind: Soundness,
         meaning: "the shortest part of them, which nothing disturbs",
         source: "what takes CPUs away hits fewer than a tenth";

@@ -7,7 +7,7 @@ use crate::waits::{Key, Object};
 use holdup_trace::Nanos;
 
 impl Analysis {
-    /// CPU time of a thread in calls by which threads take turns at a mutex, by mutex in no order;
+    /// CPU time of a thread in calls by which threads contend for a mutex, by mutex in no order;
     /// without others there would be no such calls.
     pub fn turns_at(&self, slot: Slot) -> impl Iterator<Item = (Object, Nanos)> {
         let steps = self.engine.waits.steps.as_ref();

@@ -38,7 +38,7 @@ impl Analysis {
     fn in_services(&self, t: &Thread) -> Nanos {
         t.living
             .calls()
-            .filter(|(nr, _)| holdup_syscalls::wait_kind(&self.call_name(*nr)).takes_turns())
+            .filter(|(nr, _)| holdup_syscalls::wait_kind(&self.call_name(*nr)).is_for_contention())
             .map(|(_, s)| s.running)
             .sum()
     }

@@ -296,7 +296,7 @@ pub(crate) struct Thing {
     pub(crate) retries: u64,
     /// Since the last wake-up a thread wanted to sleep for it as a lock, and was just too late.
     pub(crate) wanted: bool,
-    /// Waits ended by a thread that has waited for it itself: they take turns at it.
+    /// Waits ended by a thread that has waited for it itself: they contend for it.
     pub(crate) turns: u64,
     /// Ended by a thread in a call that moves bytes.
     pub(crate) piped: u64,

@@ -25,7 +25,7 @@ impl Waits {
     ) -> Object {
         let group = self.group(slot, t.pid);
         let recorded = t.living.call.map(|call| (call.nr, call.start));
-        let Some((nr, start)) = recorded.or(t.living.dark) else {
+        let Some((nr, start)) = recorded.or(t.living.untraced) else {
             return match t.uninterruptible {
                 _ if t.contending > 0 => self.intern(
                     Key::KernelLock { addr: lock, nr: 0 },
@@ -239,7 +239,7 @@ impl Waits {
         }
         let (class, args) = (state.class, state.args);
         let kind = self.things[object.0 as usize].kind;
-        if self.is_dark(object) {
+        if self.is_untraced(object) {
             let writes = end.direct && class == Class::Write;
             return self.written_to(now, writes.then_some((w, thread)), args).unwrap_or(object);
         }
@@ -306,14 +306,14 @@ impl Waits {
         object
     }
 
-    /// A thread slept in no recorded call, and may have in one that was left dark.
-    fn is_dark(&self, object: Object) -> bool {
-        self.outside == Outside::DarkCall
+    /// A thread slept in no recorded call, and may have in one that was not traced.
+    fn is_untraced(&self, object: Object) -> bool {
+        self.outside == Outside::UntracedCall
             && matches!(self.keys[object.0 as usize], Key::Call { nr: u32::MAX, .. })
     }
 
-    /// The pipe or the like whose reader this thread's write woke from a dark call: that is what
-    /// the reader waited for. `None` if it writes to something else.
+    /// The pipe or the like whose reader this thread's write woke from an untraced call: that is
+    /// what the reader waited for. `None` if it writes to something else.
     fn written_to(
         &mut self,
         now: Nanos,

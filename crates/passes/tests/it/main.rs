@@ -1,12 +1,11 @@
 //! Tests of `holdup-passes` from outside.
 
-mod dark_calls;
 mod descriptors;
 mod fights;
 mod figures;
 mod groups;
 mod holders;
-mod laws;
+mod invariants;
 mod locks;
 mod pair;
 mod places;
@@ -16,5 +15,6 @@ mod some_tasks;
 mod states;
 mod steps;
 mod tasks;
+mod untraced_calls;
 mod variables;
 mod waits;

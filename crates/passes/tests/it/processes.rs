@@ -99,9 +99,9 @@ fn ids_that_are_used_again_are_threads_of_their_own() {
 fn twenty_thousand_namesakes_are_looked_at_once() {
     let number = 20_000;
     let analysis = analyze(&shell(number, number), &Options::default()).unwrap();
-    let neighbours = Attribution::from(&analysis).neighbours;
-    assert!(neighbours.work_known);
-    assert_eq!(neighbours.work.len(), number as usize + 1);
-    assert!(neighbours.work.contains(&SHELL) && neighbours.work.contains(&FIRST));
-    assert_eq!(neighbours.programs, []);
+    let background = Attribution::from(&analysis).background;
+    assert!(background.work_known);
+    assert_eq!(background.work.len(), number as usize + 1);
+    assert!(background.work.contains(&SHELL) && background.work.contains(&FIRST));
+    assert_eq!(background.programs, []);
 }

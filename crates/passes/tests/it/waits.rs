@@ -45,7 +45,7 @@ fn a_mutex_its_waiter_and_its_inferred_holder() {
         (1, 1, 30, Some(30), Some(52))
     );
     assert_eq!((row.pid, row.comm.as_str(), row.top_waker), (Some(7), "b", Some(7)));
-    assert_eq!((row.harmful, row.rule), (true, "lock-turns"));
+    assert_eq!((row.harmful, row.rule), (true, "lock-contention"));
     let h = &row.holders[0];
     assert_eq!((h.tid, h.hold_ns, h.inferred), (7, 25, true));
     // Asleep 30 and, with its CPU idle, 10 more until it ran.
@@ -162,7 +162,10 @@ fn a_file_locked_through_two_descriptors_is_one_lock_with_observed_holders() {
         .switch(400, 1, 8, 0, "S")
         .build());
     let row = first(&a);
-    assert_eq!((row.kind, row.waits, row.wait_total_ns, row.rule), ("flock", 1, 30, "lock-turns"));
+    assert_eq!(
+        (row.kind, row.waits, row.wait_total_ns, row.rule),
+        ("flock", 1, 30, "lock-contention")
+    );
     assert_eq!((row.holders[0].tid, row.holders[0].inferred), (7, false));
     assert_eq!(row.holders[0].hold_ns, 42 - 6);
 }
@@ -185,7 +188,7 @@ fn semaphores_taken_and_given_back_by_the_same_thread_are_locks() {
     let row = first(&a);
     assert_eq!(
         (row.kind, row.object.as_str(), row.wait_total_ns, row.rule),
-        ("semop", "semid 9", 30, "lock-turns")
+        ("semop", "semid 9", 30, "lock-contention")
     );
     assert_eq!((row.holders[0].tid, row.holders[0].hold_ns), (7, 36));
     assert_eq!(Attribution::from(&a).ledger.ns(Leaf::KernelServices), 33);
@@ -220,7 +223,7 @@ fn a_semaphore_that_its_waiters_hand_on_is_a_lock_and_one_that_is_posted_is_none
     }
     let (lock, posted) = (run(&lock.build()), run(&posted.build()));
     let (of_lock, of_posted) = (first(&lock), first(&posted));
-    assert_eq!((of_lock.usage, of_lock.rule), (Some("semaphore"), "lock-turns"));
+    assert_eq!((of_lock.usage, of_lock.rule), (Some("semaphore"), "lock-contention"));
     assert_eq!((of_posted.usage, of_posted.rule), (Some("semaphore"), "idle-no-work"));
     // The first eight waits tell what it is.
     let idle = |a: &Analysis| Attribution::from(a).ledger.ns(Leaf::ThreadSync);
@@ -307,7 +310,7 @@ fn threads_of_a_trace_without_process_ids_find_their_process_by_the_flags_of_clo
 }
 
 #[test]
-fn two_that_wait_for_each_other_are_a_knot() {
+fn two_that_wait_for_each_other_are_a_cycle() {
     let a = run(&contended(two())
         .sys_enter_with(65, 0, 7, FUTEX, &[0x2000, WAIT, 2])
         .switch(70, 0, 7, 0, "S")
@@ -317,8 +320,8 @@ fn two_that_wait_for_each_other_are_a_knot() {
         .switch(90, 0, 0, 7, "R")
         .build());
     let graph = Attribution::from(&a).graph();
-    assert_eq!(graph.knots, [[7, 8]]);
-    assert!(graph.nodes.iter().all(|n| n.knot == Some(1)));
+    assert_eq!(graph.cycles, [[7, 8]]);
+    assert!(graph.nodes.iter().all(|n| n.cycle == Some(1)));
     let by_thread = Attribution::from(&a).waits(WaitsBy::Thread);
     assert_eq!(
         by_thread.iter().map(|r| (r.tid, r.wait_total_ns)).collect::<Vec<_>>(),
@@ -401,7 +404,7 @@ fn retries(result: i64, tries: u64) -> Analysis {
 fn naps_after_tries_that_failed_are_waiting_from_the_second_on() {
     let a = retries(-11, 4);
     let row = first(&a);
-    assert_eq!((row.kind, row.rule, row.harmful), ("posix-lock", "lock-turns", true));
+    assert_eq!((row.kind, row.rule, row.harmful), ("posix-lock", "lock-contention", true));
     assert_eq!((row.waits, row.retries), (4, 3));
     // The first nap may be a pause. The others leave the CPU idle until the timer's interrupt.
     assert_eq!(Attribution::from(&a).ledger.ns(Leaf::KernelServices), 3 * 59);
@@ -579,9 +582,9 @@ fn a_timer_on_top_of_a_call_relates_no_programs() {
             .sys_exit(t + 710, 1, 9, FUTEX, TIMEDOUT);
     }
     let a = run(&trace.build());
-    let neighbours = Attribution::from(&a).neighbours;
-    assert!(neighbours.work_known);
-    let names: Vec<&str> = neighbours.programs.iter().map(|p| p.comm.as_str()).collect();
+    let background = Attribution::from(&a).background;
+    assert!(background.work_known);
+    let names: Vec<&str> = background.programs.iter().map(|p| p.comm.as_str()).collect();
     assert_eq!(names, ["stranger", "daemon"]);
-    assert_eq!(neighbours.work.into_iter().collect::<Vec<_>>(), [7]);
+    assert_eq!(background.work.into_iter().collect::<Vec<_>>(), [7]);
 }

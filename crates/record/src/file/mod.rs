@@ -152,7 +152,7 @@ pub enum Error {
         /// Why not.
         why: io::Error,
     },
-    /// What would be written to is no regular file, and could not be mended later.
+    /// What would be written to is no regular file, and could not be fixed later.
     #[error("{}: is not a regular file; to send a recording there: -o - > FILE", path.display())]
     NoFile {
         /// What it is.

@@ -148,8 +148,8 @@ fn reasons_by_text(file: &Elf<'_>) -> Option<(u64, u64)> {
 ///
 /// The kernel executes that one itself. Any other instruction is executed by the program, in
 /// another place and one step at a time, which takes a second interrupt: twice as long, and on
-/// virtual machines ten times. And from a probe there the kernel knows that the caller's address is not yet
-/// on the stack as a frame, and takes it into the call chain.
+/// virtual machines ten times. And from a probe there the kernel knows that the caller's address is
+/// not yet on the stack as a frame, and takes it into the call chain.
 fn prologue(file: &Elf<'_>, offset: u64) -> u64 {
     /// `cmp rsp, [r14+16]`, and the same of `r12`, which is below it where a frame is large.
     const CHECKS: [&[u8]; 2] = [b"\x49\x3b\x66\x10", b"\x4d\x3b\x66\x10"];

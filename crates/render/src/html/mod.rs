@@ -138,7 +138,7 @@ pub fn write<R: Serialize>(report: &R, beside: Beside, out: &mut dyn Write) -> i
     out.write_all(after.as_bytes())
 }
 
-/// Keep the longest edges and the threads and knots they tie; how many edges are left out.
+/// Keep the longest edges and the threads and the cycles they close; how many edges are left out.
 fn shorten(graph: &mut Graph) -> usize {
     let left_out = graph.edges.len().saturating_sub(ENTRIES);
     graph.edges.truncate(ENTRIES);
@@ -146,10 +146,10 @@ fn shorten(graph: &mut Graph) -> usize {
         let shown: std::collections::BTreeSet<u32> =
             graph.edges.iter().flat_map(|e| [Some(e.waiter), e.waker]).flatten().collect();
         graph.nodes.retain(|n| shown.contains(&n.tid));
-        for knot in &mut graph.knots {
-            knot.retain(|tid| shown.contains(tid));
+        for cycle in &mut graph.cycles {
+            cycle.retain(|tid| shown.contains(tid));
         }
-        graph.knots.retain(|k| k.len() > 1);
+        graph.cycles.retain(|k| k.len() > 1);
     }
     graph.roots.truncate(ENTRIES);
     left_out

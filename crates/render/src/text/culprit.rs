@@ -46,7 +46,7 @@ pub(crate) fn culprit(c: &Culprit) -> String {
         Role::Device => format!("{waiting} wait{s} for it{costs}"),
         Role::KernelLock => format!("{waiting} wait{s} for it{costs}"),
         Role::Server => format!("runs for {time}; {waiting} wait{s} for it"),
-        Role::Late => format!("runs for {time}, and most often the others wait for it"),
+        Role::Straggler => format!("runs for {time}, and most often the others wait for it"),
         Role::Runs => format!("runs for {time}"),
         Role::Queued => format!("ready for {time}, but behind other threads on its CPU"),
         Role::Throttled => {
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_says_who_takes_turns_and_who_held_it() {
+    fn a_lock_says_who_is_for_contention_and_who_held_it() {
         let mutex = Culprit {
             kind: "mutex",
             name: "mutex 0x1000 of wl (1)".to_owned(),

@@ -75,7 +75,7 @@ fn holds(f: &Finding) -> bool {
     f.ruled_out.is_none()
 }
 
-/// What it is, what mending it would gain, what to do.
+/// What it is, what fixing it would gain, what to do.
 fn write_verdict(
     d: &Diagnosis,
     options: &TextOptions,
@@ -160,7 +160,7 @@ fn write_remarks(
     }
     let about_all = |_: &_| d.chosen.is_none();
     if let Some(n) =
-        d.verdict.neighbours.as_ref().filter(|n| !n.programs.is_empty()).filter(about_all)
+        d.verdict.background.as_ref().filter(|n| !n.programs.is_empty()).filter(about_all)
     {
         let listed = n.listed();
         // A reservation has said it.

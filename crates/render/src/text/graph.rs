@@ -12,8 +12,8 @@ use std::io::{self, Write};
 const EDGES: usize = 30;
 /// Root causes shown in words.
 const ROOTS: usize = 10;
-/// Threads of a knot named in words.
-const KNOT: usize = 16;
+/// Threads of a cycle named in words.
+const CYCLE: usize = 16;
 
 /// Write it.
 pub(crate) fn write(
@@ -45,22 +45,26 @@ pub(crate) fn write(
     }
 
     page.separate(out)?;
-    writeln!(out, "{}", paint.title("Knots: threads that wait for each other in circles"))?;
-    if graph.knots.is_empty() {
+    writeln!(out, "{}", paint.title("Wait cycles: threads that wait for each other"))?;
+    if graph.cycles.is_empty() {
         writeln!(out, "  none")?;
     }
-    for (i, knot) in graph.knots.iter().enumerate() {
-        let waiting: u64 =
-            graph.nodes.iter().filter(|n| n.knot == Some(i as u32 + 1)).map(|n| n.waiting_ns).sum();
-        let mut members: Vec<String> = knot.iter().take(KNOT).map(|&t| name(t)).collect();
-        if knot.len() > KNOT {
-            members.push(format!("{} more", knot.len() - KNOT));
+    for (i, cycle) in graph.cycles.iter().enumerate() {
+        let waiting: u64 = graph
+            .nodes
+            .iter()
+            .filter(|n| n.cycle == Some(i as u32 + 1))
+            .map(|n| n.waiting_ns)
+            .sum();
+        let mut members: Vec<String> = cycle.iter().take(CYCLE).map(|&t| name(t)).collect();
+        if cycle.len() > CYCLE {
+            members.push(format!("{} more", cycle.len() - CYCLE));
         }
         writeln!(
             out,
             "  {}: {} threads, waiting {}: {}",
             i + 1,
-            knot.len(),
+            cycle.len(),
             duration(waiting),
             members.join(", ")
         )?;
@@ -106,7 +110,7 @@ pub(crate) fn write_dot(graph: &Graph, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "digraph waits {{")?;
     writeln!(out, "  node [shape=box];")?;
     for n in &graph.nodes {
-        let knot = n.knot.map(|_| ", style=bold").unwrap_or_default();
+        let cycle = n.cycle.map(|_| ", style=bold").unwrap_or_default();
         let label = format!(
             "{} ({})\\nran {}, waited {}",
             quoted(&n.comm),
@@ -114,7 +118,7 @@ pub(crate) fn write_dot(graph: &Graph, out: &mut dyn Write) -> io::Result<()> {
             duration(n.running_ns),
             duration(n.waiting_ns)
         );
-        writeln!(out, "  t{} [label=\"{label}\"{knot}];", n.tid)?;
+        writeln!(out, "  t{} [label=\"{label}\"{cycle}];", n.tid)?;
     }
     let outside = graph.edges.iter().any(|e| e.waker.is_none());
     if outside {

@@ -168,7 +168,7 @@ fn facts(info: &Info, trace: &TraceHead) -> Vec<(String, String)> {
         let names: Vec<_> = calls.iter().map(|name| escape(name).into_owned()).collect();
         fact(
             "system calls",
-            Some(format!("{} chosen ({}); all others are dark", calls.len(), names.join(", "))),
+            Some(format!("{} chosen ({}); all others are untraced", calls.len(), names.join(", "))),
         );
     }
     for extra in &info.extra {

@@ -27,7 +27,7 @@ pub(crate) fn gate() -> GateReport {
     report.baseline = Some(evil());
     let verdict = &mut report.verdict;
     verdict.inform.push(number(&name, 3e6, 4e6, Finding::Worse));
-    verdict.problems = vec![Problem { code: "neighbours", words: evil(), remedy: evil() }];
+    verdict.problems = vec![Problem { code: "background-load", words: evil(), remedy: evil() }];
     verdict.why = vec![Reason { row: row(&name, Some(1.0), Some(2.0)), people: Some(evil()) }];
     verdict.set_aside = vec![evil()];
     verdict.expired = vec![Waiver { metric: evil(), until: evil(), until_day: 0, reason: evil() }];
@@ -82,8 +82,11 @@ fn text_holds_no_command_for_the_job_that_prints_it() {
             }
         }
         let mut report = values::regressed();
-        report.verdict.problems =
-            vec![Problem { code: "neighbours", words: evil.to_owned(), remedy: evil.to_owned() }];
+        report.verdict.problems = vec![Problem {
+            code: "background-load",
+            words: evil.to_owned(),
+            remedy: evil.to_owned(),
+        }];
         comparisons.push(crate::gate(&report));
         for comparison in comparisons {
             let words = text(&comparison);

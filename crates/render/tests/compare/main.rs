@@ -54,7 +54,7 @@ fn of(name: &str) -> GateReport {
 #[test]
 fn a_gate_as_text() {
     insta::assert_snapshot!("text_regressed", text(&gate(&of("regressed"))));
-    insta::assert_snapshot!("text_neighbours", text(&gate(&of("neighbours"))));
+    insta::assert_snapshot!("text_background", text(&gate(&of("background-load"))));
     insta::assert_snapshot!("text_expired", text(&gate(&of("expired"))));
     let quiet = Format::Text(TextOptions { quiet: true, ..TextOptions::default() });
     assert_eq!(write(&gate(&of("passed")), &quiet).lines().count(), 2);
@@ -63,7 +63,8 @@ fn a_gate_as_text() {
 #[test]
 fn colours_are_those_of_the_outcome() {
     let format = Format::Text(TextOptions { color: true, ..TextOptions::default() });
-    for (name, colour) in [("regressed", "\x1b[1m\x1b[31m"), ("neighbours", "\x1b[1m\x1b[33m")] {
+    for (name, colour) in [("regressed", "\x1b[1m\x1b[31m"), ("background-load", "\x1b[1m\x1b[33m")]
+    {
         let text = write(&gate(&of(name)), &format);
         assert!(text.starts_with(colour), "{text:?}");
     }
@@ -72,7 +73,10 @@ fn colours_are_those_of_the_outcome() {
 #[test]
 fn a_gate_as_markdown() {
     insta::assert_snapshot!("md_regressed", write(&gate(&of("regressed")), &Format::Markdown));
-    insta::assert_snapshot!("md_neighbours", write(&gate(&of("neighbours")), &Format::Markdown));
+    insta::assert_snapshot!(
+        "md_background",
+        write(&gate(&of("background-load")), &Format::Markdown)
+    );
     insta::assert_snapshot!("md_waived", write(&gate(&of("waived")), &Format::Markdown));
 }
 

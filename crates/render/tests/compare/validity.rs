@@ -87,7 +87,7 @@ fn junit_fails_only_what_regressed() {
         let case = xml.split("<testcase").nth(1).unwrap();
         let unclear = matches!(
             name,
-            "looks-worse" | "could-hide" | "too-few-runs" | "no-value" | "neighbours"
+            "looks-worse" | "could-hide" | "too-few-runs" | "no-value" | "background-load"
         );
         assert_eq!(case.contains("<skipped "), unclear, "{name}");
     }

@@ -140,9 +140,9 @@ pub(crate) fn waiver() -> Waiver {
     }
 }
 
-pub(crate) fn neighbours() -> Problem {
+pub(crate) fn background() -> Problem {
     Problem {
-        code: "neighbours",
+        code: "background-load",
         words:
             "programs outside the work took 13.2 % of capacity after (cc1, ld); the limit is 10 %"
                 .to_owned(),
@@ -177,7 +177,7 @@ pub(crate) fn all() -> Vec<(&'static str, GateReport)> {
     );
     missing.verdict.inform.clear();
     let mut crowded = gate(Outcome::Inconclusive, regressed().verdict.primary);
-    crowded.verdict.problems = vec![neighbours()];
+    crowded.verdict.problems = vec![background()];
     crowded.b.others_pct = Some(13.2);
     let mut waived = regressed();
     waived.verdict.outcome = Outcome::Pass;
@@ -196,7 +196,7 @@ pub(crate) fn all() -> Vec<(&'static str, GateReport)> {
         ("could-hide", blind),
         ("too-few-runs", few),
         ("no-value", missing),
-        ("neighbours", crowded),
+        ("background-load", crowded),
         ("waived", waived),
         ("expired", expired),
     ]

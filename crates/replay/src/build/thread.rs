@@ -157,7 +157,7 @@ impl Builder<'_> {
             usual_delay: narrow(usual),
             allowed,
             held_off_ns,
-            is_neighbour: false,
+            is_background: false,
             is_kthread: t.is_kthread(),
             drives: drives && t.is_kthread(),
             turns,

@@ -55,7 +55,7 @@ pub(super) fn mark_workers(analysis: &Analysis, threads: &mut [ThreadProgram]) {
         threads[i].works = true;
     }
     for t in threads.iter_mut().filter(|t| !t.is_kthread && !t.works) {
-        t.is_neighbour = known.work_known && !known.work.contains(&pid(t));
+        t.is_background = known.work_known && !known.work.contains(&pid(t));
     }
     // Who is no part of it waits for nothing that is.
     let counts: Vec<bool> = threads.iter().map(ThreadProgram::may_ask).collect();

@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 /// (`sysctl_sched_wakeup_granularity`).
 const WAKE_UP_NS: Nanos = 1_000_000;
 /// Those who are no part of the work come so much later: after all who are.
-const NEIGHBOURS_LATER: Nanos = 1 << 62;
+const BACKGROUND_LATER: Nanos = 1 << 62;
 
 impl Machine<'_> {
     fn slice(&mut self) -> Nanos {
@@ -165,7 +165,7 @@ impl Machine<'_> {
             // sooner than it was waits for all who are not. So those who are no part of the work
             // have what it leaves.
             let of = &self.view.program.threads[t.of as usize];
-            let after = if self.view.alone && of.is_neighbour { NEIGHBOURS_LATER } else { 0 };
+            let after = if self.view.alone && of.is_background { BACKGROUND_LATER } else { 0 };
             t.course = time.saturating_add(after);
         }
     }

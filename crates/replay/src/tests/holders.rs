@@ -8,7 +8,7 @@ use crate::simulate::simulate;
 const AWAKE: Change = Change::Lock(LOCK, LockChange::Awake);
 const FIRST: Change = Change::Lock(LOCK, LockChange::First);
 
-/// Two threads take turns at a lock; whoever has it runs for 1 ms and sleeps for 4 ms.
+/// Two threads contend for a lock; whoever has it runs for 1 ms and sleeps for 4 ms.
 fn over_a_sleep() -> Program {
     let held =
         [Op::Hold(LOCK), Op::Run(1_000_000), Op::Sleep(4_000_000, ObjectId::NONE), Op::Drop(LOCK)];
@@ -103,7 +103,7 @@ fn a_holder_that_goes_first_takes_time_from_strangers_and_shares_the_rest_with_t
     let worker = vec![Op::Hold(LOCK), Op::Run(ms(20)), Op::Drop(LOCK), Op::Run(ms(20))];
     let mut p = program(1, &[worker, vec![Op::Run(ms(200))]]);
     p.objects[0].order = Order::Taken;
-    (p.threads[1].works, p.threads[1].is_neighbour) = (false, true);
+    (p.threads[1].works, p.threads[1].is_background) = (false, true);
     let fair = |changes: &[Change]| {
         simulate(&View { fair: true, ..View::new(&p, changes).unwrap() }, 0).wall_ns
     };

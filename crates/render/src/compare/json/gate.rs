@@ -237,7 +237,7 @@ impl<'a> Numbers<'a> {
 /// A reason why a comparison cannot be trusted.
 #[derive(Serialize, schemars::JsonSchema)]
 struct ProblemBody<'a> {
-    /// `settings`, `neighbours` or `lost-events`.
+    /// `settings`, `background-load` or `lost-events`.
     code: &'static str,
     /// What it is.
     words: &'a str,

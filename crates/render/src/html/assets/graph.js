@@ -31,10 +31,10 @@ function blocking(graph) {
   return section('blocking', 'Who waits for whom', frame,
     graph.left_out ? el('p', { class: 'dim', text: `Of the longest edges; ` +
       `${graph.left_out} more: holdup waits --graph` }) : null,
-    graph.knots.length ? el('p', {}, el('b', { text: 'Wait for each other in circles: ' }),
-      graph.knots.slice(0, 5).map((knot, i) => el('span', {}, i ? '; ' : '',
-        name(knot.slice(0, 8).map((tid) => label(tid)).join(', ') +
-          (knot.length > 8 ? ` and ${knot.length - 8} more` : ''), 400)))) : null,
+    graph.cycles.length ? el('p', {}, el('b', { text: 'Wait for each other in circles: ' }),
+      graph.cycles.slice(0, 5).map((cycle, i) => el('span', {}, i ? '; ' : '',
+        name(cycle.slice(0, 8).map((tid) => label(tid)).join(', ') +
+          (cycle.length > 8 ? ` and ${cycle.length - 8} more` : ''), 400)))) : null,
     el('details', {}, el('summary', { text: 'Waits as a table' }),
       table('edges', [{ key: 'waiter', unit: 'Id' }, { key: 'waker', unit: 'Id' },
         { key: 'kind', unit: 'Text' }, { key: 'object', unit: 'Text' },

@@ -1,7 +1,7 @@
 //! Calls that no event tells of, named by where in the kernel a thread sleeps.
 //!
-//! A recording of chosen calls leaves the others dark: reads and receives above all, since they are
-//! the most of most programs' calls. Most return at once, and those that sleep are few. So a
+//! A recording of chosen calls does not trace the others: reads and receives above all, since they
+//! are the most of most programs' calls. Most return at once, and those that sleep are few. So a
 //! recorder may have the switch itself say where in the kernel the thread leaves its CPU: the
 //! outermost function of that chain is the one that the call began in ([`What::Leaves`]).
 //!
@@ -59,7 +59,7 @@ impl Sleeps {
 
 /// Where calls begin and where they sleep, and what was said last.
 #[derive(Clone, Debug, Default)]
-pub(super) struct DarkCalls {
+pub(super) struct UntracedCalls {
     /// Functions, ascending by address: start, end, number of the call.
     entries: Vec<(u64, u64, u32)>,
     /// The same of those that sleep.
@@ -70,11 +70,11 @@ pub(super) struct DarkCalls {
     reason: Option<(Cpu, Reason)>,
 }
 
-impl DarkCalls {
+impl UntracedCalls {
     /// Of a kernel with these functions.
-    pub(super) fn new(outside: Outside, arch: Arch, symbols: &SymbolTable) -> DarkCalls {
-        let mut calls = DarkCalls::default();
-        if outside != Outside::DarkCall {
+    pub(super) fn new(outside: Outside, arch: Arch, symbols: &SymbolTable) -> UntracedCalls {
+        let mut calls = UntracedCalls::default();
+        if outside != Outside::UntracedCall {
             return calls;
         }
         let mut functions = symbols.functions().peekable();
@@ -126,8 +126,8 @@ fn at<T: Copy>(functions: &[(u64, u64, T)], address: u64) -> Option<T> {
 impl Engine {
     /// The thread that leaves `cpu` next does so there.
     pub(super) fn leaves_from(&mut self, cpu: Cpu, chain: &[u64], argument: u64) {
-        self.dark.said = self.dark.of(chain).map(|nr| (cpu, nr, argument));
-        self.dark.reason = self.dark.reason(chain).map(|reason| (cpu, reason));
+        self.untraced.said = self.untraced.of(chain).map(|nr| (cpu, nr, argument));
+        self.untraced.reason = self.untraced.reason(chain).map(|reason| (cpu, reason));
     }
 
     /// A thread goes to sleep in a call of this kind, and no signal ends that: for what was said
@@ -135,7 +135,9 @@ impl Engine {
     pub(super) fn sleeps_for(&mut self, cpu: Cpu, slot: Slot, kind: Option<WaitKind>) -> bool {
         let untold =
             matches!(kind, None | Some(WaitKind::Other | WaitKind::Socket | WaitKind::Memory));
-        let Some((on, reason)) = self.dark.reason.take().filter(|_| untold) else { return false };
+        let Some((on, reason)) = self.untraced.reason.take().filter(|_| untold) else {
+            return false;
+        };
         if on != cpu || self.threads[slot].contending > 0 {
             return false;
         }
@@ -144,13 +146,13 @@ impl Engine {
     }
 
     /// A thread goes to sleep: in the call that was said just now, if it is in no recorded one.
-    pub(super) fn sleeps_in_dark(&mut self, now: Nanos, cpu: Cpu, slot: Slot) {
-        let Some((on, nr, argument)) = self.dark.said.take() else { return };
+    pub(super) fn sleeps_untraced(&mut self, now: Nanos, cpu: Cpu, slot: Slot) {
+        let Some((on, nr, argument)) = self.untraced.said.take() else { return };
         let t = &mut self.threads[slot];
         if on != cpu || t.living.call.is_some() {
             return;
         }
-        t.living.dark = Some((nr, now));
+        t.living.untraced = Some((nr, now));
         let pid = t.pid;
         let class = self.traits.get(nr as usize).map_or(Class::None, |traits| traits.class);
         // Of others more than the first argument would have to be known.
@@ -160,16 +162,16 @@ impl Engine {
     }
 
     /// It runs again: whatever it does now, no event tells whether it is still in the call.
-    pub(super) fn dark_call_is_over(&mut self, slot: Slot) {
-        if self.threads[slot].living.dark.is_some() {
-            self.threads[slot].living.dark = None;
+    pub(super) fn untraced_call_is_over(&mut self, slot: Slot) {
+        if self.threads[slot].living.untraced.is_some() {
+            self.threads[slot].living.untraced = None;
             self.waits.call_is_over(slot);
         }
     }
 
     /// What was said of a switch that has come holds for no other.
-    pub(super) fn dark_is_said(&mut self) {
-        (self.dark.said, self.dark.reason) = (None, None);
+    pub(super) fn untraced_is_said(&mut self) {
+        (self.untraced.said, self.untraced.reason) = (None, None);
     }
 }
 
@@ -187,7 +189,7 @@ mod tests {
     #[test]
     fn the_outermost_function_names_the_call() {
         let symbols = SymbolTable::from_kallsyms(KERNEL);
-        let calls = DarkCalls::new(Outside::DarkCall, Arch::X86_64, &symbols);
+        let calls = UntracedCalls::new(Outside::UntracedCall, Arch::X86_64, &symbols);
         let at = |offset: u64| 0xffff_ffff_8100_0010 + offset;
         // sleep, read, entry
         assert_eq!(calls.of(&[at(0x5000), at(0x2000), at(0x1000), at(0)]), Some(0));
@@ -197,7 +199,7 @@ mod tests {
         assert_eq!(calls.of(&[at(0x5000), at(0x2000)]), None);
         assert_eq!(calls.of(&[]), None);
         // In a recording of all calls each says itself when it begins.
-        let all = DarkCalls::new(Outside::NoCall, Arch::X86_64, &symbols);
+        let all = UntracedCalls::new(Outside::NoCall, Arch::X86_64, &symbols);
         assert_eq!(all.of(&receive), None);
     }
 
@@ -213,7 +215,7 @@ mod tests {
             ffffffff81007000 T schedule_timeout\n\
             ffffffff81008000 T _etext\n",
         );
-        let calls = DarkCalls::new(Outside::DarkCall, Arch::X86_64, &symbols);
+        let calls = UntracedCalls::new(Outside::UntracedCall, Arch::X86_64, &symbols);
         let reason = |offsets: &[u64]| {
             let chain: Vec<u64> = offsets.iter().map(|o| 0xffff_ffff_8100_0010 + o).collect();
             calls.reason(&chain).map(|r| (r.io_wait, r.lock, r.caller))

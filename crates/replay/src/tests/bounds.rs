@@ -134,12 +134,12 @@ fn a_figure_that_breaks_a_law_says_which() {
 #[test]
 fn more_cpus_free_chosen_threads_of_the_others() {
     let mut p = program(1, &[vec![Op::Run(40_000_000)], vec![Op::Run(40_000_000)]]);
-    (p.threads[1].works, p.threads[1].is_neighbour) = (false, true);
+    (p.threads[1].works, p.threads[1].is_background) = (false, true);
     let beside = wall(&p, &[]);
     assert!(beside > 70_000_000, "{beside}");
     assert!(wall(&p, &[Change::Cpus(2)]) > 60_000_000);
     let mut p = program(1, &[vec![Op::Run(40_000_000)], vec![Op::Run(40_000_000)]]);
-    (p.threads[1].works, p.threads[1].is_neighbour, p.chosen) = (false, true, true);
+    (p.threads[1].works, p.threads[1].is_background, p.chosen) = (false, true, true);
     let with_its_own = wall(&p, &[Change::Cpus(2)]);
     assert!((40_000_000..41_000_000).contains(&with_its_own), "{with_its_own}");
 }
@@ -189,13 +189,13 @@ fn without_its_device_the_work_of_a_driver_stays() {
     assert_eq!(wall(&p, &[Change::NoDevices]), 9_500_000);
 }
 
-/// Neighbours keep their CPUs from whoever is sooner than it was.
+/// Background keep their CPUs from whoever is sooner than it was.
 #[test]
 fn who_is_no_part_of_the_work_is_not_in_the_way_of_what_it_gains() {
     let waits = [Op::Run(100_000), Op::Sleep(9_900_000, LOCK)];
     let work: Vec<Op> = (0..10).flat_map(|_| waits).chain([Op::Run(100_000)]).collect();
     let mut p = program(1, &[work, vec![Op::Run(200_000_000)]]);
-    (p.threads[1].works, p.threads[1].is_neighbour) = (false, true);
+    (p.threads[1].works, p.threads[1].is_background) = (false, true);
     let before = wall(&p, &[]);
     let without = wall(&p, &[Change::Lock(LOCK, LockChange::None)]);
     assert!(without * 5 < before, "{before} {without}");

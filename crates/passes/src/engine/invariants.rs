@@ -1,13 +1,13 @@
-//! The laws of a Linux run queue, and what they mend.
+//! The invariants of a Linux run queue, and what they fix.
 //!
 //! A recording has holes: lost events, tasks whose events a filter takes out (`--exclude-perf`),
-//! idle tasks whose events the kernel does not deliver. Believing each thread to be in the state
-//! of its last event would then leave it ready, or running, for the rest of the trace. The laws
-//! below hold in every kernel; where an event contradicts what is believed of a thread, the law
-//! says what must have happened unseen, and what cannot be known counts nowhere.
+//! idle tasks whose events the kernel does not deliver. Believing each thread to be in the state of
+//! its last event would then leave it ready, or running, for the rest of the trace. The invariants
+//! below hold in every kernel; where an event contradicts what is believed of a thread, the
+//! invariant says what must have happened unseen, and what cannot be known counts nowhere.
 //!
-//! Each application is counted, by law and thread ([`crate::Analysis::laws`]), and in the trace's
-//! quality.
+//! Each application is counted, by invariant and thread ([`crate::Analysis::invariants`]), and in
+//! the trace's quality.
 
 use super::Engine;
 use crate::judge::Ended;
@@ -15,32 +15,32 @@ use crate::slot::Slot;
 use crate::state::State;
 use holdup_trace::{Cpu, Nanos, QualityCode};
 
-/// Makes [`Law`] from one list: the reason and exceptions of each law, what its applications are
-/// counted as in the trace's quality, and the law in one sentence.
-macro_rules! laws {
+/// Makes [`Invariant`] from one list: the reason and exceptions of each invariant, what its
+/// applications are counted as in the trace's quality, and the invariant in one sentence.
+macro_rules! invariants {
     ($($(#[doc = $doc:literal])+ $name:ident = $code:ident, $says:literal;)+) => {
-        /// A law of run queues. What contradicts it was not recorded.
+        /// An invariant of run queues. What contradicts it was not recorded.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-        pub enum Law { $($(#[doc = $doc])+ $name),+ }
+        pub enum Invariant { $($(#[doc = $doc])+ $name),+ }
 
-        impl Law {
+        impl Invariant {
             /// All of them.
-            pub const ALL: &'static [Law] = &[$(Law::$name),+];
+            pub const ALL: &'static [Invariant] = &[$(Invariant::$name),+];
 
             /// What its applications are counted as in the trace's quality.
             pub fn code(self) -> QualityCode {
-                match self { $(Law::$name => QualityCode::$code),+ }
+                match self { $(Invariant::$name => QualityCode::$code),+ }
             }
 
             /// It in one sentence.
             pub fn says(self) -> &'static str {
-                match self { $(Law::$name => $says),+ }
+                match self { $(Invariant::$name => $says),+ }
             }
         }
     };
 }
 
-laws! {
+invariants! {
     /// The thread that an event names as current runs on that CPU (`current` is a property of the
     /// CPU). If another was believed there, a switch was not recorded: the time since that CPU's
     /// last event is nobody's.
@@ -76,15 +76,15 @@ laws! {
 }
 
 impl Engine {
-    /// Note that `law` put something right about a thread.
+    /// Note that `invariant` put something right about a thread.
     #[cold]
-    pub(super) fn apply(&mut self, law: Law, slot: Slot) {
-        self.quality.add(law.code(), 1);
-        *self.laws.entry((law, slot)).or_default() += 1;
+    pub(super) fn apply(&mut self, invariant: Invariant, slot: Slot) {
+        self.quality.add(invariant.code(), 1);
+        *self.invariants.entry((invariant, slot)).or_default() += 1;
     }
 
     /// `cpu` switches, or switched after `since`, to the idle task: whoever was on its queue before
-    /// is not ready any more ([`Law::IdleQueueEmpty`]).
+    /// is not ready any more ([`Invariant::IdleQueueEmpty`]).
     #[cold]
     #[inline(never)]
     pub(super) fn queue_is_empty(&mut self, now: Nanos, cpu: Cpu, since: Nanos) {
@@ -94,7 +94,7 @@ impl Engine {
         }
         let gone: Vec<Slot> = queue().filter(|&s| self.threads[s].since < since).collect();
         for slot in gone {
-            self.apply(Law::IdleQueueEmpty, slot);
+            self.apply(Invariant::IdleQueueEmpty, slot);
             self.out_of_sight(now, slot);
         }
     }
@@ -130,7 +130,7 @@ impl Engine {
     }
 
     /// A thread is woken on `cpu`: if that idles and never shows how it leaves idle, the thread
-    /// runs there from now on ([`Law::BlindTakesWoken`]).
+    /// runs there from now on ([`Invariant::BlindTakesWoken`]).
     pub(super) fn taken_by_blind(&mut self, now: Nanos, slot: Slot, cpu: Cpu) {
         let Some(c) = self.cpus.known_mut(cpu) else { return };
         if !c.is_blind() || c.current.is_some_and(|(_, slot)| slot != Slot::IDLE) {
@@ -144,10 +144,10 @@ impl Engine {
         c.presumed_at = c.charged_to;
         let tid = self.tasks.carrier(slot).unwrap_or(self.threads[slot].tid);
         self.set_current(now, cpu, Some((tid, slot)));
-        self.apply(Law::BlindTakesWoken, slot);
+        self.apply(Invariant::BlindTakesWoken, slot);
     }
 
-    /// The thread believed to run on `cpu` by [`Law::BlindTakesWoken`] alone is on its way
+    /// The thread believed to run on `cpu` by [`Invariant::BlindTakesWoken`] alone is on its way
     /// elsewhere, or had not been enqueued yet: `cpu` has idled until now.
     pub(super) fn not_taken(&mut self, now: Nanos, slot: Slot, cpu: Cpu) {
         self.charge_as(now, cpu, |c, span| c.idle += span);
@@ -156,7 +156,7 @@ impl Engine {
         self.set_current(now, cpu, Some((holdup_trace::Tid::IDLE, Slot::IDLE)));
     }
 
-    /// Whether `slot` is believed to run on `cpu` by [`Law::BlindTakesWoken`] alone.
+    /// Whether `slot` is believed to run on `cpu` by [`Invariant::BlindTakesWoken`] alone.
     pub(super) fn is_presumed(&self, slot: Slot, cpu: Cpu) -> bool {
         self.cpus.get(cpu).is_some_and(|c| {
             c.is_presumed() && matches!(c.current, Some((_, current)) if current == slot)
@@ -164,10 +164,10 @@ impl Engine {
     }
 
     /// A thread that is woken now was believed ready or running after the wake-up before: it slept
-    /// in between ([`Law::SleepBeforeWake`]).
+    /// in between ([`Invariant::SleepBeforeWake`]).
     #[cold]
     pub(super) fn slept_unseen(&mut self, now: Nanos, slot: Slot) {
-        self.apply(Law::SleepBeforeWake, slot);
+        self.apply(Invariant::SleepBeforeWake, slot);
         match self.threads[slot].state {
             State::Running(cpu) => self.left_unseen(now, slot, cpu),
             State::Waking => {

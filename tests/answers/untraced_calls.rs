@@ -1,5 +1,5 @@
 //! A recording of the calls that the default preset chooses gets the verdict of a recording of all
-//! calls, and nothing is said of the calls that it leaves dark.
+//! calls, and nothing is said of the calls that it leaves out.
 
 use crate::oracle::changes;
 use crate::oracle::corpus;
@@ -15,10 +15,11 @@ use holdup_trace::Reader;
 /// Fixtures whose verdict changes, and why.
 const CHANGE: &[&str] = &[];
 
-/// Of 100 labelled recordings so many keep their class. Three of 117 do not: where events were
-/// lost the few that are left weigh less against them, where sends are dark nobody sees that a
+/// Of 100 labelled recordings so many keep their class. Three of 117 do not: where events were lost
+/// the few that are left weigh less against them, where sends are untraced nobody sees that a
 /// receiver was handed its CPU by the sender (the label allows both verdicts), and where reads are
-/// dark and the kernel does not say what a sleep was for, nobody knows that it was for the disk.
+/// untraced and the kernel does not say what a sleep was for, nobody knows that it was for the
+/// disk.
 const SAME_PCT: usize = 97;
 
 fn verdict(reader: &dyn Reader) -> Verdict {
@@ -32,8 +33,8 @@ fn verdict(reader: &dyn Reader) -> Verdict {
 fn keeps_silent(name: &str, chosen: &dyn Reader) {
     let a = analyze(chosen, &Options::default()).expect("as readable as before");
     let rows = a.syscalls(Group::System);
-    let dark: Vec<_> = rows.iter().filter(|r| !Preset::Full.records(&r.name)).collect();
-    assert!(dark.is_empty(), "{name}: {dark:?}");
+    let untraced: Vec<_> = rows.iter().filter(|r| !Preset::Full.records(&r.name)).collect();
+    assert!(untraced.is_empty(), "{name}: {untraced:?}");
     assert!(a.objects().all(|o| o.kind != ObjectKind::PageFault), "{name}");
     assert!(a.cpu_rows().iter().all(|c| c.user_ns.or(c.kernel_ns).is_none()), "{name}");
     let ledger = Attribution::from(&a).ledger;

@@ -21,9 +21,9 @@ fn judge(fixture: &str, limit: Option<(&str, f64)>) -> Diagnosis {
 
 /// Names of those that are not the work.
 fn others(d: &Diagnosis) -> Vec<&str> {
-    let neighbours = d.verdict.neighbours.as_ref().expect("a trace has them");
-    assert!(neighbours.work_known);
-    neighbours.programs.iter().map(|p| p.comm.as_str()).collect()
+    let background = d.verdict.background.as_ref().expect("a trace has them");
+    assert!(background.work_known);
+    background.programs.iter().map(|p| p.comm.as_str()).collect()
 }
 
 #[test]

@@ -2,8 +2,8 @@
 //!
 //! A thread that does the same piece of work again and again takes the same time for it, unless the
 //! machine is slower: because others fight for memory, cache lines, or the other half of the core.
-//! So stretches of one thread that lead to the same call are alike, and their typical time when few
-//! CPUs are busy is held against that when many are.
+//! So user-mode intervals of one thread that lead to the same call are alike, and their typical
+//! time when few CPUs are busy is held against that when many are.
 //!
 //! Kept apart by thread, unlike [`crate::costs`]: threads that run alone do other work than those
 //! that run together, and that must not look like a slow machine.
@@ -14,19 +14,19 @@ use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 
-/// Shorter stretches are the recorder's own time as much as the application's; leaving them out
-/// spares the busiest traces the look-up.
+/// Shorter user-mode intervals are the recorder's own time as much as the application's; leaving
+/// them out spares the busiest traces the look-up.
 const SHORTEST: Nanos = 1 << SHORTEST_BITS;
 const SHORTEST_BITS: u32 = 12;
-/// Added to the quarter of a stretch in which a page fault was taken, which takes the kernel's
-/// time. A multiple of the number of quarters.
+/// Added to the quarter of a user-mode interval in which a page fault was taken, which takes the
+/// kernel's time. A multiple of the number of quarters.
 pub(crate) const FAULTED: u8 = 0x80;
-/// The first stretches of a kind meet cold caches and untouched pages; and a thread that does a
-/// thing but a few times needs no memory here.
+/// The first user-mode intervals of a kind meet cold caches and untouched pages; and a thread that
+/// does a thing but a few times needs no memory here.
 const EARLY: u32 = 8;
-/// Lengths of stretches: a sixteenth of an octave a bucket, from the shortest to 4 s.
+/// Lengths of user_intervals: a sixteenth of an octave a bucket, from the shortest to 4 s.
 pub type Lengths = Spread<SHORTEST_BITS, 4, { 20 << 4 }>;
-/// Levels of stretches and counts: quarters of the CPUs busy.
+/// Levels of user-mode intervals and counts: quarters of the CPUs busy.
 pub const QUARTERS: usize = 4;
 
 /// Which quarter of `cpus` CPUs `busy` is in: `busy * QUARTERS / cpus` without the division, which
@@ -36,16 +36,16 @@ pub(crate) fn quarter(busy: usize, cpus: usize) -> u8 {
     (1..QUARTERS).map(|q| (busy * QUARTERS >= q * cpus) as u8).sum()
 }
 
-/// The stretches of one thread that led to one system call.
+/// The user-mode intervals of one thread that led to one system call.
 #[derive(Clone, Debug, Default)]
-pub struct Stretches {
+pub struct IntervalsOfCall {
     early: u32,
     /// By the quarter of the CPUs that were busy when they began.
     levels: [Option<Box<Lengths>>; QUARTERS],
 }
 
-impl Stretches {
-    /// Every quarter that has stretches, fewest busy CPUs first.
+impl IntervalsOfCall {
+    /// Every quarter that has user-mode intervals, fewest busy CPUs first.
     pub fn levels(&self) -> impl Iterator<Item = (usize, &Lengths)> {
         self.levels.iter().enumerate().filter_map(|(quarter, l)| Some((quarter, l.as_deref()?)))
     }
@@ -53,10 +53,10 @@ impl Stretches {
 
 /// By thread and number of the call they led to.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct StretchTable(FxHashMap<(Slot, u32), Stretches>);
+pub(crate) struct UserIntervals(FxHashMap<(Slot, u32), IntervalsOfCall>);
 
-impl StretchTable {
-    /// A stretch of application code led to this call.
+impl UserIntervals {
+    /// A user-mode interval led to this call.
     #[inline]
     pub(crate) fn add(&mut self, slot: Slot, nr: u32, ns: Nanos, quarter: u8) {
         if ns >= SHORTEST && quarter < FAULTED {
@@ -87,7 +87,7 @@ impl StretchTable {
     }
 
     /// In order of threads and numbers.
-    pub(crate) fn rows(&self) -> Vec<(Slot, u32, &Stretches)> {
+    pub(crate) fn rows(&self) -> Vec<(Slot, u32, &IntervalsOfCall)> {
         let mut rows: Vec<_> = self.0.iter().map(|(&(slot, nr), s)| (slot, nr, s)).collect();
         rows.sort_by_key(|r| (r.0, r.1));
         rows
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn the_first_of_a_kind_short_ones_and_page_faults_do_not_count() {
-        let mut table = StretchTable::default();
+        let mut table = UserIntervals::default();
         for i in 0..20 {
             table.add(Slot(1), 39, 20_000 + i, (i % 2) as u8 * 2);
             table.add(Slot(1), 40, 100, 0);

@@ -7,8 +7,8 @@
 //! What a namesake starts is not: a shell of the work is no reason to count what other shells do.
 //!
 //! What the recorder started may be no more than a clock (`-- sleep 10`). If it did too little to
-//! be the work, nobody knows which of the programs is: then none of them is called a neighbour, and
-//! only the recorder's time is known. It is so too where the recording does not say who started
+//! be the work, nobody knows which of the programs is: then none of them is called background load,
+//! and only the recorder's time is known. It is so too where the recording does not say who started
 //! whom.
 
 use crate::People;
@@ -20,7 +20,7 @@ use std::rc::Rc;
 
 /// CPU time of programs that are not the work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Neighbours {
+pub struct Background {
     /// By name and service, most CPU time first.
     pub programs: Vec<Stranger>,
     /// Of them all.
@@ -81,14 +81,14 @@ struct Process {
 }
 
 /// Who is the work: who was chosen, else by the limits in force.
-pub fn neighbours(analysis: &Analysis) -> Neighbours {
+pub fn background(analysis: &Analysis) -> Background {
     let people = People::of(analysis);
     chosen(analysis, &people).unwrap_or_else(|| of(analysis, &people, analysis.limits()))
 }
 
 /// Who is the work where somebody chose it, and who the background: the processes of the chosen
 /// threads, what these started, and whom they talk with. `None` without a choice.
-pub(crate) fn chosen(analysis: &Analysis, people: &People) -> Option<Neighbours> {
+pub(crate) fn chosen(analysis: &Analysis, people: &People) -> Option<Background> {
     analysis.has_chosen_work().then(|| {
         let chosen = analysis.chosen().map(|(_, t)| analysis.pid(t).unwrap_or(t.tid.0));
         find(analysis, people, analysis.limits(), Some(chosen.collect()))
@@ -96,7 +96,7 @@ pub(crate) fn chosen(analysis: &Analysis, people: &People) -> Option<Neighbours>
 }
 
 /// Find them.
-pub(crate) fn of(analysis: &Analysis, people: &People, thresholds: &Thresholds) -> Neighbours {
+pub(crate) fn of(analysis: &Analysis, people: &People, thresholds: &Thresholds) -> Background {
     find(analysis, people, thresholds, None)
 }
 
@@ -105,7 +105,7 @@ fn find(
     people: &People,
     thresholds: &Thresholds,
     chosen: Option<BTreeSet<u32>>,
-) -> Neighbours {
+) -> Background {
     let is_chosen = chosen.is_some();
     let pid = |slot: Slot| {
         let t = analysis.thread(slot);
@@ -176,7 +176,7 @@ fn find(
     let is_work =
         |pid: &u32| if work_known { work.contains(pid) } else { !recorders.contains(pid) };
     let work = all.keys().copied().filter(is_work).collect();
-    Neighbours { program, ns, programs, work_known, work, started }
+    Background { program, ns, programs, work_known, work, started }
 }
 
 /// The processes that are the work: what the recorders started, with all that belongs to it. And

@@ -16,7 +16,7 @@ use thinned::{Missing, Thinned};
 /// Two figures of one trace may differ so much without meaning anything: of rounding.
 const ROUNDING: f64 = 1e-6;
 
-/// How many rows were asked for, and how many replays broke a law themselves.
+/// How many rows were asked for, and how many replays broke a bound themselves.
 #[derive(Clone, Copy, Default)]
 struct Rows {
     all: usize,
@@ -76,7 +76,7 @@ fn of_trace(reader: &dyn Reader) -> Result<Rows, String> {
             return Err(format!("{shown} takes {} ns, work {least}", made.wall_low_ns));
         }
         rows.all += 1;
-        rows.broke += usize::from(made.bounded.is_some_and(|law| law != Bound::Relief));
+        rows.broke += usize::from(made.bounded.is_some_and(|bound| bound != Bound::Relief));
     }
     let nothing = predict(&program, &[Change::Cpus(program.cpus)], Seeds::ONE).ok();
     if nothing.is_some_and(|p| p.wall_ns != found.unchanged.wall_ns) {
@@ -92,8 +92,8 @@ fn all_within(folders: &[PathBuf]) {
     assert!(errors.is_empty(), "{errors:#?}");
     let of = || results.iter().flatten();
     let (all, broke) = (of().map(|r| r.all).sum::<usize>(), of().map(|r| r.broke).sum::<usize>());
-    // Held to the laws they all are; that few have to be is the replay's own doing.
-    assert!(all > 100 && broke * 20 < all, "{broke} of {all} broke a law");
+    // Held to the bounds they all are; that few have to be is the replay's own doing.
+    assert!(all > 100 && broke * 20 < all, "{broke} of {all} broke a bound");
 }
 
 #[test]

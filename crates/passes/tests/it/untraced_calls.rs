@@ -53,7 +53,7 @@ fn with(calls: &[&str]) -> Analysis {
 }
 
 #[test]
-fn chosen_calls_are_counted_and_dark_ones_have_no_row() {
+fn chosen_calls_are_counted_and_untraced_ones_have_no_row() {
     let a = with(&["futex", "write"]);
     let rows = a.syscalls(Group::System);
     let calls: Vec<_> = rows.iter().map(|r| (r.name.as_str(), r.count, r.total_ns)).collect();
@@ -61,7 +61,7 @@ fn chosen_calls_are_counted_and_dark_ones_have_no_row() {
 }
 
 #[test]
-fn time_in_dark_calls_is_not_told_from_application_code() {
+fn time_in_untraced_calls_is_not_told_from_application_code() {
     let a = with(&["futex", "write"]);
     let ledger = holdup_attribution::Attribution::from(&a).ledger;
     // 42 runs for 1000 ns, 200 of them in write; 43 for 600.
@@ -82,9 +82,9 @@ fn rates_are_known_of_calls_that_are_all_chosen() {
 }
 
 #[test]
-fn a_sleep_in_a_dark_call_is_no_page_fault_and_waits_for_what_its_waker_wrote_to() {
+fn a_sleep_in_a_untraced_call_is_no_page_fault_and_waits_for_what_its_waker_wrote_to() {
     let a = with(&["futex", "write"]);
-    assert_eq!(a.outside(), Outside::DarkCall);
+    assert_eq!(a.outside(), Outside::UntracedCall);
     let objects: Vec<_> = a.objects().filter(|o| o.wait_ns > 0).collect();
     let kinds: Vec<_> = objects.iter().map(|o| o.kind).collect();
     assert_eq!(kinds, [ObjectKind::Pipe]);
@@ -95,7 +95,7 @@ fn a_sleep_in_a_dark_call_is_no_page_fault_and_waits_for_what_its_waker_wrote_to
 }
 
 #[test]
-fn a_switch_that_says_where_it_happens_names_the_dark_call_and_its_descriptor() {
+fn a_switch_that_says_where_it_happens_names_the_untraced_call_and_its_descriptor() {
     let trace = trace();
     let chosen = ChosenCalls::of(&trace, ["futex", "write"].iter().copied()).unwrap();
     let symbols = Some(Arc::new(SymbolTable::from_kallsyms(KERNEL)));
@@ -106,11 +106,11 @@ fn a_switch_that_says_where_it_happens_names_the_dark_call_and_its_descriptor() 
     assert_eq!((pipe.kind, pipe.wait_ns), (ObjectKind::Pipe, 200));
     assert!(a.object_name(pipe.object).contains("fd 5"), "the reader's number, not the writer's");
     let calls: Vec<_> = a.syscalls(Group::System).into_iter().map(|r| r.name).collect();
-    assert_eq!(calls, ["write"], "a dark call is named, not counted");
+    assert_eq!(calls, ["write"], "an untraced call is named, not counted");
 }
 
-/// A thread sleeps in D, in a page fault or a dark call that is no read: what for, and the idle
-/// time for disks.
+/// A thread sleeps in D, in a page fault or an untraced call that is no read: what for, and the
+/// idle time for disks.
 fn sleeps_in_d(innermost: &[u64]) -> (ObjectKind, String, u64) {
     let chain = [&[0xffff_ffff_8100_3010], innermost, &[ENTRY]].concat();
     let trace = TraceBuilder::new(2)
@@ -143,7 +143,7 @@ fn what_no_signal_ends_is_for_what_the_chain_says() {
     assert_eq!((kind, for_disks), (ObjectKind::Disk, 500));
 }
 
-/// Thread 43 receives what 42 sends over the loopback, both in dark calls. An interrupt handler
+/// Thread 43 receives what 42 sends over the loopback, both in untraced calls. An interrupt handler
 /// ends on 42's CPU at `irq`, before the softirq that wakes 43. Who ended the wait, then?
 fn waker_over_loopback(irq: u64) -> Option<u32> {
     const NET_RX: u32 = 3;
@@ -182,7 +182,7 @@ fn who_sends_over_the_loopback_ends_the_wait_and_a_device_does_not() {
 }
 
 #[test]
-fn threads_that_make_dark_calls_only_are_no_kernel_threads() {
+fn threads_that_make_untraced_calls_only_are_no_kernel_threads() {
     let a = with(&["futex"]);
     assert!(a.threads().all(|(_, t)| !t.is_kthread()));
     assert_eq!(a.syscalls(Group::System), []);

@@ -1,7 +1,7 @@
-//! The laws of run queues, on traces built by hand: one hole in the recording a test.
+//! The invariants of run queues, on traces built by hand: one hole in the recording a test.
 
 use holdup_attribution::{Attribution, Leaf, Ledger, Total, analyze};
-use holdup_passes::{Analysis, Group, Law, Options, Thread};
+use holdup_passes::{Analysis, Group, Invariant, Options, Thread};
 use holdup_testkit::{MemTrace, TraceBuilder};
 use holdup_trace::{Nanos, QualityCode};
 
@@ -28,11 +28,11 @@ fn ready(a: &Analysis, tid: u32) -> Nanos {
     t.woken_ns + t.preempted_ns
 }
 
-/// How often `law` put something right about this thread.
-fn applied(a: &Analysis, law: Law, tid: u32) -> u64 {
-    let of = |&(l, slot, _): &(Law, _, _)| l == law && a.thread(slot).tid.0 == tid;
-    let n = a.laws().into_iter().filter(of).map(|r| r.2).sum();
-    assert!(a.quality.count(law.code()) >= n);
+/// How often `invariant` put something right about this thread.
+fn applied(a: &Analysis, invariant: Invariant, tid: u32) -> u64 {
+    let of = |&(l, slot, _): &(Invariant, _, _)| l == invariant && a.thread(slot).tid.0 == tid;
+    let n = a.invariants().into_iter().filter(of).map(|r| r.2).sum();
+    assert!(a.quality.count(invariant.code()) >= n);
     n
 }
 
@@ -47,7 +47,7 @@ fn a_thread_whose_switch_in_was_filtered_out_is_not_ready_for_the_rest_of_the_tr
         .switch(600, 1, 5, 0, "S") // idle: 9 is not on this queue
         .switch(1000, 0, 7, 0, "S")
         .build());
-    assert_eq!(applied(&a, Law::IdleQueueEmpty, 9), 1);
+    assert_eq!(applied(&a, Invariant::IdleQueueEmpty, 9), 1);
     assert_eq!((ready(&a, 9), ledger(&a).ns(Leaf::Scheduler)), (0, 0));
 }
 
@@ -61,7 +61,7 @@ fn a_thread_that_runs_first_without_a_wake_up_was_not_ready_while_its_cpu_idled(
         .switch(700, 0, 8, 9, "S") // nobody was seen to wake 9
         .switch(1000, 0, 9, 0, "S")
         .build());
-    assert_eq!(applied(&a, Law::IdleQueueEmpty, 9), 1);
+    assert_eq!(applied(&a, Invariant::IdleQueueEmpty, 9), 1);
     assert_eq!((ready(&a, 9), ready(&a, 8)), (100, 0));
 }
 
@@ -75,7 +75,7 @@ fn a_thread_queued_behind_a_busy_cpu_is_ready_while_another_cpu_idles() {
         .switch(600, 0, 9, 7, "S")
         .switch(1000, 0, 7, 0, "S")
         .build());
-    assert!(a.laws().is_empty(), "{:?}", a.laws());
+    assert!(a.invariants().is_empty(), "{:?}", a.invariants());
     assert_eq!((ready(&a, 9), ready(&a, 7)), (400, 100));
     assert_eq!(ledger(&a).ns(Leaf::Scheduler) + ledger(&a).ns(Leaf::Bound), 500);
 }
@@ -91,7 +91,7 @@ fn a_thread_moved_to_another_queue_stays_ready_when_its_old_cpu_idles() {
         .switch(500, 0, 7, 9, "S")
         .switch(1000, 0, 9, 0, "S")
         .build());
-    assert!(a.laws().is_empty(), "{:?}", a.laws());
+    assert!(a.invariants().is_empty(), "{:?}", a.invariants());
     assert_eq!((ready(&a, 9), ledger(&a).ns(Leaf::Scheduler)), (400, 200));
 }
 
@@ -109,7 +109,7 @@ fn a_wake_up_on_its_way_is_no_run_queue_delay_and_not_gone_when_its_cpu_idles() 
         .switch(1000, 0, 7, 0, "S")
         .switch(1000, 1, 9, 0, "S")
         .build());
-    assert!(a.laws().is_empty(), "{:?}", a.laws());
+    assert!(a.invariants().is_empty(), "{:?}", a.invariants());
     // From sched_wakeup on; before it is part of the sleep.
     assert_eq!((ready(&a, 9), thread(&a, 9).blocked_ns), (50, 290));
     let l = ledger(&a);
@@ -128,7 +128,7 @@ fn a_group_out_of_quota_leaves_in_state_r_and_stays_ready_on_an_idle_cpu() {
         .switch(400, 0, 0, 7, "R")
         .switch(500, 0, 7, 0, "S")
         .build());
-    assert_eq!(applied(&a, Law::IdleQueueEmpty, 7), 0);
+    assert_eq!(applied(&a, Invariant::IdleQueueEmpty, 7), 0);
     assert_eq!(thread(&a, 7).preempted_ns, 300);
 }
 
@@ -145,7 +145,7 @@ fn a_thread_woken_again_while_ready_ran_and_slept_unseen() {
         .switch(800, 1, 9, 0, "S")
         .switch(1000, 0, 7, 0, "S")
         .build());
-    assert_eq!(applied(&a, Law::SleepBeforeWake, 9), 1);
+    assert_eq!(applied(&a, Invariant::SleepBeforeWake, 9), 1);
     assert_eq!((ready(&a, 9), ledger(&a).ns(Leaf::Scheduler)), (20, 20));
 }
 
@@ -159,7 +159,7 @@ fn a_thread_preempted_on_its_way_to_sleep_may_be_woken_while_ready() {
         .switch(200, 0, 8, 7, "S")
         .switch(300, 0, 7, 0, "S")
         .build());
-    assert!(a.laws().is_empty(), "{:?}", a.laws());
+    assert!(a.invariants().is_empty(), "{:?}", a.invariants());
     assert_eq!(ready(&a, 7), 100);
 }
 
@@ -182,8 +182,8 @@ fn a_cpu_that_never_shows_how_it_leaves_idle_runs_who_is_woken_there() {
         .switch(800, 1, 9, 0, "S")
         .switch(1000, 0, 7, 0, "S")
         .build());
-    assert_eq!(applied(&a, Law::IdleTakesWoken, 9), 1);
-    assert_eq!(applied(&a, Law::BlindTakesWoken, 9), 1);
+    assert_eq!(applied(&a, Invariant::IdleTakesWoken, 9), 1);
+    assert_eq!(applied(&a, Invariant::BlindTakesWoken, 9), 1);
     assert_eq!(thread(&a, 9).running_ns, 100 + 500);
     let cpu = &a.cpu_rows()[1];
     assert_eq!((cpu.idle_ns, cpu.unaccounted_ns), (400, 0));
@@ -222,7 +222,7 @@ fn a_thread_seen_on_a_second_cpu_left_the_first_after_the_last_event_there() {
         .switch(600, 1, 7, 0, "S")
         .switch(1000, 0, 5, 0, "S")
         .build());
-    assert_eq!(applied(&a, Law::OneCpu, 7), 1);
+    assert_eq!(applied(&a, Invariant::OneCpu, 7), 1);
     assert_eq!(thread(&a, 7).running_ns, 110 + 100);
     assert_eq!(a.cpu_rows()[0].unaccounted_ns, 890);
 }
