@@ -49,9 +49,11 @@ def linked(target):
     return uses
 
 
-def described():
+def described(target):
     """What the manifests say, by name and version."""
-    packages = json.loads(cargo("metadata", "--locked", "--format-version", "1"))["packages"]
+    # Of other platforms not even the archives need be there.
+    said = cargo("metadata", "--locked", "--format-version", "1", "--filter-platform", target)
+    packages = json.loads(said)["packages"]
     return {(p["name"], p["version"]): p for p in packages}
 
 
@@ -175,7 +177,7 @@ def main():
     if len(sys.argv) != 4:
         sys.exit(__doc__)
     target, to_bill, to_licences = sys.argv[1:]
-    uses, manifests, sums = linked(target), described(), checksums()
+    uses, manifests, sums = linked(target), described(target), checksums()
     with open(to_bill, "w") as out:
         json.dump(bill(target, uses, manifests, sums), out, indent=2, ensure_ascii=False)
         out.write("\n")

@@ -35,7 +35,7 @@ fn printed(line: &str) -> String {
         ("grep", after) => {
             let (after, pattern) = after.strip_prefix('A').unwrap().split_once(' ').unwrap();
             let is_it = |l: &&str| l.contains(pattern.trim_matches('"'));
-            let from = lines.iter().position(|l| is_it(&l)).expect(pattern);
+            let from = lines.iter().position(is_it).expect(pattern);
             return lines[from..]
                 .iter()
                 .take(1 + after.parse::<usize>().unwrap())

@@ -104,7 +104,7 @@ impl Crate {
     fn home(&self, path: &[String], through: usize) -> Module {
         let mut at = Module::new();
         for (i, word) in path.iter().enumerate() {
-            let below = [&at[..], &[word.clone()]].concat();
+            let below = [&at[..], std::slice::from_ref(word)].concat();
             if self.code.contains_key(&below) {
                 at = below;
                 continue;

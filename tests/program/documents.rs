@@ -1,7 +1,7 @@
 //! The documents keep up with the code: what they name exists, what exists is in their tables, and
 //! their links lead somewhere.
 
-use crate::support::{root, stdout as help};
+use crate::support::{root, stdout as help, verbs};
 use holdup_diagnose::Class;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -123,17 +123,6 @@ fn the_table_of_crates_is_what_cargo_builds() {
 }
 
 // What the README and the glossary list.
-
-/// The verbs, in the order of `holdup --help`.
-fn verbs() -> Vec<String> {
-    let text = help(&["--help"]);
-    let commands = text.lines().skip_while(|l| *l != "Commands:").skip(1);
-    commands
-        .take_while(|l| !l.is_empty())
-        .filter(|l| l.starts_with("  ") && !l.starts_with("   "))
-        .map(|l| l.split_whitespace().next().unwrap().to_owned())
-        .collect()
-}
 
 /// The words in backticks in the first cells of a table.
 fn first_cells(text: &str, heading: &str) -> Vec<String> {

@@ -1,21 +1,10 @@
 //! Manual pages and completion scripts: they are there for every verb, and their readers take them.
 
-use crate::support::{root, stdout};
+use crate::support::{root, stdout, verbs};
 use holdup_testkit::needs;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
-
-/// The verbs, as the help lists them.
-fn verbs() -> Vec<String> {
-    let help = stdout(&["--help"]);
-    let commands = help.lines().skip_while(|l| *l != "Commands:").skip(1);
-    commands
-        .take_while(|l| !l.is_empty())
-        .filter(|l| l.starts_with("  ") && !l.starts_with("   "))
-        .map(|l| l.split_whitespace().next().unwrap().to_owned())
-        .collect()
-}
 
 /// The long options that the help of a verb lists.
 fn long_options(verb: &str) -> Vec<String> {

@@ -48,6 +48,15 @@ pub(crate) fn stdout(args: &[&str]) -> String {
     String::from_utf8(out.stdout).expect("UTF-8")
 }
 
+/// The verbs, in the order of `holdup --help`.
+pub(crate) fn verbs() -> Vec<String> {
+    let help = stdout(&["--help"]);
+    let lists = help.lines().skip_while(|l| !l.starts_with("Usage:")).skip(1);
+    let lines = lists.take_while(|l| *l != "Options:");
+    let first = |l: &str| l.split_whitespace().next().unwrap().to_owned();
+    lines.filter(|l| l.starts_with("  ") && !l.starts_with("   ")).map(first).collect()
+}
+
 /// The text with each printed command on one line: where a command is folded depends on the
 /// length of the paths in it, and so on where the checkout lies.
 pub(crate) fn commands_unfolded(text: &str) -> String {

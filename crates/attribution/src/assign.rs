@@ -7,7 +7,7 @@ use crate::spin::Spinning;
 use holdup_passes::Analysis;
 use holdup_trace::Nanos;
 
-/// Where most of the sleep is for one busy thread, the calls by which threads seem to take turns
+/// Where most of the sleep is for one busy thread, the calls by which threads seem to contend
 /// are
 /// its clients' way of waiting for it. And who yields for another process waits for a service, not
 /// for a lock of its threads.

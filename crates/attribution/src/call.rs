@@ -125,7 +125,7 @@ impl Machine<'_> {
             return None;
         }
         let kind = holdup_syscalls::wait_kind(&call.name);
-        // Whoever takes turns in a call keeps apart from others by its own will.
+        // Whoever contends in a call keeps apart from others by its own will.
         let exclusion = Some(costs.exclusion()).filter(|e| {
             !kind.is_for_contention()
                 && e.expected >= t.get(&ENOUGH)

@@ -166,7 +166,7 @@ leaves! {
     /// The same where the threads were bound to other CPUs.
     Bound = Some(Total::Idle), Some(Resource::Placement), "idle/bound",
         "a CPU that threads are allowed on, while others are idle";
-    /// Just one application thread, or one of two that take turns with each other alone, had
+    /// Just one application thread, or one of two that contend with each other alone, had
     /// anything to do.
     Serial = Some(Total::Idle), Some(Resource::Parallelism), "idle/serial",
         "work for one thread at a time";

@@ -250,7 +250,7 @@ fn kernel(judged: Judged<'_>, all: Nanos, stolen_spin: Nanos) -> Vec<(Leaf, Nano
         contended.iter().filter(|c| wanted(c)).map(|c| c.lost_ns).sum()
     };
     let turns = |kinds: fn(WaitKind) -> bool| {
-        // What burns on the kernel's own locks in such calls is no taking turns.
+        // What burns on the kernel's own locks in such calls is no contention.
         let burnt = lost(&|c| kinds(c.kind) && !c.for_others);
         if call::is_named(burnt, analysis, thresholds) { 0 } else { analysis.in_turns_ns(kinds) }
     };
@@ -276,7 +276,7 @@ fn kernel(judged: Judged<'_>, all: Nanos, stolen_spin: Nanos) -> Vec<(Leaf, Nano
     leaves
 }
 
-/// The part of the time in futex calls that processes take turns by: that of the waits.
+/// The part of the time in futex calls that processes contend by: that of the waits.
 fn between_processes(library_ns: Nanos, waits: &[Wait]) -> Nanos {
     let (mut between, mut all) = (0, 0);
     for w in waits.iter().filter(|w| w.row.cause.is_turns()) {

@@ -16,7 +16,7 @@ pub enum Resource {
     Device,
     /// A lock, condition or queue of the threads library.
     ThreadLock,
-    /// A service of the kernel in which threads take turns: semaphore, file lock, queue, pipe.
+    /// A service of the kernel in which threads contend: semaphore, file lock, queue, pipe.
     Service,
     /// A lock of the kernel.
     KernelLock,

@@ -46,7 +46,7 @@ fn pct(part: Nanos, whole: Nanos) -> f64 {
 }
 
 /// A wait for what another thread sends: through a pipe or socket. A service of the kernel in a
-/// untraced call is one: those in which threads take turns are not not traced.
+/// untraced call is one: those in which threads contend are always traced.
 fn is_stream(analysis: &Analysis, row: &WaitRow) -> bool {
     row.cause == Cause::KernelService
         && match row.call.as_deref() {
@@ -248,7 +248,7 @@ fn one_way(people: &People) -> BTreeSet<Object> {
     people.ended_by.iter().filter_map(given).collect()
 }
 
-/// Objects between two threads, who wait for each other and for nobody else. Where they take turns
+/// Objects between two threads, who wait for each other and for nobody else. Where they contend
 /// at one thing, one is in the other's way.
 fn between_two(people: &People, turns: &Turns) -> BTreeSet<Object> {
     let mut of: BTreeMap<Object, BTreeSet<Slot>> = BTreeMap::new();

@@ -31,9 +31,9 @@ fn in_one_call(analysis: &Analysis, rows: &[WaitRow], thresholds: &Thresholds) -
     by.into_iter().filter(|(_, calls)| one(calls)).map(|of| of.0).collect()
 }
 
-/// The waiting time of others that each thread ended at objects at which it takes turns with them.
+/// The waiting time of others that each thread ended at objects at which it contends with them.
 ///
-/// Of two that take turns one may have the object nearly always: it is so fast that the other,
+/// Of two that contend one may have the object nearly always: it is so fast that the other,
 /// just woken, finds it taken again. That looks like a busy server, and is none: what it does for
 /// itself keeps the other waiting.
 #[derive(Clone, Debug, Default)]

@@ -96,7 +96,7 @@ fn cause(end: &WaitEnd) -> Cause {
         }
     }
     match sleep.kind {
-        // Shared memory is how processes take turns; the threads of one have private words.
+        // Shared memory is how processes contend; the threads of one have private words.
         Some(kind) if kind.is_library() && end.between_processes => Cause::KernelService,
         Some(kind) if kind.is_library() => Cause::ThreadSync,
         Some(kind) if kind.is_service() => Cause::KernelService,

@@ -147,7 +147,7 @@ pub(crate) struct Head {
     awaits: Vec<bool>,
     lets_go: Vec<bool>,
     /// First wake-ups out of the former by the latter, by who let whom go on: who once did so is
-    /// known to take turns with others.
+    /// known to contend with others.
     handed: FxHashMap<(Tid, Pid), Box<[Spot]>>,
     /// The first record of each event, before the part or else behind it.
     met: Vec<Option<Place>>,

@@ -250,7 +250,7 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
     // they may have waited for each other.
     let no_alibi = !facts.caps.wakers
         && have_siblings(facts)
-        // That one thread at a time has work is what it looks like, too, where they take turns.
+        // That one thread at a time has work is what it looks like, too, where they contend.
         && findings.iter().all(|f| f.ruled_out.is_some() || f.story == "serial");
     // While one of them works the others' idle time is that of serial work, for all one knows.
     let (idle, limit) = if no_alibi {

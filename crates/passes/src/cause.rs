@@ -8,7 +8,7 @@ pub(crate) const FRACTION: u32 = 32;
 pub enum Cause {
     /// A futex: mutex, rwlock, condition variable, barrier of the threads library.
     ThreadSync,
-    /// A kernel service used to take turns or hand over work: semaphore, message queue, file lock,
+    /// A kernel service used to contend or hand over work: semaphore, message queue, file lock,
     /// pipe, local socket.
     KernelService,
     /// A contended lock of the kernel itself.
@@ -32,7 +32,7 @@ impl Cause {
         Cause::Unknown,
     ];
 
-    /// Another thread ends such a wait: threads take turns, or hand something over.
+    /// Another thread ends such a wait: threads contend, or hand something over.
     pub fn is_turns(self) -> bool {
         matches!(self, Cause::ThreadSync | Cause::KernelService)
     }

@@ -26,7 +26,7 @@ pub enum BlockedFor {
 pub enum Outside {
     /// In no call at all, as all are recorded: it took a page fault, or is new.
     NoCall,
-    /// In an untraced call ([`Calls`]) or in none. In none of those by which threads take turns:
+    /// In an untraced call ([`Calls`]) or in none. In none of those by which threads contend:
     /// these are recorded.
     UntracedCall,
     /// Nobody knows: it may be in any call.
@@ -64,7 +64,7 @@ impl Sleep {
 }
 
 impl Outside {
-    /// What these calls tell of it. The one in which threads of a program take turns stands for
+    /// What these calls tell of it. The one in which threads of a program contend stands for
     /// all others like it: the presets record them together.
     pub(crate) fn of(calls: &Calls) -> Outside {
         match calls {

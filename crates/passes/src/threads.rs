@@ -24,7 +24,8 @@
 //! wake-up, so it was runnable.
 //!
 //! Lost events: a state that no longer fits is corrected by the next event that proves another
-//! one, by the invariants in `engine/invariants.rs`; a span of which nobody knows the state is in no sum.
+//! one, by the invariants in `engine/invariants.rs`; a span of which nobody knows the state is in
+//! no sum.
 
 use crate::lanes::{Doing, Follow, Lane};
 use crate::latency::Latency;

@@ -86,7 +86,7 @@ pub struct Around {
     /// What those other threads ran meanwhile, by samples of CPU time; of a thread, what it ran.
     pub runs: Vec<Spot>,
     /// The system calls that those other threads were in meanwhile, by time. Calls by which threads
-    /// take turns are left out; of calls that were not recorded nothing is known.
+    /// contend are left out; of calls that were not recorded nothing is known.
     pub calls: Vec<CallMeanwhile>,
     /// Of what they ran meanwhile, their own code: told with [`HolderTime::functions`].
     #[serde(skip)]
@@ -240,7 +240,7 @@ struct Adding<'a> {
     locks: FxHashMap<u64, Sums>,
     calls: FxHashMap<u32, Sums>,
     threads: FxHashMap<Actor, Weights>,
-    /// Whether threads take turns by calls of a number; asked once of each.
+    /// Whether threads contend by calls of a number; asked once of each.
     of_turns: FxHashMap<u32, bool>,
     /// The latest calls of each thread in which it takes no turns, oldest first.
     returned: FxHashMap<Slot, VecDeque<Return>>,

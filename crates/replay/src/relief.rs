@@ -172,7 +172,7 @@ struct Team {
 /// for some objects.
 ///
 /// Where threads contend for them, `in_turns` is the CPU time of the calls in which they
-/// went to sleep for them or woke others, which goes too. Of two that take turns one may have the
+/// went to sleep for them or woke others, which goes too. Of two that contend one may have the
 /// lock nearly always. Without it both do as much, so a team is faster than its fastest thread.
 pub(crate) fn left(
     program: &Program,

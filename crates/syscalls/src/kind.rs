@@ -61,7 +61,7 @@ impl WaitKind {
         matches!(self, WaitKind::Semaphore | WaitKind::MessageQueue | WaitKind::FileLock)
     }
 
-    /// Made for threads to take turns: these services, and the threads library.
+    /// Made for threads to contend: these services, and the threads library.
     pub fn is_for_contention(self) -> bool {
         self.is_service() || self == WaitKind::ThreadSync
     }

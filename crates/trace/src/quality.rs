@@ -239,8 +239,8 @@ codes! {
     /// A choice of system calls: counts those recorded.
     UntracedCalls = (
         "untraced-calls", Info,
-        "system calls were recorded and all others are untraced: application code and untraced calls are \
-         one figure, and what only a recording of all calls can show is n/a"
+        "system calls were recorded, all others are untraced: application code and untraced calls \
+         are one figure, and what only a recording of all calls can show is n/a"
     ),
     /// PERF_SAMPLE_STACK_USER: counts the events recorded so.
     CopiedStacks = (

@@ -79,7 +79,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     )
 }
 
-/// What the two rules about taking turns look at.
+/// What the two rules about contention look at.
 pub(super) struct Turns {
     pub(super) cause: Cause,
     /// Idle CPU time of those who sleep for their turn.
@@ -109,7 +109,7 @@ fn slow_holders(lock: &Culprit) -> Option<String> {
         .then(|| format!("; for {:.0} % of that its holders are {}", most.pct, most.told()))
 }
 
-/// Threads take turns: those who sleep leave CPUs idle, and going to sleep and waking costs too.
+/// Threads contend: those who sleep leave CPUs idle, and going to sleep and waking costs too.
 pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
     let (idle, cpu, spun) = (facts.leaf(of.asleep), facts.leaf(of.awake), facts.leaf(of.spins));
     let spinning = of.spinning(facts);
@@ -120,9 +120,9 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
     let priced = facts.worth_removing(rule.class).and(culprits.first()).and_then(|c| c.waited_ns);
     let at = match culprits.first() {
         _ if facts.analysis.outside() == Outside::Unknown => {
-            format!("in {}, at what is not known without raw_syscalls events", of.at)
+            format!("in {}, for what is not known without raw_syscalls events", of.at)
         }
-        Some(c) if c.kind != "syscall" => format!("at {}", c.named_in_code()),
+        Some(c) if c.kind != "syscall" => format!("for {}", c.named_in_code()),
         Some(c) => format!("in {}", c.name),
         None => format!("in {}", of.at),
     };
@@ -144,12 +144,12 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
             story: "turns",
             summary: match priced {
                 Some(waited) => format!(
-                    "threads take turns {at}: on average {:.1} of them wait for it{}",
+                    "threads contend {at}: on average {:.1} of them wait for it{}",
                     in_cpus(facts, waited),
                     culprits.first().and_then(slow_holders).unwrap_or_default(),
                 ),
                 None => format!(
-                    "threads take turns {at}: {:.1} of {} CPUs are lost to it, {:.1} of them idle",
+                    "threads contend {at}: {:.1} of {} CPUs are lost to it, {:.1} of them idle",
                     in_cpus(facts, idle + cpu + spun),
                     facts.analysis.cpus,
                     in_cpus(facts, idle),

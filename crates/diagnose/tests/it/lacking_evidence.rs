@@ -72,7 +72,7 @@ fn workers_of_one_program_need_an_alibi_for_their_sleep() {
     assert_eq!(v.class, Class::Healthy, "an interrupt woke them: {}", v.summary);
 }
 
-/// Four threads that take turns on two CPUs for `ms`.
+/// Four threads that contend on two CPUs for `ms`.
 fn busy(ms: u64) -> MemTrace {
     let mut b = TraceBuilder::new(2).sys_enter(0, 0, 71, 0).sys_exit(1, 0, 71, 0, 0);
     for (cpu, tids) in [(0, [71, 72]), (1, [81, 82])] {

@@ -9,7 +9,7 @@ use holdup_trace::Reader;
 
 const MS: u64 = 1_000_000;
 
-/// One thread has CPU 0 for a second. On CPU 1 three others take turns of 5 ms for as long.
+/// One thread has CPU 0 for a second. On CPU 1 three others contend of 5 ms for as long.
 fn queues() -> Diagnosis {
     let turns = 200;
     let mut b = TraceBuilder::new(2)

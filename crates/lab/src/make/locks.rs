@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 #[repr(align(256))]
 struct Apart<T>(T);
 
-/// The settings of all who take turns.
+/// The settings of all who contend.
 #[derive(Clone, Copy)]
 struct Turn {
     hold: u64,

@@ -245,7 +245,7 @@ impl Engine {
     }
 
     /// Whether `waker` may end the sleep: from no recorded call it may by an untraced one, but none
-    /// of those ends a sleep in which threads take turns, for time to pass, or for a child.
+    /// of those ends a sleep in which threads contend, for time to pass, or for a child.
     fn may_wake(&self, waker: Slot, sleeper: Slot) -> bool {
         if self.outside != Outside::UntracedCall || self.threads[waker].mode != Mode::User {
             return true;

@@ -16,7 +16,7 @@ fn thread(a: &Analysis, tid: u32) -> &Thread {
     a.all_threads().map(|(_, t)| t).find(|t| t.tid.0 == tid).unwrap()
 }
 
-/// Threads 7 and 8 take turns on CPU 0 with thread 99, which nobody recorded.
+/// Threads 7 and 8 contend on CPU 0 with thread 99, which nobody recorded.
 fn built() -> TraceBuilder {
     TraceBuilder::new(2)
         .of_some_tasks()

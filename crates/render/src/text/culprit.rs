@@ -38,7 +38,7 @@ pub(crate) fn culprit(c: &Culprit) -> String {
     let does = match c.role {
         Role::Costs if c.ns == 0 => return subject,
         Role::Costs => time,
-        Role::Turns => format!("{waiting} take{s} turns{costs}"),
+        Role::Turns => format!("{waiting} contend{s}{costs}"),
         Role::Spins => format!("{waiting} do{es} so instead of sleeping{costs}"),
         Role::Handover => format!("{waiting} wait{s} to be handed something{costs}"),
         Role::Barrier => format!("{waiting} wait{s} there for the last to come{costs}"),
@@ -146,7 +146,7 @@ mod tests {
         };
         assert_eq!(
             culprit(&mutex),
-            "mutex 0x1000 of wl (1): 8 threads take turns, which costs 1.203 s of CPU time; by the \
+            "mutex 0x1000 of wl (1): 8 threads contend, which costs 1.203 s of CPU time; by the \
              wake-ups, held 17 % of the waiting by w-2 (tid 2), 16 % by w-3 (tid 3), and 3 more"
         );
     }
@@ -176,7 +176,7 @@ mod tests {
         };
         assert_eq!(
             culprit(&lock),
-            "mutex 0x1000 of wl (1): 2 threads take turns; held 100 % of the waiting by w-2 (tid \
+            "mutex 0x1000 of wl (1): 2 threads contend; held 100 % of the waiting by w-2 (tid \
              2); meanwhile its holders were 55 % waiting for a disk (fsync), 40 % in their own \
              code; without their sleep 1.40 times as fast"
         );
