@@ -33,7 +33,7 @@ pub(super) fn template() -> String {
         }
     }
     format!(
-        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{list}\n{{options}}{{after-help}}"
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{list}\nOptions:\n{{options}}{{after-help}}"
     )
 }
 

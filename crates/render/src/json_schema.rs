@@ -14,7 +14,7 @@ use crate::json::{
 };
 use crate::report::SCHEMA;
 use crate::schema::{self, Verb};
-use holdup_attribution::{Ledger, PathRow};
+use holdup_attribution::{HoldingRow, Ledger, PathRow};
 use holdup_diagnose::predict::PredictRow;
 use holdup_diagnose::rules::Page;
 use holdup_diagnose::{Diagnosis, PhaseRow};
@@ -106,6 +106,8 @@ pub fn outputs() -> Value {
         ("baseline", vec![compared::<Baseline<'static>>(g)]),
         ("scale", vec![compared::<Scale<'static>>(g)]),
     ];
+    // Of a table that exports have and no verb prints.
+    g.subschema_for::<HoldingRow>();
     let mut defs = Map::new();
     let mut names = Vec::new();
     for (verb, forms) in verbs {
