@@ -167,7 +167,7 @@ fn the_table_of_fixtures_lists_every_fixture_with_its_class() {
 
 /// Words of `--help` that somebody who knows perf and the kernel need not know.
 const WORDS_OF_HELP: &[&str] =
-    &["class", "evidence", "ledger", "root cause", "rule", "threshold", "utld", "verdict"];
+    &["class", "evidence", "ledger", "rule", "threshold", "utld", "verdict"];
 
 /// The words that the glossary defines.
 fn glossary() -> BTreeSet<String> {
