@@ -4,6 +4,7 @@
 use crate::chains::ChainId;
 use crate::context::Context;
 use holdup_passes::Thread;
+use holdup_syscalls::Arch;
 use holdup_trace::{Batch, Event, EventId, Nanos, Pid, Runtime, StackRef, Tid, TraceInfo, What};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -98,8 +99,11 @@ pub(crate) struct Watch {
     pub(crate) ran: Moments,
     /// The tasks that threads run.
     on: FxHashMap<Tid, Actor>,
-    /// Where the task of a thread gave a lock back last: it lets another go on by that.
+    /// Where a thread, or its task, gave a lock back last: it lets another go on by that.
     gave_back: FxHashMap<Tid, Moment>,
+    /// Where a thread asked for a monitor that nobody has let it have yet: it sleeps for that.
+    asked: FxHashMap<Tid, InCode>,
+    arch: Arch,
 }
 
 impl Watch {
@@ -116,6 +120,8 @@ impl Watch {
             ran: Moments::default(),
             on: FxHashMap::default(),
             gave_back: FxHashMap::default(),
+            asked: FxHashMap::default(),
+            arch: Arch::from_uname(info.arch.as_deref().unwrap_or("x86_64")),
         }
     }
 
@@ -132,6 +138,9 @@ impl Watch {
         self.context.event(e, batch);
         if let What::TaskParks { .. } | What::Runtime { .. } = e.what {
             self.runtime(e, batch, held);
+            return None;
+        }
+        if !self.asked.is_empty() && self.monitor(e) {
             return None;
         }
         let stack = match e.what {
@@ -171,6 +180,33 @@ impl Watch {
         None
     }
 
+    /// Whether an event is told by where a thread asked for a monitor, or gave one back, which the
+    /// stack at the event itself need not tell: it begins in libraries without frame pointers.
+    fn monitor(&mut self, e: &Event) -> bool {
+        match e.what {
+            What::Switch { prev, prev_state, .. } if !prev_state.is_runnable() => {
+                let Some(&code) = self.asked.get(&prev) else { return false };
+                let by = Actor::Thread(prev);
+                self.left.push(by, Moment { at: e.ts, by, in_user: true, code });
+                true
+            }
+            // It got the monitor without sleeping, or else it would be asleep.
+            What::SysEnter { nr, .. } if holdup_syscalls::name(self.arch, nr) != Some("futex") => {
+                self.asked.remove(&e.tid);
+                false
+            }
+            What::Waking { tid, .. } => {
+                let Some(gave) = self.gave_back.remove(&e.tid) else { return false };
+                let let_go = self.asked.remove(&tid).is_some();
+                if let_go {
+                    self.woken.push(Actor::Thread(tid), Moment { at: e.ts, ..gave });
+                }
+                let_go
+            }
+            _ => false,
+        }
+    }
+
     /// The thread, or the task that it runs.
     fn who(&self, tid: Tid) -> Actor {
         match self.on.get(&tid) {
@@ -198,7 +234,16 @@ impl Watch {
             What::Runtime { does: Runtime::Ends | Runtime::Idles, .. } => {
                 self.on.remove(&e.tid);
             }
-            What::Runtime { does: Runtime::GivesBack, .. } => {
+            What::Runtime { does: Runtime::AsksMonitor | Runtime::AwaitsMonitor, .. } => {
+                match stack {
+                    Some(stack) => {
+                        let code = self.context.chain(e, batch, stack);
+                        self.asked.insert(e.tid, code);
+                    }
+                    None => drop(self.asked.remove(&e.tid)),
+                }
+            }
+            What::Runtime { does: Runtime::GivesBack | Runtime::GivesMonitor, .. } => {
                 if let Some(stack) = stack {
                     let (by, code) = (self.who(e.tid), self.context.chain(e, batch, stack));
                     self.gave_back.insert(e.tid, Moment { at: e.ts, by, in_user: true, code });

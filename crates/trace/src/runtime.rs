@@ -1,8 +1,11 @@
-//! What runtimes say that schedule tasks of their own on the threads of the kernel: Go.
+//! What runtimes say of locks that the kernel does not see: those of Go and of Java.
 //!
-//! The kernel sees the threads of such a program sleep at a futex or in epoll when there is no task
-//! to run, whatever the tasks wait for. User probes on the slow paths of the runtime tell of the
-//! tasks: which one a thread runs, what one waits for, who lets it go on.
+//! Go schedules tasks of its own on threads. The kernel sees the threads sleep at a futex or in
+//! epoll when there is no task to run, whatever the tasks wait for. User probes on the slow paths of
+//! the runtime tell of the tasks: which one a thread runs, what one waits for, who lets it go on.
+//!
+//! Java's threads are threads of the kernel, but each sleeps at a word of its own, whatever it
+//! waits for. There the probes tell which monitor that is.
 
 use std::fmt::Write;
 
@@ -71,6 +74,13 @@ pub enum Runtime {
     Asks,
     /// The task of the current thread gives that back, and others wait for it.
     GivesBack,
+    /// The current thread wants the monitor at this address, which another has, and is about to
+    /// sleep for it.
+    AsksMonitor,
+    /// It is about to sleep until somebody notifies those who wait at that monitor.
+    AwaitsMonitor,
+    /// It gives that monitor back, and lets one go on that sleeps for it.
+    GivesMonitor,
 }
 
 impl Parked {
@@ -102,6 +112,9 @@ impl Runtime {
             Runtime::Idles => "has no task",
             Runtime::Asks => "asks for lock",
             Runtime::GivesBack => "gives back lock",
+            Runtime::AsksMonitor => "asks for monitor",
+            Runtime::AwaitsMonitor => "waits at monitor",
+            Runtime::GivesMonitor => "gives back monitor",
         }
     }
 }
@@ -120,6 +133,15 @@ pub const GO_FUNCTIONS: &[(&str, Option<Runtime>)] = &[
     ("stopm", Some(Runtime::Idles)),
     ("semacquire1", Some(Runtime::Asks)),
     ("semrelease1", Some(Runtime::GivesBack)),
+];
+
+/// The functions of HotSpot's `ObjectMonitor` that tell of monitors, called `java:NAME` as events
+/// by the names they had up to JDK 21. A monitor that is free passes none of them.
+pub const JAVA_FUNCTIONS: &[(&str, Runtime)] = &[
+    ("EnterI", Runtime::AsksMonitor),
+    ("ReenterI", Runtime::AsksMonitor),
+    ("wait", Runtime::AwaitsMonitor),
+    ("ExitEpilog", Runtime::GivesMonitor),
 ];
 
 /// The first line of the text.

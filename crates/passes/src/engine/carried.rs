@@ -113,6 +113,10 @@ impl Engine {
                     self.waits.gives_back(now, task, pid, with);
                 }
             }
+            Runtime::AsksMonitor | Runtime::AwaitsMonitor | Runtime::GivesMonitor => {
+                let thread = self.current(now, e.cpu, e.tid, e.pid);
+                self.waits.monitor(now, (thread, pid), does, with);
+            }
         }
     }
 
@@ -186,6 +190,11 @@ impl Engine {
         let own = self.current(now, cpu, tid, Pid::UNKNOWN);
         self.tasks.carriers.entry(tid).or_insert(Carrier { own, asks: 0 }).own = own;
         self.charge(now, cpu);
+        if self.threads[task].state == State::Blocked {
+            // What it waited for in the network is there: the thread found that, and took it at
+            // once, which passes no queue.
+            self.wake(now, task, Some((own, true)), Cpu::UNKNOWN, false);
+        }
         self.is_out_of_sight(now, own);
         let woken = matches!(self.threads[task].state, State::Woken(_));
         self.enters(now, cpu, task, Some(own));

@@ -8,6 +8,7 @@ mod groups;
 mod holders;
 mod laws;
 mod locks;
+mod monitors;
 mod pair;
 mod places;
 mod processes;
