@@ -191,9 +191,10 @@ impl Engine {
         self.tasks.carriers.entry(tid).or_insert(Carrier { own, asks: 0 }).own = own;
         self.charge(now, cpu);
         if self.threads[task].state == State::Blocked {
-            // What it waited for in the network is there: the thread found that, and took it at
-            // once, which passes no queue.
-            self.wake(now, task, Some((own, true)), Cpu::UNKNOWN, false);
+            // What it waited for in the network is there: a thread that finds that takes it at once,
+            // which passes no queue. Who sent it is not known: the thread may have been woken for
+            // one of several that are there.
+            self.wake(now, task, None, Cpu::UNKNOWN, false);
         }
         self.is_out_of_sight(now, own);
         let woken = matches!(self.threads[task].state, State::Woken(_));
