@@ -81,6 +81,13 @@ impl Moments {
     }
 }
 
+/// A thread asked for a monitor.
+struct Asked {
+    code: InCode,
+    /// It is in a call of futex: it sleeps for the monitor, or for something else that is like it.
+    in_futex: bool,
+}
+
 /// The moments that a trace shows with chains.
 pub(crate) struct Watch {
     pub(crate) context: Context,
@@ -102,7 +109,7 @@ pub(crate) struct Watch {
     /// Where a thread, or its task, gave a lock back last: it lets another go on by that.
     gave_back: FxHashMap<Tid, Moment>,
     /// Where a thread asked for a monitor that nobody has let it have yet: it sleeps for that.
-    asked: FxHashMap<Tid, InCode>,
+    asked: FxHashMap<Tid, Asked>,
     arch: Arch,
 }
 
@@ -185,14 +192,26 @@ impl Watch {
     fn monitor(&mut self, e: &Event) -> bool {
         match e.what {
             What::Switch { prev, prev_state, .. } if !prev_state.is_runnable() => {
-                let Some(&code) = self.asked.get(&prev) else { return false };
+                let asked = self.asked.get(&prev).filter(|asked| asked.in_futex);
+                let Some(&Asked { code, .. }) = asked else { return false };
                 let by = Actor::Thread(prev);
                 self.left.push(by, Moment { at: e.ts, by, in_user: true, code });
                 true
             }
-            // It got the monitor without sleeping, or else it would be asleep.
-            What::SysEnter { nr, .. } if holdup_syscalls::name(self.arch, nr) != Some("futex") => {
-                self.asked.remove(&e.tid);
+            What::SysEnter { nr, .. } => {
+                let in_futex = holdup_syscalls::name(self.arch, nr) == Some("futex");
+                match self.asked.get_mut(&e.tid) {
+                    Some(asked) if in_futex => asked.in_futex = true,
+                    // It got the monitor without sleeping, or else it would be asleep.
+                    Some(_) => drop(self.asked.remove(&e.tid)),
+                    None => {}
+                }
+                false
+            }
+            What::SysExit { .. } => {
+                if let Some(asked) = self.asked.get_mut(&e.tid) {
+                    asked.in_futex = false;
+                }
                 false
             }
             What::Waking { tid, .. } => {
@@ -238,7 +257,7 @@ impl Watch {
                 match stack {
                     Some(stack) => {
                         let code = self.context.chain(e, batch, stack);
-                        self.asked.insert(e.tid, code);
+                        self.asked.insert(e.tid, Asked { code, in_futex: false });
                     }
                     None => drop(self.asked.remove(&e.tid)),
                 }
