@@ -81,11 +81,23 @@ impl Moments {
     }
 }
 
-/// A thread asked for a monitor.
+/// A thread that has asked for a monitor.
+#[derive(Default)]
 struct Asked {
-    code: InCode,
-    /// It is in a call of futex: it sleeps for the monitor, or for something else that is like it.
-    in_futex: bool,
+    /// Where it did so last.
+    code: Option<InCode>,
+    /// The word at which it sleeps for all monitors, as far as known.
+    word: Option<u64>,
+    /// The word of the call of futex that it is in.
+    at: Option<u64>,
+}
+
+impl Asked {
+    /// Where it asked for the monitor that it goes to sleep for.
+    fn sleeps(&self) -> Option<InCode> {
+        self.code
+            .filter(|_| self.at.is_some() && self.word.is_none_or(|word| self.at == Some(word)))
+    }
 }
 
 /// The moments that a trace shows with chains.
@@ -108,7 +120,7 @@ pub(crate) struct Watch {
     on: FxHashMap<Tid, Actor>,
     /// Where a thread, or its task, gave a lock back last: it lets another go on by that.
     gave_back: FxHashMap<Tid, Moment>,
-    /// Where a thread asked for a monitor that nobody has let it have yet: it sleeps for that.
+    /// Threads that have asked for monitors.
     asked: FxHashMap<Tid, Asked>,
     arch: Arch,
 }
@@ -147,7 +159,7 @@ impl Watch {
             self.runtime(e, batch, held);
             return None;
         }
-        if !self.asked.is_empty() && self.monitor(e) {
+        if !self.asked.is_empty() && self.monitor(e, batch) {
             return None;
         }
         let stack = match e.what {
@@ -189,34 +201,37 @@ impl Watch {
 
     /// Whether an event is told by where a thread asked for a monitor, or gave one back, which the
     /// stack at the event itself need not tell: it begins in libraries without frame pointers.
-    fn monitor(&mut self, e: &Event) -> bool {
+    fn monitor(&mut self, e: &Event, batch: &Batch) -> bool {
         match e.what {
             What::Switch { prev, prev_state, .. } if !prev_state.is_runnable() => {
-                let asked = self.asked.get(&prev).filter(|asked| asked.in_futex);
-                let Some(&Asked { code, .. }) = asked else { return false };
+                let asked = self.asked.get(&prev).and_then(Asked::sleeps);
+                let Some(code) = asked else { return false };
                 let by = Actor::Thread(prev);
                 self.left.push(by, Moment { at: e.ts, by, in_user: true, code });
                 true
             }
-            What::SysEnter { nr, .. } => {
-                let in_futex = holdup_syscalls::name(self.arch, nr) == Some("futex");
-                match self.asked.get_mut(&e.tid) {
-                    Some(asked) if in_futex => asked.in_futex = true,
+            What::SysEnter { nr, args } => {
+                let Some(asked) = self.asked.get_mut(&e.tid) else { return false };
+                let is_futex = holdup_syscalls::name(self.arch, nr) == Some("futex");
+                // A condition variable has two words, side by side.
+                asked.at = batch.args(args).filter(|_| is_futex).map(|args| args[0] & !7);
+                if !is_futex {
                     // It got the monitor without sleeping, or else it would be asleep.
-                    Some(_) => drop(self.asked.remove(&e.tid)),
-                    None => {}
+                    asked.code = None;
                 }
                 false
             }
             What::SysExit { .. } => {
                 if let Some(asked) = self.asked.get_mut(&e.tid) {
-                    asked.in_futex = false;
+                    asked.at = None;
                 }
                 false
             }
             What::Waking { tid, .. } => {
+                let Some(asked) = self.asked.get_mut(&tid) else { return false };
                 let Some(gave) = self.gave_back.remove(&e.tid) else { return false };
-                let let_go = self.asked.remove(&tid).is_some();
+                asked.word = asked.at.or(asked.word);
+                let let_go = asked.sleeps().is_some();
                 if let_go {
                     self.woken.push(Actor::Thread(tid), Moment { at: e.ts, ..gave });
                 }
@@ -254,13 +269,8 @@ impl Watch {
                 self.on.remove(&e.tid);
             }
             What::Runtime { does: Runtime::AsksMonitor | Runtime::AwaitsMonitor, .. } => {
-                match stack {
-                    Some(stack) => {
-                        let code = self.context.chain(e, batch, stack);
-                        self.asked.insert(e.tid, Asked { code, in_futex: false });
-                    }
-                    None => drop(self.asked.remove(&e.tid)),
-                }
+                let code = stack.map(|stack| self.context.chain(e, batch, stack));
+                self.asked.entry(e.tid).or_default().code = code;
             }
             What::Runtime { does: Runtime::GivesBack | Runtime::GivesMonitor, .. } => {
                 if let Some(stack) = stack {
