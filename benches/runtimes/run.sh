@@ -27,7 +27,7 @@ case $1 in
     fan)
         printf 'port: 14222\n%s\n' "$MORE" > server.conf
         served 14222 "$bin/nats-server" -c server.conf
-        "$bin/nats" -s nats://127.0.0.1:14222 bench news --pub 8 --sub 1 --msgs "${N:-400000}" --size 16 --no-progress 2>&1 |
+        "$bin/nats" -s nats://127.0.0.1:14222 bench news --pub 8 --sub 1 --msgs "${N:-1500000}" --size 16 --no-progress 2>&1 |
             sed -n 's/.*Pub.*stats: \([0-9,]*\) msgs.*/\1/p' | tail -1 ;;
     # 32 clients that put keys.
     etcd)
