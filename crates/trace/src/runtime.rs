@@ -20,6 +20,8 @@ pub enum Parked {
     WriteLock,
     /// Other tasks to be done.
     Group,
+    /// A semaphore that nobody says the use of.
+    Semaphore,
     /// A condition variable.
     Cond,
     /// A value from a channel.
@@ -45,8 +47,7 @@ impl Parked {
             "sync.RWMutex.RLock" => Parked::ReadLock,
             "sync.RWMutex.Lock" => Parked::WriteLock,
             "sync.WaitGroup.Wait" => Parked::Group,
-            // Before Go 1.20 all of these were one.
-            "semacquire" => Parked::Mutex,
+            "semacquire" => Parked::Semaphore,
             "sync.Cond.Wait" => Parked::Cond,
             "chan receive" => Parked::Receive,
             "chan send" => Parked::Send,
@@ -91,6 +92,7 @@ impl Parked {
             Parked::ReadLock => "read-lock",
             Parked::WriteLock => "write-lock",
             Parked::Group => "group",
+            Parked::Semaphore => "semaphore",
             Parked::Cond => "cond",
             Parked::Receive => "receive",
             Parked::Send => "send",
@@ -203,8 +205,17 @@ impl Runtimes {
 
     /// What the numbers of an event mean.
     pub fn parked(&self, event: u16) -> Vec<Parked> {
-        let of = self.reasons.iter().find(|of| of.0 == event);
-        of.map_or(Vec::new(), |of| of.1.iter().map(|reason| Parked::of_go(reason)).collect())
+        let Some((_, reasons)) = self.reasons.iter().find(|of| of.0 == event) else {
+            return Vec::new();
+        };
+        // Before Go 1.20 all semaphores had one reason, and most were those of mutexes. Now those of
+        // descriptors have it, and of the garbage collector.
+        let told_apart = reasons.iter().any(|reason| Parked::of_go(reason) == Parked::Mutex);
+        let parked = reasons.iter().map(|reason| match Parked::of_go(reason) {
+            Parked::Semaphore if !told_apart => Parked::Mutex,
+            parked => parked,
+        });
+        parked.collect()
     }
 }
 
@@ -229,6 +240,16 @@ mod tests {
         assert_eq!(Runtimes::parse(runtimes.text().as_bytes()), Some(runtimes.clone()));
         assert_eq!(runtimes.parked(17), [Parked::Runtime, Parked::Runtime, Parked::Mutex]);
         assert_eq!((runtimes.parked(3), runtimes.parked(4)), (vec![Parked::Sleep], vec![]));
+    }
+
+    #[test]
+    fn a_semaphore_is_that_of_a_mutex_where_mutexes_have_no_reason_of_their_own() {
+        let of = |reasons: &[&str]| {
+            let reasons = reasons.iter().map(|&reason| reason.to_owned()).collect();
+            Runtimes { reasons: vec![(1, reasons)], ..Runtimes::default() }.parked(1)
+        };
+        assert_eq!(of(&["semacquire", "sleep"]), [Parked::Mutex, Parked::Sleep]);
+        assert_eq!(of(&["semacquire", "sync.Mutex.Lock"]), [Parked::Semaphore, Parked::Mutex]);
     }
 
     #[test]

@@ -314,6 +314,7 @@ fn of_go(usage: FutexUse) -> &'static str {
         FutexUse::Condvar => "sync.Cond",
         FutexUse::Group => "sync.WaitGroup",
         FutexUse::Channel => "chan",
+        FutexUse::Semaphore => "sema",
         usage => usage.name(),
     }
 }
