@@ -5,38 +5,42 @@ medians printed as a table in Markdown. Needs root and tracepoints.
     benches/runtimes.py HOLDUP FILE [--rounds N] [--only WORD]
 
 FILE has a line `NAME<TAB>PROGRAMS<TAB>SHELL COMMAND` for each: the files with a runtime, with commas between them, and a
-command whose last number is how much it did a second. benches/runtimes/README.md has those of docs/recording.md.
+command that prints how much it did, and that a second. benches/runtimes/README.md has those of docs/recording.md.
 
-What a hit takes is how much longer a unit of work is with the probes than under `holdup record`, by hits a unit: that of
-a program of one thread, to others it costs as much as they wait for that thread.
+CPU time is that of the command and all that it starts, and with a recorder of that too, for each thing that was done.
+What a hit takes is by how much that grows from `holdup record` to the probes, by hits for each.
 """
 import argparse
 import json
 import os
-import re
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 
-NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+
+def cpu_time():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
-def rate(argv):
-    """What the command says that it did a second."""
+def run(argv):
+    """What the command did a second, and the CPU time in microseconds that each took."""
+    before = cpu_time()
     done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
-    return float(NUMBER.findall(done.stdout.splitlines()[-1])[-1].replace(",", ""))
+    units, rate = (float(n.replace(",", "")) for n in done.stdout.splitlines()[-1].split())
+    return rate, (cpu_time() - before) / units * 1e6, units
 
 
 def hits(holdup, trace):
-    """Times that a probe was hit, a second of the recording."""
-    info = json.loads(subprocess.run([holdup, "info", "-j", trace], capture_output=True, check=True).stdout)["trace"]
+    """How often a probe was hit."""
     seen = 0
     for system in ("go", "java"):
         read = [holdup, "events", "-q", "-e", f"{system}:*", trace]
         with subprocess.Popen(read, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as events:
             seen += sum(1 for _ in events.stdout)
-    return seen / ((info["end_ns"] - info["start_ns"]) / 1e9)
+    return seen
 
 
 def main():
@@ -46,29 +50,30 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="")
     args = parser.parse_args()
-    print("| program | alone | `holdup record` | with `--runtime-locks` | hits a second | ns a hit |")
-    print("|---|--:|--:|--:|--:|--:|")
-    folder = tempfile.mkdtemp()
-    trace = os.path.join(folder, "perf.data")
+    print("| program | a second: alone | recorded | with probes | CPU us for each: alone | recorded | with probes "
+          "| hits for each | us a hit |")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
+    trace = os.path.join(tempfile.mkdtemp(), "perf.data")
     for line in open(args.file):
         name, programs, command = line.rstrip("\n").split("\t")
         if args.only not in name:
             continue
-        ways = [
-            [],
-            [args.holdup, "record", "-q", "-o", trace, "--"],
-            [args.holdup, "record", "-q", "-o", trace, f"--runtime-locks={os.path.expandvars(programs)}", "--"],
-        ]
-        rates, per_second = [[], [], []], []
+        record = [args.holdup, "record", "-q", "-o", trace]
+        probed = f"--runtime-locks={os.path.expandvars(programs)}"
+        ways = [[], [*record, "--"], [*record, probed, "--"]]
+        rounds, hit = [[], [], []], []
         for _ in range(args.rounds):
-            for way, kept in zip(ways, rates):
-                kept.append(rate(way + ["bash", "-c", command]))
-            per_second.append(hits(args.holdup, trace))
-        alone, recorded, probed = (statistics.median(kept) for kept in rates)
-        hit = statistics.median(per_second)
-        took = (1e9 / probed - 1e9 / recorded) / (hit / probed) if hit else 0
-        print(f"| {name} | {alone:,.0f} | {recorded:,.0f} | {probed:,.0f} | {hit:,.0f} | {took:,.0f} |", flush=True)
-        print(name, *([f"{r:,.0f}" for r in kept] for kept in rates), file=sys.stderr)
+            for way, kept in zip(ways, rounds):
+                kept.append(run([*way, "bash", "-c", command]))
+            hit.append(hits(args.holdup, trace) / rounds[2][-1][2])
+        rates = [statistics.median(r[0] for r in kept) for kept in rounds]
+        times = [statistics.median(r[1] for r in kept) for kept in rounds]
+        hit = statistics.median(hit)
+        took = f"{(times[2] - times[1]) / hit:.1f}" if hit > 0.01 else "n/a"
+        figures = [*(f"{rate:,.0f}" for rate in rates), *(f"{time:,.3g}" for time in times), f"{hit:.2g}", took]
+        print(f"| {name} | {' | '.join(figures)} |", flush=True)
+        for kept in rounds:
+            print(name, [f"{rate:,.0f}, {time:,.3g} us" for rate, time, _ in kept], file=sys.stderr)
 
 
 main()

@@ -15,7 +15,7 @@ type padded struct {
 }
 
 func main() {
-	const rounds = 200_000_000
+	const rounds = 100_000_000
 	cpus := runtime.NumCPU()
 	locks := make([]padded, cpus)
 	var done sync.WaitGroup
