@@ -67,8 +67,8 @@ pub(crate) struct WhatArgs {
     #[arg(short = 'F', long, value_name = "HZ")]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub(crate) freq: Option<u32>,
-    /// What goroutines wait for, by probes in Go's runtime where it has to wait: in the command, in
-    /// programs that run when the recording begins, and in FILE
+    /// What goroutines of Go wait for, and monitors of Java, by probes where somebody has to wait:
+    /// in the command, in programs that run when the recording begins, and in FILE
     #[arg(
         long, value_name = "FILE,..", num_args = 0..=1, require_equals = true,
         default_missing_value = "", value_delimiter = ','

@@ -66,8 +66,7 @@ pub(crate) fn events(
             (kind::TRACEPOINT, None) => {
                 name.split_once(':').map_or(String::new(), |(s, _)| s.to_owned())
             }
-            _ if probe::function(a).is_some() => probe::SYSTEM.to_owned(),
-            _ => String::new(),
+            _ => probe::function(a).map_or("", |of| of.0).to_owned(),
         };
         EventDesc { name, system, presence: Presence::Described }
     };

@@ -7,11 +7,12 @@
 use crate::attr::Attr;
 use crate::format::{kind, sample};
 use crate::layout::Layout;
-use holdup_trace::{GO_FUNCTIONS, Parked, Runtime, TraceInfo, What};
+use holdup_trace::{GO_FUNCTIONS, JAVA_FUNCTIONS, Parked, Runtime, TraceInfo, What};
 use holdup_tracepoint::Endian;
 
-/// The system that the events of Go's runtime are of.
-pub(crate) const SYSTEM: &str = "go";
+/// The systems that the events of Go's runtime and of HotSpot are of.
+const GO: &str = "go";
+const JAVA: &str = "java";
 
 /// Where Go passes the first three arguments of a function, as bits of `regs_user`
 /// (`src/cmd/compile/abi-internal.md`): `ax`, `bx`, `cx`; `x0` to `x2`.
@@ -20,6 +21,9 @@ const ARM64: [u32; 3] = [0, 1, 2];
 /// Where it has the goroutine that runs: `r14`, `x28`.
 const X86_64_TASK: u32 = 22;
 const ARM64_TASK: u32 = 28;
+/// Where C++ passes the object that a function is of: `di`, `x0`.
+const X86_64_THIS: u32 = 5;
+const ARM64_THIS: u32 = 0;
 
 /// A probe at the beginning of a function.
 #[derive(Debug)]
@@ -33,21 +37,31 @@ pub(crate) struct Probe {
     parked: Vec<Parked>,
 }
 
-/// What the probed function does, if the event is one of a runtime.
-pub(crate) fn function(a: &Attr) -> Option<Option<Runtime>> {
+/// What the event of a runtime is of: its system, and what the probed function does.
+pub(crate) fn function(a: &Attr) -> Option<(&'static str, Option<Runtime>)> {
     let name = a.name.as_deref().filter(|_| a.kind > kind::BREAKPOINT)?;
-    let function = name.strip_prefix(SYSTEM)?.strip_prefix(':')?;
-    GO_FUNCTIONS.iter().find(|of| of.0 == function).map(|of| of.1)
+    let (system, function) = name.split_once(':')?;
+    let of_go = || GO_FUNCTIONS.iter().find(|of| of.0 == function).map(|of| (GO, of.1));
+    let of_java = || JAVA_FUNCTIONS.iter().find(|of| of.0 == function).map(|of| (JAVA, Some(of.1)));
+    match system {
+        GO => of_go(),
+        JAVA => of_java(),
+        _ => None,
+    }
 }
 
 impl Probe {
     /// Of the event with this number, if it is one and its samples have what it takes.
     pub(crate) fn of(a: &Attr, number: usize, info: &TraceInfo) -> Option<Probe> {
         let has = |bits: u64| a.sample_type & bits == bits;
-        let does = function(a).filter(|_| has(sample::REGS_USER) && !has(sample::BRANCH_STACK))?;
-        let (arguments, task) = match info.arch.as_deref() {
-            Some("aarch64" | "arm64") => (ARM64, ARM64_TASK),
-            _ => (X86_64, X86_64_TASK),
+        let registers = has(sample::REGS_USER) && !has(sample::BRANCH_STACK);
+        let (system, does) = function(a).filter(|_| registers)?;
+        let arm = matches!(info.arch.as_deref(), Some("aarch64" | "arm64"));
+        let (arguments, task) = match (system, arm) {
+            (JAVA, true) => ([ARM64_THIS; 3], ARM64_TASK),
+            (JAVA, false) => ([X86_64_THIS; 3], X86_64_TASK),
+            (_, true) => (ARM64, ARM64_TASK),
+            (_, false) => (X86_64, X86_64_TASK),
         };
         // Registers stand in the order of their bits.
         let word = |bit: u32| {

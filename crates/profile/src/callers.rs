@@ -128,7 +128,8 @@ fn slept(reader: &dyn Reader, whole: &Analysis, judge: &Judge) -> Result<Slept> 
         let Fact::Wait(wait) = fact else { return };
         let thread = whole.thread(wait.slot);
         if whole.wanted(thread) {
-            let left = watch.left.last(Actor::of(thread), wait.start).map(|m| m.code);
+            let left = watch.left.last(Actor::of(thread), wait.start);
+            let left = left.filter(|m| m.at == wait.start).map(|m| m.code);
             let object = whole.final_object(wait.object);
             let sum = sums.entry((left, thread.tid, object)).or_default();
             sum.waits += 1;

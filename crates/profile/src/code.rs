@@ -270,7 +270,7 @@ impl Adding<'_> {
         let (who, waker) = (self.who(slot), by.map(|slot| self.who(slot)));
         let object = self.whole.final_object(object);
         self.had.insert((object, slot), end);
-        let left = self.watch.left.last(who, start);
+        let left = self.watch.left.last(who, start).filter(|left| left.at == start);
         if !self.within(start, end) {
             return;
         }

@@ -4,6 +4,7 @@
 use crate::chains::ChainId;
 use crate::context::Context;
 use holdup_passes::Thread;
+use holdup_syscalls::Arch;
 use holdup_trace::{Batch, Event, EventId, Nanos, Pid, Runtime, StackRef, Tid, TraceInfo, What};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -80,6 +81,25 @@ impl Moments {
     }
 }
 
+/// A thread that has asked for a monitor.
+#[derive(Default)]
+struct Asked {
+    /// Where it did so last.
+    code: Option<InCode>,
+    /// The word at which it sleeps for all monitors, as far as known.
+    word: Option<u64>,
+    /// The word of the call of futex that it is in.
+    at: Option<u64>,
+}
+
+impl Asked {
+    /// Where it asked for the monitor that it goes to sleep for.
+    fn sleeps(&self) -> Option<InCode> {
+        self.code
+            .filter(|_| self.at.is_some() && self.word.is_none_or(|word| self.at == Some(word)))
+    }
+}
+
 /// The moments that a trace shows with chains.
 pub(crate) struct Watch {
     pub(crate) context: Context,
@@ -98,8 +118,11 @@ pub(crate) struct Watch {
     pub(crate) ran: Moments,
     /// The tasks that threads run.
     on: FxHashMap<Tid, Actor>,
-    /// Where the task of a thread gave a lock back last: it lets another go on by that.
+    /// Where a thread, or its task, gave a lock back last: it lets another go on by that.
     gave_back: FxHashMap<Tid, Moment>,
+    /// Threads that have asked for monitors.
+    asked: FxHashMap<Tid, Asked>,
+    arch: Arch,
 }
 
 impl Watch {
@@ -116,6 +139,8 @@ impl Watch {
             ran: Moments::default(),
             on: FxHashMap::default(),
             gave_back: FxHashMap::default(),
+            asked: FxHashMap::default(),
+            arch: Arch::from_uname(info.arch.as_deref().unwrap_or("x86_64")),
         }
     }
 
@@ -132,6 +157,9 @@ impl Watch {
         self.context.event(e, batch);
         if let What::TaskParks { .. } | What::Runtime { .. } = e.what {
             self.runtime(e, batch, held);
+            return None;
+        }
+        if !self.asked.is_empty() && self.monitor(e, batch) {
             return None;
         }
         let stack = match e.what {
@@ -171,6 +199,48 @@ impl Watch {
         None
     }
 
+    /// Whether an event is told by where a thread asked for a monitor, or gave one back, which the
+    /// stack at the event itself need not tell: it begins in libraries without frame pointers.
+    fn monitor(&mut self, e: &Event, batch: &Batch) -> bool {
+        match e.what {
+            What::Switch { prev, prev_state, .. } if !prev_state.is_runnable() => {
+                let asked = self.asked.get(&prev).and_then(Asked::sleeps);
+                let Some(code) = asked else { return false };
+                let by = Actor::Thread(prev);
+                self.left.push(by, Moment { at: e.ts, by, in_user: true, code });
+                true
+            }
+            What::SysEnter { nr, args } => {
+                let Some(asked) = self.asked.get_mut(&e.tid) else { return false };
+                let is_futex = holdup_syscalls::name(self.arch, nr) == Some("futex");
+                // A condition variable has two words, side by side.
+                asked.at = batch.args(args).filter(|_| is_futex).map(|args| args[0] & !7);
+                if !is_futex {
+                    // It got the monitor without sleeping, or else it would be asleep.
+                    asked.code = None;
+                }
+                false
+            }
+            What::SysExit { .. } => {
+                if let Some(asked) = self.asked.get_mut(&e.tid) {
+                    asked.at = None;
+                }
+                false
+            }
+            What::Waking { tid, .. } => {
+                let Some(asked) = self.asked.get_mut(&tid) else { return false };
+                let Some(gave) = self.gave_back.remove(&e.tid) else { return false };
+                asked.word = asked.at.or(asked.word);
+                let let_go = asked.sleeps().is_some();
+                if let_go {
+                    self.woken.push(Actor::Thread(tid), Moment { at: e.ts, ..gave });
+                }
+                let_go
+            }
+            _ => false,
+        }
+    }
+
     /// The thread, or the task that it runs.
     fn who(&self, tid: Tid) -> Actor {
         match self.on.get(&tid) {
@@ -198,7 +268,11 @@ impl Watch {
             What::Runtime { does: Runtime::Ends | Runtime::Idles, .. } => {
                 self.on.remove(&e.tid);
             }
-            What::Runtime { does: Runtime::GivesBack, .. } => {
+            What::Runtime { does: Runtime::AsksMonitor | Runtime::AwaitsMonitor, .. } => {
+                let code = stack.map(|stack| self.context.chain(e, batch, stack));
+                self.asked.entry(e.tid).or_default().code = code;
+            }
+            What::Runtime { does: Runtime::GivesBack | Runtime::GivesMonitor, .. } => {
                 if let Some(stack) = stack {
                     let (by, code) = (self.who(e.tid), self.context.chain(e, batch, stack));
                     self.gave_back.insert(e.tid, Moment { at: e.ts, by, in_user: true, code });

@@ -57,7 +57,7 @@ pub use quality::{Quality, QualityCode, QualityEntry, Severity};
 pub use reader::{Opened, Reader, Run, RunDecoder, Sieve};
 pub use recorded::{Beside, Recorded};
 pub use refs::{ArgsRef, MappingRef, ReadingsRef, StackRef};
-pub use runtime::{GO_FUNCTIONS, Parked, Runtime, Runtimes};
+pub use runtime::{GO_FUNCTIONS, JAVA_FUNCTIONS, Parked, Runtime, Runtimes};
 pub use shell::shell_word;
 pub use state::TaskState;
 pub use state_table::StateTable;

@@ -1,8 +1,12 @@
-//! What runtimes say that schedule tasks of their own on the threads of the kernel: Go.
+//! What runtimes say of locks that the kernel does not see: those of Go and of Java.
 //!
-//! The kernel sees the threads of such a program sleep at a futex or in epoll when there is no task
-//! to run, whatever the tasks wait for. User probes on the slow paths of the runtime tell of the
-//! tasks: which one a thread runs, what one waits for, who lets it go on.
+//! Go schedules tasks of its own on threads. The kernel sees the threads sleep at a futex or in
+//! epoll when there is no task to run, whatever the tasks wait for. User probes on the slow paths
+//! of the runtime tell of the tasks: which one a thread runs, what one waits for, who lets it go
+//! on.
+//!
+//! Java's threads are threads of the kernel, but each sleeps at a word of its own, whatever it
+//! waits for. There the probes tell which monitor that is.
 
 use std::fmt::Write;
 
@@ -17,6 +21,8 @@ pub enum Parked {
     WriteLock,
     /// Other tasks to be done.
     Group,
+    /// A semaphore that nobody says the use of.
+    Semaphore,
     /// A condition variable.
     Cond,
     /// A value from a channel.
@@ -42,8 +48,7 @@ impl Parked {
             "sync.RWMutex.RLock" => Parked::ReadLock,
             "sync.RWMutex.Lock" => Parked::WriteLock,
             "sync.WaitGroup.Wait" => Parked::Group,
-            // Before Go 1.20 all of these were one.
-            "semacquire" => Parked::Mutex,
+            "semacquire" => Parked::Semaphore,
             "sync.Cond.Wait" => Parked::Cond,
             "chan receive" => Parked::Receive,
             "chan send" => Parked::Send,
@@ -71,6 +76,13 @@ pub enum Runtime {
     Asks,
     /// The task of the current thread gives that back, and others wait for it.
     GivesBack,
+    /// The current thread wants the monitor at this address, which another has, and is about to
+    /// sleep for it.
+    AsksMonitor,
+    /// It is about to sleep until somebody notifies those who wait at that monitor.
+    AwaitsMonitor,
+    /// It gives that monitor back, and lets one go on that sleeps for it.
+    GivesMonitor,
 }
 
 impl Parked {
@@ -81,6 +93,7 @@ impl Parked {
             Parked::ReadLock => "read-lock",
             Parked::WriteLock => "write-lock",
             Parked::Group => "group",
+            Parked::Semaphore => "semaphore",
             Parked::Cond => "cond",
             Parked::Receive => "receive",
             Parked::Send => "send",
@@ -102,6 +115,9 @@ impl Runtime {
             Runtime::Idles => "has no task",
             Runtime::Asks => "asks for lock",
             Runtime::GivesBack => "gives back lock",
+            Runtime::AsksMonitor => "asks for monitor",
+            Runtime::AwaitsMonitor => "waits at monitor",
+            Runtime::GivesMonitor => "gives back monitor",
         }
     }
 }
@@ -120,6 +136,15 @@ pub const GO_FUNCTIONS: &[(&str, Option<Runtime>)] = &[
     ("stopm", Some(Runtime::Idles)),
     ("semacquire1", Some(Runtime::Asks)),
     ("semrelease1", Some(Runtime::GivesBack)),
+];
+
+/// The functions of HotSpot's `ObjectMonitor` that tell of monitors, called `java:NAME` as events
+/// by the names they had up to JDK 21. A monitor that is free passes none of them.
+pub const JAVA_FUNCTIONS: &[(&str, Runtime)] = &[
+    ("EnterI", Runtime::AsksMonitor),
+    ("ReenterI", Runtime::AsksMonitor),
+    ("wait", Runtime::AwaitsMonitor),
+    ("ExitEpilog", Runtime::GivesMonitor),
 ];
 
 /// The first line of the text.
@@ -181,8 +206,17 @@ impl Runtimes {
 
     /// What the numbers of an event mean.
     pub fn parked(&self, event: u16) -> Vec<Parked> {
-        let of = self.reasons.iter().find(|of| of.0 == event);
-        of.map_or(Vec::new(), |of| of.1.iter().map(|reason| Parked::of_go(reason)).collect())
+        let Some((_, reasons)) = self.reasons.iter().find(|of| of.0 == event) else {
+            return Vec::new();
+        };
+        // Before Go 1.20 all semaphores had one reason, and most were those of mutexes. Now those
+        // of descriptors have it, and of the garbage collector.
+        let told_apart = reasons.iter().any(|reason| Parked::of_go(reason) == Parked::Mutex);
+        let parked = reasons.iter().map(|reason| match Parked::of_go(reason) {
+            Parked::Semaphore if !told_apart => Parked::Mutex,
+            parked => parked,
+        });
+        parked.collect()
     }
 }
 
@@ -207,6 +241,16 @@ mod tests {
         assert_eq!(Runtimes::parse(runtimes.text().as_bytes()), Some(runtimes.clone()));
         assert_eq!(runtimes.parked(17), [Parked::Runtime, Parked::Runtime, Parked::Mutex]);
         assert_eq!((runtimes.parked(3), runtimes.parked(4)), (vec![Parked::Sleep], vec![]));
+    }
+
+    #[test]
+    fn a_semaphore_is_that_of_a_mutex_where_mutexes_have_no_reason_of_their_own() {
+        let of = |reasons: &[&str]| {
+            let reasons = reasons.iter().map(|&reason| reason.to_owned()).collect();
+            Runtimes { reasons: vec![(1, reasons)], ..Runtimes::default() }.parked(1)
+        };
+        assert_eq!(of(&["semacquire", "sleep"]), [Parked::Mutex, Parked::Sleep]);
+        assert_eq!(of(&["semacquire", "sync.Mutex.Lock"]), [Parked::Semaphore, Parked::Mutex]);
     }
 
     #[test]

@@ -113,6 +113,10 @@ impl Engine {
                     self.waits.gives_back(now, task, pid, with);
                 }
             }
+            Runtime::AsksMonitor | Runtime::AwaitsMonitor | Runtime::GivesMonitor => {
+                let thread = self.current(now, e.cpu, e.tid, e.pid);
+                self.waits.monitor(now, (thread, pid), does, with);
+            }
         }
     }
 
@@ -186,6 +190,12 @@ impl Engine {
         let own = self.current(now, cpu, tid, Pid::UNKNOWN);
         self.tasks.carriers.entry(tid).or_insert(Carrier { own, asks: 0 }).own = own;
         self.charge(now, cpu);
+        if self.threads[task].state == State::Blocked {
+            // What it waited for in the network is there: a thread that finds that takes it at
+            // once, which passes no queue. Who sent it is not known: the thread may have been woken
+            // for one of several that are there.
+            self.wake(now, task, None, Cpu::UNKNOWN, false);
+        }
         self.is_out_of_sight(now, own);
         let woken = matches!(self.threads[task].state, State::Woken(_));
         self.enters(now, cpu, task, Some(own));

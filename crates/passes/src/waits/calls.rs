@@ -164,6 +164,9 @@ impl Waits {
                         }
                     }
                     FutexOp::Wait | FutexOp::WaitBitset => {
+                        if slept && ret == 0 {
+                            self.woken_for_monitor(now, slot);
+                        }
                         if let Some(o) = self.known_futex(slot, pid, &f, f.addr) {
                             if slept {
                                 self.thing(o).elapsed += now - start;

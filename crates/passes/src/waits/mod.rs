@@ -37,6 +37,7 @@ mod files;
 mod holders;
 mod kind;
 mod lock_times;
+mod monitors;
 mod names;
 mod object;
 mod objects;

@@ -66,7 +66,13 @@ pub(crate) enum Key {
         space: u32,
         semaphore: u64,
     },
-    /// The same where there is no address.
+    /// A monitor of Java, by address: to have it, or to be notified at it.
+    Monitor {
+        space: u32,
+        addr: u64,
+        notified: bool,
+    },
+    /// What tasks wait for where there is no address.
     ParkedFor {
         group: u32,
         why: Unaddressed,

@@ -100,7 +100,10 @@ impl Analysis {
             is_shared: thing.is_shared(),
             private: matches!(
                 waits.keys[object.0 as usize],
-                Key::Futex { shared: false, .. } | Key::Parked { .. } | Key::ParkedFor { .. }
+                Key::Futex { shared: false, .. }
+                    | Key::Parked { .. }
+                    | Key::ParkedFor { .. }
+                    | Key::Monitor { .. }
             ),
             first: thing.first,
             condvar,
@@ -170,6 +173,7 @@ impl Analysis {
                     None => format!("{of} {addr:#x}"),
                 }
             }
+            Key::Monitor { addr, .. } => format!("monitor {addr:#x}"),
             Key::ParkedFor { why, .. } => match why {
                 Unaddressed::Select => "select",
                 Unaddressed::Sleep => "time.Sleep",
@@ -310,6 +314,7 @@ fn of_go(usage: FutexUse) -> &'static str {
         FutexUse::Condvar => "sync.Cond",
         FutexUse::Group => "sync.WaitGroup",
         FutexUse::Channel => "chan",
+        FutexUse::Semaphore => "sema",
         usage => usage.name(),
     }
 }

@@ -33,6 +33,7 @@ impl Waits {
             Parked::WriteLock => (OF_WRITER, FutexUse::RwLock),
             Parked::ReadLock => (OF_READERS, FutexUse::RwLock),
             Parked::Group => (0, FutexUse::Group),
+            Parked::Semaphore => (0, FutexUse::Semaphore),
             Parked::Cond => (0, FutexUse::Condvar),
             Parked::Receive | Parked::Send => (0, FutexUse::Channel),
             Parked::Select => return self.unaddressed(group, Unaddressed::Select),

@@ -6,6 +6,7 @@
 use super::calls::{Cached, Called};
 use super::chains::Segment;
 use super::holders::Hold;
+use super::monitors::Monitors;
 use super::processes::NO_GROUP;
 use super::tries::Tries;
 use super::{Interval, Object, Wait};
@@ -31,6 +32,7 @@ pub(super) struct Waiter {
     pub(super) tries: Tries,
     /// What it does is kept.
     pub(super) followed: bool,
+    pub(super) monitors: Monitors,
 }
 
 impl Default for Waiter {
@@ -46,6 +48,7 @@ impl Default for Waiter {
             idle_before: None,
             tries: Tries::default(),
             followed: false,
+            monitors: Monitors::default(),
         }
     }
 }

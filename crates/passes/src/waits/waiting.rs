@@ -53,6 +53,9 @@ impl Waits {
         if w.at == start && w.class != Class::None {
             w.slept = true;
             let (class, args) = (w.class, w.args);
+            if let Some(monitor) = self.sleeps_for_monitor(slot, class, &args) {
+                return monitor;
+            }
             if let Some(o) = self.called_on(slot, t.pid, class, &args) {
                 if class == Class::Futex {
                     let f = futex(class, &args);
@@ -160,6 +163,7 @@ impl Waits {
         }
         if let (Some(w), Some(thread), true) = (end.waker, waker, f.by_application()) {
             object = self.woken_by(now, object, end, w, thread);
+            self.lets_go(slot, w);
         }
         if !end.early {
             let thing = self.thing(object);

@@ -7,6 +7,7 @@ mod groups;
 mod holders;
 mod invariants;
 mod locks;
+mod monitors;
 mod pair;
 mod places;
 mod processes;

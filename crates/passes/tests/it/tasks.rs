@@ -3,7 +3,7 @@
 use holdup_attribution::{Attribution, WaitsBy, WaitsRow, analyze};
 use holdup_passes::{Analysis, Options, Thread};
 use holdup_testkit::TraceBuilder;
-use holdup_trace::{Nanos, Parked, Runtime, What};
+use holdup_trace::{Nanos, Parked, QualityCode, Runtime, What};
 
 /// Semaphores of two mutexes.
 const FIRST: u64 = 0x1004;
@@ -179,4 +179,25 @@ fn one_that_ends_leaves_its_place_to_another_and_all_end_with_the_process() {
     assert_eq!(task(&a, 0xb).blocked_ns, 20, "not until the trace ends");
     assert_eq!(thread(&a, 7).died, Some(70));
     assert_eq!(object(&objects(&a), "go statement").wait_total_ns, 10);
+}
+
+#[test]
+fn one_that_waits_for_the_network_passes_no_queue_and_nothing_is_missing() {
+    let trace = TraceBuilder::new(1)
+        .task(7, 7, None, "server")
+        .switch(0, 0, 0, 7, "R")
+        .does(10, 0, 7, Runtime::Runs, 0xa)
+        .parks(20, 0, 7, 0xa, Parked::Io)
+        .switch(30, 0, 7, 0, "S")
+        .waking(60, 0, 0, 7)
+        .wakeup(60, 0, 0, 7)
+        .switch(62, 0, 0, 7, "R")
+        .does(70, 0, 7, Runtime::Runs, 0xa)
+        .switch(100, 0, 7, 0, "S")
+        .build();
+    let a = analyze(&trace, &Options::default()).unwrap();
+    let rows = objects(&a);
+    let network = object(&rows, "network poller");
+    assert_eq!((network.waits, network.wait_total_ns), (1, 50));
+    assert_eq!(a.quality.count(QualityCode::MissingWakeup), 0);
 }

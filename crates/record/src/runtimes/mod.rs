@@ -1,15 +1,16 @@
-//! User probes in the runtimes of programs that schedule tasks of their own on threads.
+//! User probes in the runtimes of programs whose locks the kernel does not see.
 //!
 //! The kernel sees the threads of a Go program sleep because there is no goroutine to run. What a
-//! goroutine waits for only its runtime knows. Probes at the beginning of a few of its functions
-//! tell, all of them functions that run only when a goroutine has to wait, or another can go on: a
-//! lock that is free passes none.
+//! goroutine waits for only its runtime knows; and which monitor a thread of Java sleeps for.
+//! Probes at the beginning of a few functions tell, all of them functions that run only when
+//! somebody has to wait, or another can go on: a lock that is free passes none.
 //!
 //! Probes are events of the kernel's `uprobe` PMU ([`find`] says in which files and where). They
 //! belong to a file, not to a process: whoever runs it meanwhile meets them. They are gone when the
 //! recorder has ended, however it did.
 
 mod go;
+mod java;
 
 use holdup_trace::Runtimes;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache};
@@ -94,12 +95,16 @@ pub fn find(proc: &Path, pids: Option<&[u32]>, named: &[PathBuf]) -> Found {
     };
     let mut seen = HashSet::new();
     for path in named {
+        let library = java::of_launcher(path);
+        let path = library.as_ref().unwrap_or(path);
         let why = match look_once(path, &mut seen) {
             Err(error) => Some(error.to_string()),
             Ok(None) => None,
             Ok(Some(file)) => match found.add(pmu, path, path, file) {
                 Ok(true) => None,
-                Ok(false) => Some("is no program with a runtime that is known: Go".to_owned()),
+                Ok(false) => {
+                    Some("is no program with a runtime that is known: Go, Java".to_owned())
+                }
                 Err(why) => Some(why),
             },
         };
@@ -108,12 +113,20 @@ pub fn find(proc: &Path, pids: Option<&[u32]>, named: &[PathBuf]) -> Found {
     let all = || crate::file::host::numbered(proc, "");
     for pid in pids.map_or_else(all, <[u32]>::to_vec) {
         // This leads to the file even if it is deleted, or in another container.
-        let exe = proc.join(pid.to_string()).join("exe");
+        let process = proc.join(pid.to_string());
+        let exe = process.join("exe");
         let shown = fs::read_link(&exe).unwrap_or_else(|_| exe.clone());
-        if let Ok(Some(file)) = look_once(&exe, &mut seen)
-            && let Err(why) = found.add(pmu, &exe, &shown, file)
-        {
-            found.refused.push((shown, why));
+        let maps = fs::read(process.join("maps")).unwrap_or_default();
+        let library = java::mapped(&String::from_utf8_lossy(&maps)).map(Path::to_owned);
+        let inside =
+            |path: &Path| process.join("root").join(path.strip_prefix("/").unwrap_or(path));
+        let library = library.map(|path| (inside(&path), path));
+        for (path, shown) in [Some((exe, shown)), library].into_iter().flatten() {
+            if let Ok(Some(file)) = look_once(&path, &mut seen)
+                && let Err(why) = found.add(pmu, &path, &shown, file)
+            {
+                found.refused.push((shown, why));
+            }
         }
     }
     found
@@ -137,10 +150,16 @@ impl Found {
     fn add(&mut self, pmu: u32, path: &Path, shown: &Path, file: fs::File) -> Result<bool, String> {
         let bytes = ReadCache::new(file);
         let Ok(file) = object::File::parse(&bytes) else { return Ok(false) };
-        let Some(version) = go::version(&file) else { return Ok(false) };
         let name = CString::new(path.as_os_str().as_bytes()).map_err(|e| e.to_string())?;
-        self.probes.extend(go::probes(&file, &version, pmu, &name)?);
-        self.files.push((shown.to_owned(), format!("Go {version}")));
+        let (probes, of) = if let Some(version) = go::version(&file) {
+            (go::probes(&file, &version, pmu, &name)?, format!("Go {version}"))
+        } else if java::is(&file) {
+            (java::probes(&file, pmu, &name)?, "HotSpot, of Java".to_owned())
+        } else {
+            return Ok(false);
+        };
+        self.probes.extend(probes);
+        self.files.push((shown.to_owned(), of));
         Ok(true)
     }
 }
