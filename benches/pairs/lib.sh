@@ -62,12 +62,6 @@ C
 
 esb() { "$PAIRS/npm/node_modules/.bin/esbuild" in/*.js --minify --outdir=out --log-level=error; }
 
-# nodes THREADS: what stockfish looks at in two seconds.
-nodes() {
-    { printf 'setoption name Threads value %s\nposition startpos\ngo movetime 2000\n' "$1"; sleep 2.2; echo quit; } |
-        stockfish | awk '/ nodes /{for (i = 1; i < NF; i++) if ($i == "nodes") n = $(i + 1)} END {print "rate", n}'
-}
-
 haproxy_files() {
     text 1 page
     head -c 15000 page > body
@@ -173,19 +167,6 @@ unpack() {
 # cold FILE...: not in memory any more.
 cold() { for file in "$@"; do [ -f "$file" ] && dd if="$file" iflag=nocache count=0 status=none; done; true; }
 
-scene() {
-    cat > scene.pov <<'P'
-camera { location <0, 2, -6> look_at 0 }
-light_source { <5, 9, -5> rgb 1 area_light <1, 0, 0>, <0, 1, 0>, 3, 3 }
-plane { y, -1 pigment { checker rgb 1, rgb 0.3 } finish { reflection 0.3 } }
-#declare i = 0;
-#while (i < 40)
-  sphere { <sin(i) * 2, cos(i * 2), i / 9>, 0.4 texture { pigment { rgbf <1, 0.8, 1, 0.6> } finish { reflection 0.2 phong 1 } } interior { ior 1.3 } }
-  #declare i = i + 1;
-#end
-P
-}
-pov() { povray +Iscene.pov +W160 +H120 +A -D +Oout.png "$@" > pov.log 2>&1; }
 film() { [ -s film.yuv ] || python3 -c "
 import random
 chance, frame = random.Random(2), bytearray(640 * 360 * 3 // 2)

@@ -1,19 +1,10 @@
 // Held-up programs and their mended twins around npm packages: `node.js NAME VARIANT`, a fixed amount of work.
-const { isMainThread, workerData } = require('worker_threads');
 function spin(rounds) {
   let x = 1;
   for (let i = 0; i < rounds * 1000; i++) x = (Math.imul(x, 1103515245) + 12345) & 0x7fffffff;
   return x;
 }
-module.exports = spin;
 const programs = {
-  // Threads of a pool.
-  async piscina(how) {
-    const { Piscina } = require('piscina');
-    const pool = new Piscina({ filename: __filename, minThreads: +how, maxThreads: +how });
-    await Promise.all(Array.from({ length: 36 }, () => pool.run(20000)));
-    await pool.destroy();
-  },
   // UV_THREADPOOL_SIZE says how many threads hash.
   async bcrypt() {
     const bcrypt = require('bcrypt');
@@ -36,5 +27,4 @@ const programs = {
     }
   },
 };
-if (isMainThread && require.main === module) programs[process.argv[2]](process.argv[3]);
-void workerData;
+programs[process.argv[2]](process.argv[3]);

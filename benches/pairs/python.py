@@ -87,26 +87,6 @@ def with_duckdb(how):
         db.execute("select v, count(*), stddev(k), median(k) from t group by v").fetchall()
 
 
-def with_polars(how):
-    os.environ["POLARS_MAX_THREADS"] = how
-    import polars
-
-    frame = polars.DataFrame({"k": polars.arange(0, 3_000_000, eager=True) % 50_000})
-    frame = frame.with_columns((polars.col("k") * 7919 % 10007).alias("v"))
-    for _ in range(5):
-        frame.group_by("k").agg(polars.col("v").median(), polars.col("v").std().alias("s")).sort("v")
-
-
-def with_lightgbm(how):
-    import lightgbm
-    import numpy
-
-    chance = numpy.random.default_rng(1)
-    x = chance.random((40_000, 30))
-    y = x[:, 0] * x[:, 1] + x[:, 2]
-    lightgbm.train({"num_threads": int(how), "verbose": -1, "num_leaves": 63}, lightgbm.Dataset(x, y), 50)
-
-
 def with_numpy(how):
     """Large arrays come and go in two threads, or in two processes."""
     import numpy

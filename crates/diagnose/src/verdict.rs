@@ -411,6 +411,16 @@ fn verdict(
         );
         doubt(1.0 - unexplained / 100.0, why);
     }
+    // A command that ran to its end, and slept for most of that.
+    let slept = facts.leaf_pct(Leaf::NoWork);
+    let known = facts.judged.background.work_known;
+    if class == Class::Healthy && about_all && known && slept * 2.0 >= 100.0 {
+        let why = format!(
+            "CPUs idle for {slept:.0} % of capacity while the work sleeps for times that it sets, \
+             or for somebody outside: tasks that wait for each other within a thread do not show"
+        );
+        doubt(1.0 - slept / 200.0, why);
+    }
     if let Some(Err(_)) = &facts.replays {
         doubt(0.9, "the trace cannot be replayed, so that demand alone decides".to_owned());
     }

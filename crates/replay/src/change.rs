@@ -141,6 +141,8 @@ pub(crate) struct View<'a> {
     /// Threads are not held to who came first in the trace: locks go to whoever comes first, as far
     /// as their holds are known, and no thread queues while a CPU idles.
     pub(crate) free: bool,
+    /// Who watches the work does not nap, and is woken by what others do.
+    pub(crate) unwatched: bool,
     /// Those who are no part of the work come after all who are.
     pub(crate) alone: bool,
     /// Nothing is changed at all.
@@ -169,6 +171,7 @@ impl<'a> View<'a> {
             no_quota: false,
             any_cpu: false,
             free: false,
+            unwatched: false,
             alone: false,
             fair: false,
             unasked: Vec::new(),

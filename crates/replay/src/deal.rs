@@ -110,6 +110,7 @@ impl Program {
             unchanged: std::sync::OnceLock::new(),
             chosen: self.chosen,
             free_pct: self.free_pct,
+            met_pct: self.met_pct,
             free: std::sync::OnceLock::new(),
             dealt: std::sync::OnceLock::new(),
             ..*self

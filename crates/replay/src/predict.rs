@@ -46,6 +46,7 @@ pub fn predict(
     let mut view = View::new(done, changes)?;
     let free = unchanged_but_free(program);
     view.free = free.off_pct().abs() <= program.free_pct;
+    view.unwatched = free.unwatched;
     // With enough CPUs the others take nothing from threads that somebody chose.
     let more = |change: &Change| matches!(*change, Change::Cpus(n) if n > program.cpus);
     let beside = program.chosen && changes.iter().any(more);
@@ -108,11 +109,22 @@ fn unchanged_but_free(program: &Program) -> Free {
             traced_ns,
             free_ns: free.wall_ns,
             alone_ns: free.wall_ns,
+            unwatched: false,
             idle,
             idle_beside: idle,
         };
-        if program.has_background() && known.off_pct().abs() <= program.free_pct {
-            let view = View { alone: true, ..View::free(program) };
+        if known.off_pct().abs() > program.free_pct {
+            return known;
+        }
+        // Naps that the work waits for, in whatever way, stay: only who looks on does without.
+        if program.threads.iter().any(|t| t.watches) {
+            let view = View { unwatched: true, ..View::free(program) };
+            let (left, _) = replayed(&view, Seeds::ONE);
+            let off = left.wall_ns.abs_diff(free.wall_ns) as f64 * 100.0;
+            known.unwatched = off <= free.wall_ns as f64 * program.met_pct;
+        }
+        if program.has_background() {
+            let view = View { alone: true, unwatched: known.unwatched, ..View::free(program) };
             let (alone, idle) = replayed(&view, Seeds::ONE);
             known = Free { alone_ns: alone.wall_ns, idle, ..known };
         }

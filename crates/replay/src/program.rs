@@ -79,6 +79,8 @@ pub struct ThreadProgram {
     pub(crate) longest_ns: Nanos,
     /// And all those that were for no device.
     pub(crate) napped_ns: Nanos,
+    /// It naps for most of the time, while others do the work: it looks whether that is done.
+    pub(crate) watches: bool,
     /// It takes part in rounds of a barrier.
     pub(crate) at_barriers: bool,
     /// It begins when another thread makes it.
@@ -181,6 +183,8 @@ pub struct Program {
     pub(crate) chosen: bool,
     /// If that changes the time of the work by more, in per cent, the order of the trace is kept.
     pub(crate) free_pct: f64,
+    /// And what is no change, in per cent.
+    pub(crate) met_pct: f64,
     /// The same work, dealt evenly over those who meet at barriers.
     pub(crate) dealt: OnceLock<Box<Program>>,
 }
@@ -194,6 +198,8 @@ pub(crate) struct Free {
     pub(crate) free_ns: Nanos,
     /// And of those who are no part of the work.
     pub(crate) alone_ns: Nanos,
+    /// Who watches the work does not nap then: that alone changes nothing.
+    pub(crate) unwatched: bool,
     /// The part of the CPU time that idled then; and beside them.
     pub(crate) idle: f64,
     pub(crate) idle_beside: f64,

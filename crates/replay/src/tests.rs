@@ -46,6 +46,7 @@ pub(crate) fn program(cpus: u32, threads: &[Vec<Op>]) -> Program {
             ends: Vec::new(),
             longest_ns: 0,
             napped_ns: 0,
+            watches: false,
             at_barriers: false,
             spawned: false,
             delay: 0,
@@ -90,6 +91,7 @@ pub(crate) fn program(cpus: u32, threads: &[Vec<Op>]) -> Program {
         unchanged: OnceLock::new(),
         chosen: false,
         free_pct: holdup_passes::limits::MATTERS.default,
+        met_pct: holdup_passes::limits::WELL_MET.default,
         free: OnceLock::new(),
         dealt: OnceLock::new(),
     }

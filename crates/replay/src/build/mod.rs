@@ -21,7 +21,7 @@ mod writer;
 use crate::bits::BitSet;
 use crate::program::{ObjectId, Op, Program, ReplayObject, ThreadProgram};
 use crate::spans::Spans;
-use holdup_passes::limits::MATTERS;
+use holdup_passes::limits::{MATTERS, WELL_MET};
 use holdup_passes::{Analysis, Held, Object, ObjectStats, Slot, Thread};
 use holdup_trace::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -148,6 +148,7 @@ impl Program {
             unchanged: OnceLock::new(),
             chosen: analysis.has_chosen_work(),
             free_pct: analysis.limit(&MATTERS),
+            met_pct: analysis.limit(&WELL_MET),
             free: OnceLock::new(),
             dealt: OnceLock::new(),
         })

@@ -142,6 +142,7 @@ impl Builder<'_> {
             ends: ends.into_iter().collect(),
             longest_ns,
             napped_ns,
+            watches: false,
             at_barriers,
             slot,
             tid: t.tid.0,

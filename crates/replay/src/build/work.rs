@@ -38,6 +38,7 @@ pub(super) fn mark_workers(analysis: &Analysis, threads: &mut [ThreadProgram]) {
     // most of the work is done between naps, they are its own.
     let naps =
         |i: &usize| is_part(threads[*i].napped_ns, analysis.wall_ns(), analysis.limit(&ALONE));
+    let napping: Vec<usize> = (0..threads.len()).filter(naps).collect();
     let awake: Vec<usize> = found.iter().copied().filter(|i| !naps(i)).collect();
     let counted = if run_ns(&awake) * 2 >= run_ns(&found) { awake } else { found };
     let all = run_ns(&counted);
@@ -56,6 +57,9 @@ pub(super) fn mark_workers(analysis: &Analysis, threads: &mut [ThreadProgram]) {
     }
     for t in threads.iter_mut().filter(|t| !t.is_kthread && !t.works) {
         t.is_background = known.work_known && !known.work.contains(&pid(t));
+    }
+    for i in napping {
+        threads[i].watches = !threads[i].works && threads[i].may_ask();
     }
     // Who is no part of it waits for nothing that is.
     let counts: Vec<bool> = threads.iter().map(ThreadProgram::may_ask).collect();

@@ -175,11 +175,11 @@ impl Machine<'_> {
             return true;
         }
         // What a device's driver does for others it does without the device too, as soon as it can.
-        let is_device = |o: &ReplayObject| o.is_device;
         let of = &self.view.program.threads[self.threads[thread as usize].of as usize];
-        self.view.free_devices
-            && (of.drives
-                || self.view.program.objects.get(object.0 as usize).is_some_and(is_device))
+        let known = self.view.program.objects.get(object.0 as usize);
+        let for_device = known.is_some_and(|o: &ReplayObject| o.is_device);
+        self.view.free_devices && (of.drives || for_device)
+            || self.view.unwatched && of.watches && !for_device
     }
 
     /// Whether this lock goes to whoever comes first.

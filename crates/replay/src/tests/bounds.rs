@@ -121,6 +121,7 @@ fn a_figure_that_breaks_a_law_says_which() {
         traced_ns: 9,
         free_ns: 10,
         alone_ns: 10,
+        unwatched: false,
         idle: 0.0,
         idle_beside: 0.0,
     };

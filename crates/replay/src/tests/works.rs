@@ -1,6 +1,8 @@
 //! Whose work is replayed.
 
-use crate::program::Program;
+use crate::change::Change;
+use crate::program::{ObjectId, Op, Program};
+use crate::tests::{LOCK, program, wall};
 use holdup_attribution::analyze;
 use holdup_passes::{Detail, Options};
 use holdup_testkit::TraceBuilder;
@@ -42,4 +44,37 @@ fn a_player_beside_many_short_threads_is_no_part_of_the_work() {
     assert_eq!((works("main"), works("player")), (1, 0));
     assert!(works("short") > 950, "{}", works("short"));
     assert!(program.traced_wall_ns < 210_000 * US, "{}", program.traced_wall_ns);
+}
+
+/// The first naps until the second has done its work, and lets it end then: of a faster one it
+/// naps for less long.
+#[test]
+fn who_looks_on_naps_only_while_there_is_work() {
+    let mut looks_on = vec![Op::Sleep(10_000_000, ObjectId::NONE); 10];
+    looks_on.push(Op::Wake { thread: 1, number: 7 });
+    let works = vec![Op::Run(100_000_000), Op::Wait { number: 7, object: LOCK, delay: 0 }];
+    let mut p = program(2, &[looks_on, works]);
+    p.threads[0].works = false;
+    assert_eq!(
+        wall(&p, &[Change::Speed(1, 2.0)]),
+        100_000_000,
+        "it sets the pace, for all we know"
+    );
+    p.threads[0].watches = true;
+    p.free.take();
+    assert_eq!(wall(&p, &[Change::Speed(1, 2.0)]), 50_000_000);
+}
+
+/// The first says every 10 ms that there is something to do: that is no looking on.
+#[test]
+fn who_sets_the_pace_goes_on_to() {
+    let pace = |i| [Op::Sleep(10_000_000, ObjectId::NONE), Op::Wake { thread: 1, number: i }];
+    let works = |i| {
+        [Op::Wait { number: i, object: LOCK, delay: 0 }, Op::Run(if i < 9 { 5_000_000 } else { 1 })]
+    };
+    let threads = [(0..10).flat_map(pace).collect(), (0..10).flat_map(works).collect::<Vec<_>>()];
+    let mut p = program(2, &threads);
+    (p.threads[0].works, p.threads[0].watches) = (false, true);
+    assert_eq!(wall(&p, &[]), 90_000_001);
+    assert!(wall(&p, &[Change::Speed(1, 5.0)]) >= 90_000_000);
 }
