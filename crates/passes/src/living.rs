@@ -27,6 +27,8 @@ pub(crate) struct Moment {
     pub(crate) untraced: Option<(u32, Nanos)>,
     /// Of a task that its runtime has parked: what it waits for.
     pub(crate) parked: Option<(WaitKind, Object)>,
+    /// Of a task: the semaphore that it asked for and has not yet been parked at; 0 if none.
+    pub(crate) asks: u64,
     /// `user_ns` at the last return from a call, and the quarter of the CPUs that were busy then,
     /// with [`crate::user_intervals::FAULTED`] if a page fault came since.
     pub(crate) user_interval: Option<(Nanos, u8)>,
@@ -63,6 +65,7 @@ impl Moment {
         call: None,
         untraced: None,
         parked: None,
+        asks: 0,
         user_interval: None,
         calls: CallTable::EMPTY,
         blame_mark: None,

@@ -31,20 +31,12 @@ use rustc_hash::FxHashMap;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tasks {
     by_address: FxHashMap<(Pid, u64), Slot>,
-    carriers: FxHashMap<Tid, Carrier>,
+    /// Threads that have run tasks.
+    carriers: FxHashMap<Tid, Slot>,
     /// The thread that runs a task.
     on: FxHashMap<Slot, Tid>,
     /// How many there have been.
     number: u32,
-}
-
-/// A thread that has run tasks.
-#[derive(Clone, Copy, Debug)]
-struct Carrier {
-    /// Itself.
-    own: Slot,
-    /// The semaphore that its task asked for last; 0 if none.
-    asks: u64,
 }
 
 /// How a task leaves its thread.
@@ -74,10 +66,7 @@ impl Engine {
         let pid = self.process(now, e);
         let task = self.task(now, pid, at, State::Lost);
         self.runs_task(now, e, Some(task));
-        let asks = match self.tasks.carriers.get_mut(&e.tid) {
-            Some(carrier) => std::mem::take(&mut carrier.asks),
-            None => 0,
-        };
+        let asks = std::mem::take(&mut self.threads[task].living.asks);
         let (object, kind) = self.waits.parked_for((task, pid), asks, on, why);
         self.steps_off(now, e.cpu, e.tid, task, Leaves::Asleep(object, kind));
     }
@@ -103,9 +92,9 @@ impl Engine {
                 self.steps_off(now, e.cpu, e.tid, task, Leaves::Asleep(object, kind));
             }
             Runtime::Asks => {
-                self.current_task(now, e);
-                if let Some(carrier) = self.tasks.carriers.get_mut(&e.tid) {
-                    carrier.asks = with;
+                // It may lose its thread before it is parked.
+                if let Some(task) = self.current_task(now, e) {
+                    self.threads[task].living.asks = with;
                 }
             }
             Runtime::GivesBack => {
@@ -188,7 +177,7 @@ impl Engine {
     /// A thread that runs its own code runs `task` from now on.
     fn steps_on(&mut self, now: Nanos, cpu: Cpu, tid: Tid, task: Slot) {
         let own = self.current(now, cpu, tid, Pid::UNKNOWN);
-        self.tasks.carriers.entry(tid).or_insert(Carrier { own, asks: 0 }).own = own;
+        self.tasks.carriers.insert(tid, own);
         self.charge(now, cpu);
         if self.threads[task].state == State::Blocked {
             // What it waited for in the network is there: a thread that finds that takes it at
@@ -214,7 +203,7 @@ impl Engine {
 
     /// The task that a thread runs leaves it; the thread runs its own code.
     fn steps_off(&mut self, now: Nanos, cpu: Cpu, tid: Tid, task: Slot, how: Leaves) {
-        let Some(&Carrier { own, .. }) = self.tasks.carriers.get(&tid) else { return };
+        let Some(&own) = self.tasks.carriers.get(&tid) else { return };
         self.charge(now, cpu);
         let t = &mut self.threads[task];
         t.settle(now);
@@ -249,7 +238,7 @@ impl Engine {
             return self.steps_off(now, cpu, tid, task, Leaves::Unseen);
         }
         self.tasks.on.remove(&task);
-        if let Some(&Carrier { own, .. }) = self.tasks.carriers.get(&tid) {
+        if let Some(&own) = self.tasks.carriers.get(&tid) {
             self.threads.stands_for(tid, own);
         }
         match self.threads[task].state {

@@ -18,8 +18,8 @@ const OF_WRITER: u64 = 8;
 const OF_READERS: u64 = 12;
 
 impl Waits {
-    /// What a task waits for that parks: at the semaphore that it asked for last, if it did (else
-    /// 0), or at what the runtime names.
+    /// What a task waits for that parks: at the semaphore that it asked for last, if that was seen
+    /// (else 0), or at what the runtime names, which of semaphores is where it keeps them all.
     pub(crate) fn parked_for(
         &mut self,
         (slot, pid): (Slot, Pid),
@@ -42,7 +42,11 @@ impl Waits {
             Parked::Runtime => return self.unaddressed(group, Unaddressed::Runtime),
         };
         let space = self.groups[group as usize].space;
-        let at = if semaphore == 0 { on } else { semaphore };
+        let at = match why {
+            Parked::Cond | Parked::Receive | Parked::Send => on,
+            _ if semaphore == 0 => return self.unaddressed(group, Unaddressed::Runtime),
+            _ => semaphore,
+        };
         let key = Key::Parked { space, addr: at.wrapping_sub(within) };
         let object = self.intern(key, ObjectKind::Futex, group);
         if object == Object::OTHER {

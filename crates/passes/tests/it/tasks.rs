@@ -201,3 +201,33 @@ fn one_that_waits_for_the_network_passes_no_queue_and_nothing_is_missing() {
     assert_eq!((network.waits, network.wait_total_ns), (1, 50));
     assert_eq!(a.quality.count(QualityCode::MissingWakeup), 0);
 }
+
+#[test]
+fn one_that_loses_its_thread_before_it_is_parked_waits_for_what_it_asked_for() {
+    let trace = TraceBuilder::new(2)
+        .task(7, 7, None, "server")
+        .task(8, 7, None, "server")
+        .switch(0, 0, 0, 7, "R")
+        .switch(0, 1, 0, 8, "R")
+        .does(10, 0, 7, Runtime::Runs, 0xa)
+        .does(20, 0, 7, Runtime::Asks, FIRST)
+        .does(21, 0, 7, Runtime::Runs, 0xb)
+        .event(
+            30,
+            0,
+            7,
+            ("go", "gopark"),
+            What::TaskParks { task: 0xb, on: 0x5000, why: Parked::Receive },
+        )
+        .does(40, 1, 8, Runtime::Runs, 0xa)
+        .parks(50, 1, 8, 0xa, Parked::Mutex)
+        .does(60, 0, 7, Runtime::Runs, 0xc)
+        .does(70, 0, 7, Runtime::Readies, 0xa)
+        .does(71, 0, 7, Runtime::Readies, 0xb)
+        .switch(100, 0, 7, 0, "S")
+        .build();
+    let a = analyze(&trace, &Options::default()).unwrap();
+    let rows = objects(&a);
+    assert_eq!(object(&rows, "sync.Mutex 0x1000").wait_total_ns, 20);
+    assert_eq!(object(&rows, "chan 0x5000").wait_total_ns, 41);
+}
