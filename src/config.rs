@@ -159,13 +159,13 @@ pub(crate) fn default_trace() -> Result<PathBuf> {
 }
 
 fn selection(args: &SelectArgs) -> Result<(Selection, Option<Window>)> {
-    let cpus = match &args.cpu {
-        Some(text) => Some(
-            Cpu::parse_list(text)
-                .ok_or_else(|| usage(format!("--cpu: '{text}' is no list of CPUs; write 0-3,5")))?,
-        ),
-        None => None,
-    };
+    let cpus =
+        match &args.cpu {
+            Some(text) => Some(Cpu::parse_list(text).ok_or_else(|| {
+                usage(format!("--cpu: '{text}' is not a list of CPUs; write 0-3,5"))
+            })?),
+            None => None,
+        };
     let window = args
         .time
         .as_deref()

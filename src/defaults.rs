@@ -111,7 +111,7 @@ fn spelled(section: &str, key: &str, value: &Value) -> Result<Vec<String>, Strin
             each?.concat()
         }
         Value::Table(_) | Value::Datetime(_) => {
-            return Err(format!("[{section}] {key}: is no value of an option"));
+            return Err(format!("[{section}] {key}: is not a value of an option"));
         }
     })
 }

@@ -20,7 +20,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8> {
     let file = matches!(form, Form::Chrome);
     match args.to.is_dir() {
         false if args.to.exists() && !file => {
-            return Err(usage(format!("--to: {}: is no folder", args.to.display())));
+            return Err(usage(format!("--to: {}: is not a folder", args.to.display())));
         }
         true if file => {
             let to = args.to.display();

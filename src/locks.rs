@@ -40,7 +40,7 @@ pub(crate) fn run(args: &LocksArgs) -> Result<()> {
     }
     if args.before.is_some() {
         return Err(usage(format!(
-            "--before: {} is no dump of /proc/lock_stat",
+            "--before: {} is not a dump of /proc/lock_stat",
             config.trace.display()
         )));
     }
@@ -113,7 +113,7 @@ fn select(args: &LocksArgs, options: &mut Options) -> Result<()> {
         let kinds = LockKind::parse(text).ok_or_else(|| {
             let known: Vec<&str> = LockKind::ALL.iter().map(|k| k.name()).collect();
             usage(format!(
-                "--type: '{}' is no type of lock; there are {}",
+                "--type: '{}' is not a type of lock; there are {}",
                 text.escape_default(),
                 known.join(", ")
             ))

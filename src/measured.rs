@@ -18,7 +18,7 @@ fn one(argument: &Path, quiet: bool) -> Result<Measured> {
     let stat = stat::parse(&bytes).map_err(|e| bad_input(path, e))?;
     if stat.left_out > 0 && !quiet {
         eprintln!(
-            "holdup: {name}: lines that are no counts of perf stat and were left out: {}",
+            "holdup: {name}: lines that are not counts of perf stat and were left out: {}",
             stat.left_out
         );
     }
@@ -36,7 +36,7 @@ fn split(argument: &Path) -> Result<(Option<f64>, &Path)> {
     match cpus.parse::<f64>() {
         Ok(n) if (0.0..=65536.0).contains(&n) && n > 0.0 => Ok((Some(n), Path::new(path))),
         _ => Err(usage(format!(
-            "--counters {}: '{cpus}' is no number of CPUs; write 4=FILE, or ./FILE for a file \
+            "--counters {}: '{cpus}' is not a number of CPUs; write 4=FILE, or ./FILE for a file \
              with = in its name",
             argument.display()
         ))),

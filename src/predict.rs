@@ -126,7 +126,9 @@ fn body(args: &PredictArgs, forecast: Forecast, format: &Format) -> Result<Body>
 /// `6%` or `0.06`.
 fn part(text: &str) -> Result<f64> {
     let wrong = || {
-        usage(format!("--demand: '{text}' is no part of a CPU's time: write 6% or 0.06, at most 1"))
+        usage(format!(
+            "--demand: '{text}' is not a part of a CPU's time: write 6% or 0.06, at most 1"
+        ))
     };
     let (number, whole) = match text.trim().strip_suffix('%') {
         Some(percent) => (percent.trim_end(), 100.0),

@@ -24,7 +24,7 @@ impl Ends {
             Ok(Work::Syscall(name)) => Ok(Ends::Syscall(name)),
             Ok(Work::Event(name)) => Ok(Ends::Event(name)),
             _ => Err(usage(format!(
-                "--unit: '{}' is no event; write syscall:NAME or event:SYSTEM:NAME",
+                "--unit: '{}' is not an event; write syscall:NAME or event:SYSTEM:NAME",
                 text.escape_default()
             ))),
         }

@@ -13,7 +13,7 @@ pub(crate) fn scaled<N: FromStr, U: Copy>(text: &str, units: &[(&str, U)]) -> Op
 pub(crate) fn cpus(text: &str, most: u32) -> Result<Vec<u32>> {
     let wrong = || {
         usage(format!(
-            "--cpus: '{text}' is no list of numbers of CPUs: write 2,4,8 or 1-16, at most {most}"
+            "--cpus: '{text}' is not a list of numbers of CPUs: write 2,4,8 or 1-16, at most {most}"
         ))
     };
     let number =
@@ -40,7 +40,7 @@ mod tests {
     fn a_unit_stands_behind_its_number() {
         let units = [("s", 1), ("ms", 2), ("", 3)];
         assert_eq!(scaled("10s", &units), Some((10, 1)));
-        // What is left of it without the `s` is no number.
+        // What is left of it without the `s` is not a number.
         assert_eq!(scaled("10ms", &units), Some((10, 2)));
         assert_eq!(scaled("10", &units), Some((10, 3)));
         assert_eq!(scaled("1.5", &units), Some((1.5, 3)));

@@ -22,8 +22,8 @@ impl Window {
     pub(crate) fn parse(text: &str) -> Result<Window, String> {
         let wrong = || {
             format!(
-                "'{text}' is no time window; write A,B in seconds as perf prints them (either may \
-                    be empty) or 10%,20%"
+                "'{text}' is not a time window; write A,B in seconds as perf prints them (either \
+                 may be empty) or 10%,20%"
             )
         };
         let (a, b) = text

@@ -33,7 +33,8 @@ pub(super) fn template() -> String {
         }
     }
     format!(
-        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{list}\nOptions:\n{{options}}{{after-help}}"
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{list}\nOptions:\n\
+         {{options}}{{after-help}}"
     )
 }
 

@@ -27,7 +27,7 @@ const ENTRIES: usize = 10;
 /// Run it.
 pub(crate) fn run(args: &FleetArgs) -> Result<u8> {
     if args.inputs.iter().any(|input| input.as_os_str() == "-") {
-        return Err(usage("fleet: standard input is no trace here; name files or folders"));
+        return Err(usage("fleet: standard input is not a trace here; name files or folders"));
     }
     let settings =
         Settings { thresholds: thresholds(args.thresholds.as_deref())?, gain: args.gain };
@@ -78,7 +78,7 @@ fn list(args: &FleetArgs, settings: &Settings) -> Result<u8> {
 
 fn fleet(args: &FleetArgs, to: &Path, settings: &Settings) -> Result<u8> {
     if to.exists() && !to.is_dir() {
-        return Err(usage(format!("--to: {}: is no folder", to.display())));
+        return Err(usage(format!("--to: {}: is not a folder", to.display())));
     }
     let output = Output::open(args.output.output.as_deref(), &[])?;
     let format = config::format(&args.output, &output)?;
@@ -150,7 +150,10 @@ fn merged(
                 fail(&part, format!("{why}; make it again"));
             }
             Ok(scanned) if scanned.taken == 0 || scanned.damaged > 0 => {
-                fail(&part, "not whole: holdup fleet --one was not done, or it is no part".into());
+                fail(
+                    &part,
+                    "not whole: holdup fleet --one was not done, or it is not a part".into(),
+                );
             }
             Ok(_) => {}
         }
@@ -174,7 +177,7 @@ fn merged(
     Ok(write(&entries, &store, to, dataset)?)
 }
 
-/// What was done, in words: it differs from run to run, so it is no part of the answer.
+/// What was done, in words: it differs from run to run, so it is not a part of the answer.
 fn account(judged: Option<usize>, seconds: f64, report: &FleetReport, to: &Path) -> String {
     let head = &report.head;
     let to = to.display();

@@ -11,8 +11,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Read recordings in order. A baseline file stands for its runs; a folder that is no trace for the
-/// files in it, by name.
+/// Read recordings in order. A baseline file stands for its runs; a folder that is not a trace for
+/// the files in it, by name.
 pub(crate) fn all(paths: &[PathBuf]) -> Result<Baseline> {
     let mut all = Baseline::default();
     for path in paths {
@@ -87,7 +87,7 @@ pub(crate) fn baseline(path: &Path) -> Result<Baseline> {
         Some(text) => parse(path, &text),
         None => Err(bad_input(
             path,
-            "is no baseline: holdup baseline makes one, which begins with {\"schema\": ...}",
+            "is not a baseline: holdup baseline makes one, which begins with {\"schema\": ...}",
         )),
     }
 }
@@ -111,7 +111,7 @@ fn baseline_text(path: &Path) -> Result<Option<String>> {
         return Ok(None);
     }
     let bytes = std::fs::read(path).map_err(read)?;
-    String::from_utf8(bytes).map(Some).map_err(|_| bad_input(path, "is no text"))
+    String::from_utf8(bytes).map(Some).map_err(|_| bad_input(path, "is not text"))
 }
 
 /// What a unit of work is: as asked for, or as `kept` has it.

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &ScaleArgs) -> Result<u8> {
 fn time(text: &str) -> Result<f64> {
     match scaled::<f64, _>(text, &UNITS) {
         Some((n, Unit::Seconds(scale))) if n.is_finite() && n >= 0.0 => Ok(n * scale),
-        _ => Err(usage(format!("--setup: '{text}' is no time; write 90, 90s or 37min"))),
+        _ => Err(usage(format!("--setup: '{text}' is not a time; write 90, 90s or 37min"))),
     }
 }
 

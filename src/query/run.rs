@@ -125,7 +125,7 @@ fn exists(name: &str) -> Result<String> {
     Err(usage(format!("query: no table {name}; {hint}")))
 }
 
-/// A folder that is no trace: LTTng's and trace-cmd's are folders too.
+/// A folder that is not a trace: LTTng's and trace-cmd's are folders too.
 fn is_export(input: &Path) -> bool {
     input.is_dir() && Source::find(input).is_ok()
 }

@@ -204,7 +204,7 @@ impl WhatArgs {
             None => None,
             Some(text) => {
                 let list = Cpu::parse_list(text).ok_or_else(|| {
-                    usage(format!("--cpu: '{text}' is no list of CPUs; write 0-3,5"))
+                    usage(format!("--cpu: '{text}' is not a list of CPUs; write 0-3,5"))
                 })?;
                 Some(list.into_iter().map(|cpu| cpu.0.into()).collect())
             }
@@ -278,7 +278,7 @@ fn duration(text: &str) -> Result<Duration, String> {
         .map(|(n, unit): (f64, f64)| n * unit)
         .filter(|&seconds| seconds > 0.0)
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-        .ok_or_else(|| "is no time; write 10s, 500ms or 2m".to_owned())
+        .ok_or_else(|| "is not a time; write 10s, 500ms or 2m".to_owned())
 }
 
 /// A size, whose unit is a capital letter, or a time: `m` is a minute, as it is for perf.
@@ -288,7 +288,7 @@ fn due(text: &str) -> Result<Due, String> {
         false if text.ends_with(|c: char| c.is_ascii_digit()) => None,
         false => duration(text).ok().map(Due::Time),
     };
-    due.ok_or_else(|| "is no size or time; write 100M, 2G, 30s or 10m".to_owned())
+    due.ok_or_else(|| "is not a size or time; write 100M, 2G, 30s or 10m".to_owned())
 }
 
 fn user(text: &str) -> Result<User, String> {
@@ -312,7 +312,7 @@ fn size(text: &str) -> Result<usize, String> {
     scaled(&text.to_ascii_lowercase(), &units)
         .and_then(|(n, unit): (usize, usize)| n.checked_mul(unit))
         .filter(|&bytes| bytes > 0)
-        .ok_or_else(|| "is no size; write 512K or 8M, or a number of pages".to_owned())
+        .ok_or_else(|| "is not a size; write 512K or 8M, or a number of pages".to_owned())
 }
 
 /// The most that one CPU's events may have on their way: no kernel gives more in one piece.

@@ -80,10 +80,10 @@ fn mistakes_are_named() {
     let stat = dump(dir.path(), "1", 3, "20.00").display().to_string();
     let odd = dir.path().join("odd");
     std::fs::write(&odd, "lock_stat version 0.9\n").unwrap();
-    fails(&["locks", "-Y", "spin", &fixture()], 2, "'spin' is no type of lock");
+    fails(&["locks", "-Y", "spin", &fixture()], 2, "'spin' is not a type of lock");
     fails(&["locks", "-s", "nonsense", &fixture()], 2, "nonsense");
     fails(&["locks", "--view", "aix", "-j", &fixture()], 2, "--view is a form of text");
-    fails(&["locks", "--before", &stat, &fixture()], 2, "is no dump of /proc/lock_stat");
+    fails(&["locks", "--before", &stat, &fixture()], 2, "is not a dump of /proc/lock_stat");
     fails(&["locks", "--by", "task", &stat], 2, "--by: a dump");
     fails(&["locks", "--kallsyms", &stat, &fixture()], 2, "no symbols");
     fails(&["locks", &odd.display().to_string()], 3, "version 0.9");

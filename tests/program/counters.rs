@@ -297,7 +297,7 @@ fn files_that_are_not_read_say_why_and_what_to_do() {
     assert!(words.contains("for-people.txt: line 2") && words.contains("perf stat -j"), "{words}");
     let (code, words) = diagnose(&["--counters", "x=/nowhere"]);
     assert_eq!(code, Some(2), "{words}");
-    assert!(words.contains("'x' is no number of CPUs"), "{words}");
+    assert!(words.contains("'x' is not a number of CPUs"), "{words}");
     let (code, words) = diagnose(&["--counters", "/nowhere"]);
     assert_eq!(code, Some(2), "{words}");
     assert!(words.contains("cannot be read"), "{words}");

@@ -80,8 +80,8 @@ fn a_job_does_its_work_however_long_it_takes() {
 fn mistakes_are_named() {
     let cases: &[(&[&str], &str)] = &[
         (&["lab", "run", "nothing"], "there is no workload nothing; there are server, barrier"),
-        (&["lab", "run", "mutex", "--set", "hold"], "--set: 'hold' is no setting"),
-        (&["lab", "run", "mutex", "--set", "hold=x"], "--set: hold: 'x' is no time"),
+        (&["lab", "run", "mutex", "--set", "hold"], "--set: 'hold' is not a setting"),
+        (&["lab", "run", "mutex", "--set", "hold=x"], "--set: hold: 'x' is not a time"),
         (&["lab", "run", "mutex", "--set", "x=1"], "--set: mutex has no parameter x; it has"),
         (&["lab", "run", "compute", "--fixed"], "compute has no fixed twin"),
         (&["lab", "record", "nothing"], "there is no workload nothing"),

@@ -40,3 +40,4 @@ mod schema;
 mod script;
 mod tables;
 mod whatif;
+mod words;

@@ -90,7 +90,9 @@ fn a_given_set_up_is_left_out_of_the_speedup() {
     }
     let said = text(&steps).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("2220.000 s of serial set-up, 41 % of the time on"), "{said}");
-    for (setup, says) in [("x", "is no time"), ("2/s", "is no time"), ("100min", "set-up alone")] {
+    for (setup, says) in
+        [("x", "is not a time"), ("2/s", "is not a time"), ("100min", "set-up alone")]
+    {
         let out = holdup(&["scale", "--setup", setup, "1=100min", "2=60min"]);
         assert_eq!(out.status.code(), Some(2));
         assert!(String::from_utf8_lossy(&out.stderr).contains(says), "{setup}: {out:?}");

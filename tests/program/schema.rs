@@ -238,7 +238,7 @@ fn what_fleet_says_conforms() {
     conform(&schema, &[args]);
 }
 
-/// A host is no trace either, whatever it allows.
+/// A host is not a trace either, whatever it allows.
 #[test]
 fn what_doctor_says_conforms() {
     let schema = Published::new();
@@ -259,7 +259,7 @@ fn ladder(run: &Run) -> ScaleReport {
     ScaleReport { scaling, work: Work::Unknown, entries: None }
 }
 
-/// A dump of counters is no trace: its head is shorter.
+/// A dump of counters is not a trace: its head is shorter.
 #[test]
 fn a_dump_of_lock_stat_conforms() {
     let folder = tempfile::tempdir().unwrap();

@@ -44,10 +44,13 @@ fn what_was_measured_of_the_recorder_is_printed() {
 fn mistakes_are_named_and_leave_no_file() {
     let cases: &[(&[&str], &str)] = &[
         (&["--", "/no/such/program"], "/no/such/program: cannot be started: No such file"),
-        (&["-e", "cycles", "--", "true"], "cycles: is no tracepoint; they are named SYSTEM:NAME"),
+        (
+            &["-e", "cycles", "--", "true"],
+            "cycles: is not a tracepoint; they are named SYSTEM:NAME",
+        ),
         (&["-e", "sched:nothing", "--", "true"], "this kernel has no such tracepoint"),
         (&["-C", "4095", "--", "true"], "CPU 4095 is not online; there are 0"),
-        (&["-C", "x", "--", "true"], "'x' is no list of CPUs"),
+        (&["-C", "x", "--", "true"], "'x' is not a list of CPUs"),
         (&["-p", "4194305"], "process 4194305: there is none"),
         (&["--cgroup", "/no/such", "--", "true"], "control group /no/such: "),
         (&["--until", "load>1", "--", "true"], "--ring"),

@@ -19,7 +19,7 @@ pub(crate) fn profile(name: &str, args: &[&str]) -> String {
     String::from_utf8(written(name, args)).unwrap()
 }
 
-/// The same, if it is no text.
+/// The same, if it is not text.
 #[track_caller]
 pub(crate) fn written(name: &str, args: &[&str]) -> Vec<u8> {
     let out = command(name, args).output().unwrap();

@@ -155,7 +155,7 @@ pub struct Attribution<'a> {
     pub contended: Vec<Contended>,
     /// Who else was there.
     pub background: Background,
-    /// The same where somebody chose the work: who is no part of that.
+    /// The same where somebody chose the work: who is not a part of that.
     pub chosen: Option<Background>,
     /// Programs whose threads wait for each other by yielding, most CPU time first.
     pub spinning: Vec<Spinning>,

@@ -20,7 +20,7 @@ const OWN: u8 = 160;
 
 /// Set in the number of a slot: what is there is noted.
 pub(crate) const NOTED: u8 = 0x80;
-/// The same of what is no text.
+/// The same of what is not text.
 pub(crate) const NOTED_DATA: u8 = 0xc0;
 
 /// Where a value goes.

@@ -155,7 +155,7 @@ pub struct Part {
     pub pct: f64,
 }
 
-/// What one rule found. A `share` that is no number is one that cannot be known: it and
+/// What one rule found. A `share` that is not a number is one that cannot be known: it and
 /// `lost_cpu_ns` are `null` in JSON.
 #[derive(Clone, Debug, PartialEq, schemars::JsonSchema)]
 pub struct Finding {

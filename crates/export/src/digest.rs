@@ -107,7 +107,7 @@ impl TableFile {
         Ok(TableFile { sink, pool: Pool::default() })
     }
 
-    /// Add a row that [`fits`] the table; what does not fit is no value.
+    /// Add a row that [`fits`] the table; what does not fit is not a value.
     ///
     /// # Errors
     /// The file cannot be written.

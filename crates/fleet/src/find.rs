@@ -41,7 +41,7 @@ impl Item {
                 Kind::Lost(format!("{}, not a file", special(&metadata)))
             }
             Ok(_) if holdup_open::is_trace_folder(path) => Kind::Folder,
-            Ok(_) => Kind::Lost("a folder that is no trace: name a trace in it".to_owned()),
+            Ok(_) => Kind::Lost("a folder that is not a trace: name a trace in it".to_owned()),
         };
         Item { path: path.to_owned(), kind }
     }

@@ -84,7 +84,7 @@ fn read(path: &Path, buffer: &mut [u8], hash: &mut Sha256) -> io::Result<()> {
     }
 }
 
-/// Files in a folder that is a trace, at most: more is no trace.
+/// Files in a folder that is a trace, at most: more is not a trace.
 const MOST: usize = 200_000;
 
 /// All files of a folder that is a trace, by name. Links to folders are not followed.
@@ -100,7 +100,7 @@ fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
                 found.push(path);
             } else if !path.is_dir() {
                 // Whoever opens a pipe waits for somebody to write.
-                return Err(io::Error::other(format!("{} is no file", path.display())));
+                return Err(io::Error::other(format!("{} is not a file", path.display())));
             }
             if found.len() + ahead.len() > MOST {
                 return Err(io::Error::other(format!("more than {MOST} files")));

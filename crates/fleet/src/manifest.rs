@@ -29,7 +29,7 @@ pub(crate) struct Row {
     pub(crate) same_as: Option<String>,
     /// Why it could not be read.
     pub(crate) error: Option<String>,
-    /// What it is, if it is no trace.
+    /// What it is, if it is not a trace.
     pub(crate) what: Option<String>,
     /// The class of its verdict.
     pub(crate) verdict: Option<String>,

@@ -52,7 +52,7 @@ pub enum Verdict {
         /// Why.
         error: String,
     },
-    /// It is no trace.
+    /// It is not a trace.
     NoTrace {
         /// What it is.
         what: String,

@@ -1,4 +1,4 @@
-//! Text of perf script that lacks the columns without which it is no trace, and how to get them.
+//! Text of perf script that lacks the columns without which it is not a trace, and how to get them.
 
 use crate::line::{Syntax, names_no_event, parse};
 use crate::scan::{blank, hex, trim, whole_dec};

@@ -27,7 +27,7 @@ pub type Take<'a, E> = dyn FnMut(RawLine, &[u8], &mut Words) -> std::result::Res
 /// Hand out the lines of the text in `path`, each with its end.
 ///
 /// # Errors
-/// The file cannot be read, is no text of events, or is a page for a browser with one in it. And
+/// The file cannot be read, is not text of events, or is a page for a browser with one in it. And
 /// those of `take`.
 pub fn each_line<E: From<holdup_trace::ReadError>>(
     path: &Path,

@@ -279,7 +279,7 @@ fn merge(
 ) -> Vec<ChangePoint> {
     let mut points: Vec<ChangePoint> =
         (0..indices.len()).map(|at| measured(series, &indices, at, test)).collect();
-    // So asked, a limit that is no number lets nothing pass.
+    // So asked, a limit that is not a number lets nothing pass.
     let sure = |point: &ChangePoint| point.p <= options.max_p;
     let large = |point: &ChangePoint| point.size() >= options.least_change;
     loop {

@@ -326,7 +326,10 @@ impl Metric {
             return Err(unknown(format!("'{name}' is {what}; write it without _{suffix}")));
         }
         if measure.kind == Kind::Count && per == Per::Capacity {
-            return Err(unknown(format!("'{}' counts; it is no part of CPU time", measure.name)));
+            return Err(unknown(format!(
+                "'{}' counts; it is not a part of CPU time",
+                measure.name
+            )));
         }
         Ok(Metric::Number { figure: Figure { table, key, measure }, per })
     }

@@ -351,7 +351,7 @@ fn amount(metric: &Metric, amount: &Amount) -> Result<f64, PolicyError> {
     match (number.parse::<f64>(), scale) {
         (Ok(n), Some(scale)) => Ok(n * scale),
         _ => Err(PolicyError(format!(
-            "'{}' is no amount of {metric}; write a number{}",
+            "'{}' is not an amount of {metric}; write a number{}",
             words.escape_default(),
             if time { ", or one with ns, us, ms or s" } else { "" }
         ))),
@@ -362,7 +362,7 @@ fn waiver(file: WaiverFile) -> Result<Waiver, PolicyError> {
     let metric = Metric::parse(&file.metric).map_err(|e| PolicyError(e.to_string()))?.to_string();
     let Some(until_day) = day(&file.until) else {
         return Err(PolicyError(format!(
-            "waiver: until = '{}' is no date; write YYYY-MM-DD",
+            "waiver: until = '{}' is not a date; write YYYY-MM-DD",
             file.until.escape_default()
         )));
     };
@@ -412,7 +412,7 @@ reason = "known"
         for (from, to, words) in [
             ("syscalls.futex.total_per_work", "syscalls.futex.totl", "it has total, cpu"),
             ("relative = 5", "relatve = 5", "unknown field `relatve`"),
-            ("20 us", "20 parsecs", "is no amount of syscalls.futex.total_per_work"),
+            ("20 us", "20 parsecs", "is not an amount of syscalls.futex.total_per_work"),
             ("2027-01-31", "2027-02-29", "write YYYY-MM-DD"),
             ("\"known\"", "\" \"", "gives no reason"),
             ("syscall:write", "write", "write syscall:NAME"),

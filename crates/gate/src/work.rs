@@ -37,7 +37,7 @@ impl Work {
         }
         match text.parse::<f64>() {
             Ok(units) if units.is_finite() && units > 0.0 => Ok(Work::Units(units)),
-            _ => Err(format!("'{}' is no work; {wrong}", text.escape_default())),
+            _ => Err(format!("'{}' is not work; {wrong}", text.escape_default())),
         }
     }
 

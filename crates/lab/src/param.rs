@@ -43,7 +43,7 @@ pub enum ParamError {
         /// What there is.
         known: String,
     },
-    /// The text is no value of its unit.
+    /// The text is not a value of its unit.
     #[error("{key}: '{text}' is no {what}")]
     Value {
         /// The parameter.
@@ -54,7 +54,7 @@ pub enum ParamError {
         what: &'static str,
     },
     /// Not of the form KEY=VALUE.
-    #[error("'{0}' is no setting; write KEY=VALUE, such as hold=50us")]
+    #[error("'{0}' is not a setting; write KEY=VALUE, such as hold=50us")]
     Form(String),
 }
 

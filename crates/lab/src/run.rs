@@ -173,7 +173,7 @@ fn of_processes(order: &Order, site: &Site, spots: Vec<Spot>) -> Result<Vec<Tall
     for line in &mut lines {
         line.write_all(b"g").tried("the start")?;
     }
-    // As a shell waits, not asleep on a socket: who conducts is no part of what is shown. What a
+    // As a shell waits, not asleep on a socket: who conducts is not a part of what is shown. What a
     // worker says has room in its socket.
     for child in &mut herd.0 {
         child.wait().tried("the end of a worker")?;

@@ -1,6 +1,6 @@
 //! Dumps of `/proc/lock_stat`, versions 0.3 and 0.4 (kernels built with `CONFIG_LOCK_STAT`).
 //!
-//! A dump is no trace: it has sums per lock class since the last reset, and no times. Two dumps
+//! A dump is not a trace: it has sums per lock class since the last reset, and no times. Two dumps
 //! make an interval: [`LockStat::since`]. The rows are those of the traces' lock tables
 //! ([`LockRow`]), so that every view shows them.
 //!
@@ -40,7 +40,7 @@ pub enum Error {
     #[error("lock_stat version {0} is not known; 0.3 and 0.4 are")]
     Version(String),
     /// A line that makes no sense.
-    #[error("line {line}: {text:?} is no line of lock_stat")]
+    #[error("line {line}: {text:?} is not a line of lock_stat")]
     Line {
         /// Its number.
         line: usize,

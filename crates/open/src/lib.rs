@@ -352,7 +352,7 @@ fn open_directory(path: &Path) -> Result<Box<dyn Reader>> {
             "a folder with a file called metadata in it or below (CTF, LTTng)",
         ));
     }
-    let what = "a directory that is no trace".to_owned();
+    let what = "a directory that is not a trace".to_owned();
     Err(ErrorKind::Unsupported { what, way_out: "name the trace file in it".to_owned() }
         .in_file(path))
 }

@@ -1,4 +1,4 @@
-//! Text that is no trace, by what its lines look like: what other tools print.
+//! Text that is not a trace, by what its lines look like: what other tools print.
 
 use holdup_trace::ErrorKind;
 

@@ -253,7 +253,8 @@ impl Walk<'_> {
             if kind == record::SAMPLE {
                 let when = self.schema.when::<E>(kind, rec);
                 self.place(offset, when);
-                // An id of no known event is no event; perf prints none and so does the decoder.
+                // An id of no known event is not an event; perf prints none and so does the
+                // decoder.
                 if let When::At(t) = when
                     && t != 0
                     && self.schema.knows::<E>(rec)

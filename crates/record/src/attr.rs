@@ -82,7 +82,7 @@ impl Manner {
         attr.__bindgen_anon_3.uprobe_path = probe.path.as_ptr() as u64;
         attr.__bindgen_anon_4.probe_offset = probe.offset;
         attr.sample_period = 1;
-        // Of an event that is no tracepoint perf script wants to print where it was.
+        // Of an event that is not a tracepoint perf script wants to print where it was.
         attr.sample_type |= u64::from(abi::PERF_SAMPLE_REGS_USER | abi::PERF_SAMPLE_ADDR);
         attr.sample_regs_user = probe.registers;
         if probe.stack {

@@ -148,7 +148,9 @@ impl Choice {
     fn add_matching(&mut self, pattern: &str, tracefs: &Tracefs) -> Result<(), Unknown> {
         let unknown = |why| Unknown { name: pattern.to_owned(), why };
         let Some((system, name)) = pattern.split_once(':') else {
-            return Err(unknown("is no tracepoint; they are named SYSTEM:NAME, as in perf list"));
+            return Err(unknown(
+                "is not a tracepoint; they are named SYSTEM:NAME, as in perf list",
+            ));
         };
         let (systems, names) = (WildMatch::new(system), WildMatch::new(name));
         let mut found = false;
@@ -250,7 +252,7 @@ mod tests {
         assert_eq!(names(&with("sched:sched_switch").unwrap()), ["sched:sched_switch"]);
         let all = ["sched:sched_switch", "block:rq_done", "block:rq_issue"];
         assert_eq!(names(&with("bl*:rq_*").unwrap()), all);
-        assert!(with("cycles").unwrap_err().to_string().starts_with("cycles: is no tracepoint"));
+        assert!(with("cycles").unwrap_err().to_string().starts_with("cycles: is not a tracepoint"));
         assert!(with("sched:sched_swtch").is_err() && with("nothing:*").is_err());
     }
 }

@@ -224,7 +224,7 @@ impl FleetReport {
         }
         let others = [
             (head.same, "has the same content as another", "have the same content as others"),
-            (head.no_traces, "is no trace", "are no traces"),
+            (head.no_traces, "is not a trace", "are not traces"),
             (head.failed, "could not be read", "could not be read"),
         ];
         let others: Vec<String> = (others.into_iter().filter(|(n, ..)| *n > 0))

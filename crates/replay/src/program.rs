@@ -206,8 +206,8 @@ pub(crate) struct Free {
 }
 
 impl ThreadProgram {
-    /// Whether it waits for what the work does: it is no thread of the kernel's, no recorder, and
-    /// not known to be no part of the work.
+    /// Whether it waits for what the work does: it is not a thread of the kernel's, no recorder,
+    /// and not known to be no part of the work.
     pub(crate) fn may_ask(&self) -> bool {
         !self.is_background && !self.is_kthread && !is_recorder(&self.comm)
     }

@@ -87,7 +87,7 @@ codes! {
     /// Lines of text that cannot be read.
     UnreadableLines = (
         "unreadable-lines", Warning,
-        "lines that are no event, no heading and no call chain; skipped (info shows the first)"
+        "lines that are neither event nor heading nor call chain; skipped (info shows the first)"
     ),
     /// Text without the column of the CPU.
     NoCpu = (

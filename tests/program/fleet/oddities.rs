@@ -78,7 +78,7 @@ fn what_has_no_end_is_never_read() {
     for (trace, why) in [
         ("in/pipe", "a pipe, not a file"),
         ("/dev/zero", "a device, not a file"),
-        ("in", "a folder that is no trace"),
+        ("in", "a folder that is not a trace"),
         ("in/absent", "No such file"),
     ] {
         let out = bench.run(&["--one", trace, "--to", "part.ndjson", "-q"]);
@@ -144,7 +144,7 @@ fn mistakes_on_the_command_line_are_told_before_anything_is_read() {
     for (words, why) in [
         (&["in"][..], "--to"),
         (&["-", "--to", "out"], "standard input"),
-        (&["in", "--to", "file"], "is no folder"),
+        (&["in", "--to", "file"], "is not a folder"),
         (&["--one", "in", "in", "--to", "out"], "name one trace"),
         (&["in", "--to", "out", "--jobs", "0"], "--jobs"),
     ] {

@@ -154,7 +154,7 @@ fn number(text: &str) -> Option<f64> {
 
 /// Seconds, as nanoseconds.
 fn nanos(seconds: f64) -> Option<u64> {
-    // Beyond a century it is no time of a run.
+    // Beyond a century it is not a time of a run.
     (0.0..3.2e9).contains(&seconds).then(|| (seconds * 1e9).round() as u64)
 }
 

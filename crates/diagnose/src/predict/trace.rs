@@ -247,7 +247,7 @@ fn notes(judged: &Attribution<'_>, subjects: &[Subject], others_ns: u64) -> Vec<
     let cpus = |ns: u64| Some(format!("{:.2}", ns as f64 / wall)).filter(|cpus| cpus != "0.00");
     if let Some(others) = cpus(others_ns) {
         notes.push(format!(
-            "waits that are no lock (devices, barriers, hand-overs) cost {others} CPUs more; the \
+            "waits that are not locks (devices, barriers, hand-overs) cost {others} CPUs more; the \
              model says nothing of them"
         ));
     }

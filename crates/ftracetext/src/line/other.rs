@@ -23,7 +23,7 @@ pub(crate) enum Other {
     Bad,
 }
 
-/// What `line` is, given that it is no event.
+/// What `line` is, given that it is not an event.
 pub(crate) fn other(syntax: Syntax, line: &[u8]) -> Other {
     let text = trim(line);
     let Some(&first) = text.first() else { return Other::Silent };

@@ -43,7 +43,7 @@ pub fn deviation(values: &[f64]) -> Option<f64> {
 pub(super) fn quantile_of_sorted(sorted: &[f64], q: f64) -> f64 {
     let at = q * (sorted.len() - 1) as f64;
     let (below, above) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
-    // Equal ones apart, as the difference of two infinities is no number.
+    // Equal ones apart, as the difference of two infinities is not a number.
     if below == above { below } else { below + (above - below) * at.fract() }
 }
 

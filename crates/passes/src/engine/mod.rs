@@ -290,7 +290,7 @@ impl Engine {
         if let What::Leaves { of, argument } = e.what {
             return self.leaves_from(e.cpu, &batch.stack(of)[..of.in_kernel()], argument);
         }
-        // What another event brings along, and what is no event of a CPU.
+        // What another event brings along, and what is not an event of a CPU.
         match e.what {
             What::Stack { .. } => return,
             What::Mapped { pid, mapping } => {

@@ -60,7 +60,7 @@ impl Engine {
             return;
         }
         c.stolen.charge(from, ns);
-        // It is no part of what the thread's code and its calls cost.
+        // It is not a part of what the thread's code and its calls cost.
         t.ran(since, since + ns, HolderPart::Stolen);
         let living = &mut *t.living;
         match (from, &mut living.call, &mut living.user_interval) {

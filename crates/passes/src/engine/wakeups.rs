@@ -222,7 +222,7 @@ impl Engine {
             }
             Some(_) => None,
             // No interrupt gives a lock of the kernel back on which threads sleep: that thread took
-            // a page fault, of which the end is no event.
+            // a page fault, of which the end is not an event.
             None if self.sleeps_for_lock(sleeper) => Some((slot, true)),
             // Nobody wakes others from application code: an interrupt that was not recorded did.
             // But it may be in an untraced call.

@@ -137,7 +137,7 @@ pub enum ThresholdError {
         known: Vec<&'static str>,
     },
     /// Not a number, or below 0.
-    #[error("{}: '{}' is no number of 0 or more", key.escape_debug(), value.escape_debug())]
+    #[error("{}: '{}' is not a number of 0 or more", key.escape_debug(), value.escape_debug())]
     Value {
         /// Whose.
         key: String,
@@ -151,7 +151,7 @@ impl Thresholds {
     ///
     /// # Errors
     /// Where the text is no TOML, names a threshold that is not there, or sets it to something that
-    /// is no number of 0 or more.
+    /// is not a number of 0 or more.
     pub fn parse(text: &str) -> Result<Thresholds, ThresholdError> {
         let tables: toml::Table =
             text.parse().map_err(|e: toml::de::Error| ThresholdError::Syntax(e.to_string()))?;
@@ -244,7 +244,7 @@ mod tests {
     fn a_file_sets_what_it_names() {
         let t = parse("[all]\nmatters_pct = 20\nenough = 20.0\n").unwrap();
         assert_eq!(t.get(&MATTERS), 20.0);
-        assert_eq!(t.settings().len(), 1, "a default spelled out is no setting");
+        assert_eq!(t.settings().len(), 1, "a default spelled out is not a setting");
         assert_eq!(Thresholds::default().get(&MATTERS), MATTERS.default);
     }
 

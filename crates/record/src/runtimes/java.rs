@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn the_library_of_a_process_is_the_one_that_is_mapped() {
         let maps = "00400000-00401000 r-xp 00000000 fe:00 11  /usr/lib/jvm/17/bin/java\n\
-                    7f0000000000-7f0000001000 r--p 00000000 fe:00 12     /opt/a b/server/libjvm.so\n";
+                    7f0000000000-7f0000001000 r--p 00000000 fe:00 12   /opt/a b/server/libjvm.so\n";
         assert_eq!(mapped(maps), Some(Path::new("/opt/a b/server/libjvm.so")));
         assert_eq!(mapped("0-1 r--p 0 fe:00 12 /opt/notlibjvm.so\n"), None);
     }

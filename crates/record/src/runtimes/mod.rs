@@ -103,7 +103,7 @@ pub fn find(proc: &Path, pids: Option<&[u32]>, named: &[PathBuf]) -> Found {
             Ok(Some(file)) => match found.add(pmu, path, path, file) {
                 Ok(true) => None,
                 Ok(false) => {
-                    Some("is no program with a runtime that is known: Go, Java".to_owned())
+                    Some("is not a program with a runtime that is known: Go, Java".to_owned())
                 }
                 Err(why) => Some(why),
             },
@@ -140,7 +140,7 @@ fn look_once(path: &Path, seen: &mut HashSet<(u64, u64)>) -> io::Result<Option<f
     }
     // Opening a pipe would block.
     if !metadata.is_file() {
-        return Err(io::Error::other("is no file"));
+        return Err(io::Error::other("is not a file"));
     }
     fs::File::open(path).map(Some)
 }

@@ -80,7 +80,7 @@ fn behind(l: Line<'_>) -> String {
 impl ToCell for Vec<Rival> {
     fn to_cell(&self) -> Cell {
         let record = |r: &Rival| {
-            // A field that is no column does not compile here.
+            // A field that is not a column does not compile here.
             let Rival { cgroup, ns } = r;
             vec![("cgroup", cgroup.to_cell()), ("ns", ns.to_cell())]
         };

@@ -6,7 +6,7 @@ use crate::table::{Cell, Table, ToCell};
 use holdup_attribution::HoldingRow;
 use holdup_passes::{HolderFunction, HolderObject, HolderTime};
 
-/// Records of a list; a field that is no column does not compile.
+/// Records of a list; a field that is not a column does not compile.
 macro_rules! records {
     ($($row:ident { $($field:ident),+ } $(without $unused:ident)?;)+) => {
         $(impl ToCell for Vec<$row> {

@@ -3,7 +3,7 @@
 //! A `Verb` is made from a row type, whose fields are the columns, in the order of JSON and CSV.
 //! Its `Shape`s say which columns a table has when it is grouped in some way, and which of them
 //! text shows, where, and under which heading. The compiler holds the three against each other:
-//! a field that is no column does not match the pattern in `columns!`, and `Verb::check` runs
+//! a field that is not a column does not match the pattern in `columns!`, and `Verb::check` runs
 //! while the crate compiles. To add a column, add the field to the row type, the column here, and
 //! then either a `Field` in a layout or its key in `data_only`.
 
@@ -186,7 +186,10 @@ impl<R> Verb<R> {
         let mut i = 0;
         while i < keys.len() {
             if !self.has(keys[i]) {
-                stop(keys[i], "is named by a layout, `without` or `data_only`, and is no column");
+                stop(
+                    keys[i],
+                    "is named by a layout, `without` or `data_only`, and is not a column",
+                );
             }
             i += 1;
         }

@@ -91,7 +91,7 @@ const WAITS: &[Layout] = &[block(
 impl ToCell for Vec<Holder> {
     fn to_cell(&self) -> Cell {
         let record = |h: &Holder| {
-            // A field that is no column does not compile here.
+            // A field that is not a column does not compile here.
             let Holder { tid, comm, hold_ns, pct_explained, inferred } = h;
             vec![
                 ("tid", tid.to_cell()),

@@ -68,7 +68,7 @@ pub(crate) fn side(prefix: &str, class: Class) -> SideHead {
 
 pub(crate) fn row(name: &str, a: Option<f64>, b: Option<f64>) -> Row {
     let metric = metric(name);
-    let Metric::Number { figure, .. } = &metric else { panic!("{name} is no number") };
+    let Metric::Number { figure, .. } = &metric else { panic!("{name} is not a number") };
     Row { figure: figure.clone(), metric, a, b }
 }
 

@@ -61,7 +61,7 @@ pub(super) fn mark_workers(analysis: &Analysis, threads: &mut [ThreadProgram]) {
     for i in napping {
         threads[i].watches = !threads[i].works && threads[i].may_ask();
     }
-    // Who is no part of it waits for nothing that is.
+    // Who is not a part of it waits for nothing that is.
     let counts: Vec<bool> = threads.iter().map(ThreadProgram::may_ask).collect();
     for t in threads {
         let ends = t.ends.iter().filter(|of| counts[of.0 as usize]);

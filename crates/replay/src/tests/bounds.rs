@@ -21,7 +21,7 @@ fn busy_server(requests: u32) -> Program {
     threads.extend(asks);
     let mut p = program(4, &threads);
     p.numbers = requests;
-    // A program's last hundredth is no work.
+    // A program's last hundredth is not work.
     p
 }
 

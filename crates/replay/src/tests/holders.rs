@@ -67,7 +67,7 @@ fn a_quota_keeps_who_has_the_lock_off_no_more() {
     let p = program(1, &[vec![Op::Hold(LOCK), Op::Run(5), kept_off, Op::Run(5), Op::Drop(LOCK)]]);
     assert_eq!(wall(&p, &[]), 60);
     assert_eq!(wall(&p, &[FIRST]), 10);
-    assert_eq!(wall(&p, &[AWAKE]), 60, "that is no sleep");
+    assert_eq!(wall(&p, &[AWAKE]), 60, "that is not a sleep");
 }
 
 /// The holder asks a client, which naps for 4 ms before it answers, and for 3 ms for itself.
