@@ -28,11 +28,18 @@ impl Recording {
     }
 }
 
-/// Every perf.data of the fixtures and the corpus.
+/// Every perf.data of the fixtures and the corpus in which threads are the kernel's, as perf has
+/// them: where Go's runtime tells of its goroutines, these are holdup's threads.
 pub(crate) fn perf_recordings() -> &'static [Recording] {
-    static FILES: LazyLock<Vec<Recording>> =
-        LazyLock::new(|| all_files().into_iter().filter(|f| is_perf(&f.path)).collect());
+    static FILES: LazyLock<Vec<Recording>> = LazyLock::new(|| {
+        all_files().into_iter().filter(|f| is_perf(&f.path) && !has_goroutines(&f.path)).collect()
+    });
     &FILES
+}
+
+fn has_goroutines(path: &Path) -> bool {
+    let opened = holdup_open::open(path);
+    opened.is_ok_and(|reader| reader.info().events.iter().any(|e| e.system == "go"))
 }
 
 fn is_perf(path: &Path) -> bool {
