@@ -8,8 +8,9 @@ use std::path::PathBuf;
 pub(crate) const AFTER_HELP: &str = "A folder is gone through with all below it; in a PATTERN * \
 stands for any characters and ? for\none. What is not a trace is left out. What is judged is kept \
 in OUT/journal.ndjson: say the same\nagain to go on after an end of any kind, or when there are \
-more traces. The tables are\nOUT/tables/TABLE/date=.../host=.../*.parquet, and OUT/manifest.json says \
-what became of each\nfile. The exit code is 3 if one could not be read; the others are done.\n\n\
+more traces. The tables are\nOUT/tables/TABLE/date=.../host=.../*.parquet, and OUT/manifest.json \
+says what became of each\nfile. The exit code is 3 if one could not be read; the others are \
+done.\n\n\
 Examples: holdup fleet traces/ --to out\n\
 \x20         holdup fleet '/mnt/*/perf.data' --to out --jobs 4 -j > ranking.json\n\
 \x20         holdup fleet --one perf.data --to parts/ && holdup fleet --merge parts/ --to out";

@@ -170,7 +170,7 @@ fn the_curve_is_drawn() {
     stdout(&[&["predict"], &case[..], &["--cpus", "4,16", "--plot", plot]].concat());
     let svg = std::fs::read_to_string(&path).unwrap();
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{svg}");
-    assert!(svg.contains("prefers-color-scheme: untraced"));
+    assert!(svg.contains("prefers-color-scheme: dark"));
     assert!(svg.contains("16 CPUs: 4.08 working, predicted"), "{svg}");
     assert!(svg.contains("4 CPUs: 3.03 working, measured"), "{svg}");
     let out = run(&["predict", "fixtures/host_healthy_n1_proc/perf.data", "--plot", plot]);

@@ -261,7 +261,7 @@ fn mistakes_have_a_message_each() {
         (&["--speed=mutx-1*2"], "there are 'mutex-1'"),
         (&["--speed=590*0"], "a factor from 0.001 to 1000"),
         (&["--syscall=futx*0.5"], "there are 'futex'"),
-        (&["--cpus=0"], "no list of numbers of CPUs"),
+        (&["--cpus=0"], "not a list of numbers of CPUs"),
         (&["--cpus=2", "--rank"], "cannot be used with"),
         (&["--irq=none"], "invalid value"),
         (&["--affinity=none", "--rank"], "cannot be used with"),

@@ -44,7 +44,7 @@ pub enum ParamError {
         known: String,
     },
     /// The text is not a value of its unit.
-    #[error("{key}: '{text}' is no {what}")]
+    #[error("{key}: '{text}' is not a {what}")]
     Value {
         /// The parameter.
         key: &'static str,
@@ -197,7 +197,10 @@ mod tests {
         for (key, text) in [("hold", "x"), ("hold", "-1s"), ("locks", "ncpus"), ("hold", "1e400s")]
         {
             let error = set(&[(key, text)]).unwrap_err();
-            assert!(error.to_string().starts_with(&format!("{key}: '{text}' is no ")), "{error}");
+            assert!(
+                error.to_string().starts_with(&format!("{key}: '{text}' is not a ")),
+                "{error}"
+            );
         }
         let error = set(&[("holt", "1s")]).unwrap_err();
         assert_eq!(error.to_string(), "mutex has no parameter holt; it has hold, locks, workers");

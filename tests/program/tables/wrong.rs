@@ -14,7 +14,7 @@ fn a_file_is_no_folder() {
     let out = run(&["export", name(&trace), "--to", name(&file)]);
     assert_eq!(out.status.code(), Some(2));
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
-    assert!(said.contains(name(&file)) && said.contains("no folder"), "{said}");
+    assert!(said.contains(name(&file)) && said.contains("not a folder"), "{said}");
 }
 
 #[test]

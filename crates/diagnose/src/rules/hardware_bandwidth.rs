@@ -20,7 +20,8 @@
 //! cache line that another CPU writes (false sharing), for the memory of another node, or for the
 //! other half of their core (SMT). Adding CPUs makes it worse.
 //!
-//! # What it cannot tell Which of these it is: that takes the commands below. Nor does a figure say
+//! # What it cannot tell
+//! Which of these it is: that takes the commands below. Nor does a figure say
 //! why a processor needs more cycles for an instruction: a loop that spins for a lock in user mode
 //! has its own count of cycles per instruction, and spins longer under concurrency. User-mode
 //! intervals also get longer where the clock rate drops with the number of busy CPUs, where pieces

@@ -33,7 +33,8 @@
 //! count here only where threads burn more time in them than they sleep for each other; else they
 //! are left to application-serialization and thread-serialization.
 //!
-//! # What it cannot tell A call may also cost more under concurrency because of memory bandwidth,
+//! # What it cannot tell
+//! A call may also cost more under concurrency because of memory bandwidth,
 //! shared cache lines, or a hypervisor that runs more virtual CPUs than it has. Waiting for the
 //! lock of an address space and waiting for other CPUs to answer are told apart by call chains of
 //! CPU samples only. Threads that are never seen without a sibling on a CPU cannot be compared: if

@@ -1,6 +1,7 @@
 //! The same work takes a longer way through the kernel than on one CPU.
 //!
-//! # What it does Compares the CPU time of a system call with that of a baseline trace of the same
+//! # What it does
+//! Compares the CPU time of a system call with that of a baseline trace of the same
 //! work on one CPU (`--baseline`), call by call, and adds up what the calls of this trace cost
 //! more. Calls that contend cost more under concurrency, which is another class; so only calls
 //! begun alone count. The typical call (the median) is compared: means differ by what else the
