@@ -70,7 +70,7 @@ pub enum Did {
 /// A thread had an object, from one moment to another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Held {
-    /// Which object, by the number it had then: see [`Analysis::final_object`].
+    /// Which object, by the number it had then: see [`crate::Analysis::final_object`].
     pub object: Object,
     /// When it got it, as far as known.
     pub from: Nanos,
