@@ -156,11 +156,19 @@ pub(crate) fn sched_timehist(text: &str) -> Timehist {
     }
 }
 
-/// `COMM[TID/PID] PARENT SCHED-IN RUN-TIME MIN AVG MAX STDDEV MIGRATIONS`
+/// `COMM[TID/PID] PARENT SCHED-IN RUN-TIME MIN AVG MAX STDDEV MIGRATIONS`; a thread that perf has no
+/// name for is `:TID` alone.
 fn hist_row(line: &str) -> Option<HistRow> {
-    let (task, figures) = line.rsplit_once(']')?;
-    let (comm, ids) = task.rsplit_once('[')?;
-    let tid = ids.split('/').next()?.parse().ok()?;
+    let (comm, tid, figures) = match line.rsplit_once(']') {
+        Some((task, figures)) => {
+            let (comm, ids) = task.rsplit_once('[')?;
+            (comm, ids.split('/').next()?.parse().ok()?, figures)
+        }
+        None => {
+            let (comm, figures) = line.trim_start().split_once(' ')?;
+            (comm, comm.strip_prefix(':')?.parse().ok()?, figures)
+        }
+    };
     let words: Vec<&str> = figures.split_ascii_whitespace().collect();
     let [_, sched_in, run_time, _, _, _, _, migrations] = words[..] else { return None };
     Some(HistRow {
