@@ -156,8 +156,8 @@ pub(crate) fn sched_timehist(text: &str) -> Timehist {
     }
 }
 
-/// `COMM[TID/PID] PARENT SCHED-IN RUN-TIME MIN AVG MAX STDDEV MIGRATIONS`; a thread that perf has no
-/// name for is `:TID` alone.
+/// `COMM[TID/PID] PARENT SCHED-IN RUN-TIME MIN AVG MAX STDDEV MIGRATIONS`; a thread that perf has
+/// no name for is `:TID` alone.
 fn hist_row(line: &str) -> Option<HistRow> {
     let (comm, tid, figures) = match line.rsplit_once(']') {
         Some((task, figures)) => {
