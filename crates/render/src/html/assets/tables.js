@@ -5,7 +5,8 @@ const FIRST_ROWS = 25;
 
 const TITLES = {
   procs: 'Threads', syscalls: 'System calls', locks: 'Kernel locks', waits: 'What threads wait for',
-  cpus: 'CPUs', cgroups: 'Services and containers', irqs: 'Interrupts', switches: 'Context switches', sar: 'System activity',
+  cpus: 'CPUs', cgroups: 'Services and containers', irqs: 'Interrupts',
+  switches: 'Context switches', sar: 'System activity',
 };
 
 /** Numbers that measure sort largest first. */
