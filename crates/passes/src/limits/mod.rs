@@ -262,7 +262,7 @@ mod tests {
         let error = parse("[all]\nmaters_pct = 20").unwrap_err().to_string();
         assert!(error.contains("all.maters_pct") && error.contains("all.matters_pct"), "{error}");
         let error = parse("[all]\nmatters_pct = \"x\"").unwrap_err().to_string();
-        assert!(error.contains("no number"), "{error}");
+        assert!(error.contains("not a number"), "{error}");
         assert!(parse("[all]\nmatters_pct = -1").is_err());
         assert!(parse("matters_pct = 1").is_err());
         assert!(matches!(parse("[all"), Err(ThresholdError::Syntax(_))));
