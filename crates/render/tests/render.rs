@@ -352,7 +352,7 @@ fn csv_quotes_what_must_be_quoted() {
             .lines()
             .nth(1)
             .unwrap()
-            .starts_with("server;5874;5683;semop;65;4760;2;5424494000;")
+            .starts_with(";server;5874;5683;semop;65;4760;2;5424494000;")
     );
     insta::assert_snapshot!("csv_no_rows", csv(schema::irqs(&[], true), ","));
     let report = report(
