@@ -49,13 +49,12 @@ mod whatif;
 mod window;
 mod write;
 
-use clap::Parser;
 use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let done = defaults::added(cli::typed(std::env::args_os())).and_then(|words| {
-        let cli = cli::Cli::parse_from(words);
+        let cli = cli::Cli::of(words);
         if cli.no_pager {
             pager::off();
         }

@@ -1,8 +1,5 @@
 //! `holdup --help` lists the verbs by what they are for.
 
-use super::Command;
-use clap::Subcommand;
-
 /// What a newcomer asks for first stands first.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Find the bottleneck", &["run", "diagnose", "report", "guide", "summary", "phases"]),
@@ -20,16 +17,17 @@ const WIDTH: usize = 80;
 /// Where what a verb does begins.
 const INDENT: usize = 15;
 
-/// The help of `holdup` itself, as a template of clap.
-pub(super) fn template() -> String {
-    let all = Command::augment_subcommands(clap::Command::new("holdup"));
+/// The help of `holdup` itself, whose verbs these are, as a template of clap.
+pub(super) fn template(holdup: &clap::Command) -> String {
     let mut list = String::new();
     for (title, verbs) in GROUPS {
         list.push_str(&format!("\n{title}:\n"));
         for verb in *verbs {
-            let found = all.find_subcommand(verb);
+            let found = holdup.find_subcommand(verb);
             let about = found.and_then(|verb| verb.get_about()).map(ToString::to_string);
-            list.push_str(&line(verb, &about.unwrap_or_default()));
+            let line = format!("  {verb:<width$}{}", about.unwrap_or_default(), width = INDENT - 2);
+            list.push_str(&holdup_render::wrap(&line, Some(WIDTH), INDENT));
+            list.push('\n');
         }
     }
     format!(
@@ -38,33 +36,16 @@ pub(super) fn template() -> String {
     )
 }
 
-/// A verb and what it does, on as many lines as that takes.
-fn line(verb: &str, about: &str) -> String {
-    let mut out = format!("  {verb:<width$}", width = INDENT - 2);
-    let mut column = INDENT;
-    for (i, word) in about.split(' ').enumerate() {
-        if i > 0 && column + 1 + word.len() > WIDTH {
-            out.push_str(&format!("\n{:INDENT$}", ""));
-            column = INDENT;
-        } else if i > 0 {
-            out.push(' ');
-            column += 1;
-        }
-        out.push_str(word);
-        column += word.len();
-    }
-    out.push('\n');
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::Cli;
+    use clap::CommandFactory;
     use std::collections::BTreeSet;
 
     #[test]
     fn each_verb_is_in_one_group() {
-        let all = Command::augment_subcommands(clap::Command::new("holdup"));
+        let all = Cli::command();
         let verbs: BTreeSet<&str> = all.get_subcommands().map(clap::Command::get_name).collect();
         let listed: Vec<&str> = GROUPS.iter().flat_map(|group| group.1).copied().collect();
         assert_eq!(listed.len(), verbs.len());
@@ -73,8 +54,8 @@ mod tests {
 
     #[test]
     fn no_line_is_wider_than_a_terminal() {
-        let wide: Vec<_> =
-            template().lines().filter(|l| l.len() > WIDTH).map(str::to_owned).collect();
+        let template = template(&Cli::command());
+        let wide: Vec<_> = template.lines().filter(|l| l.len() > WIDTH).collect();
         assert_eq!(wide, [] as [&str; 0]);
     }
 }

@@ -16,7 +16,7 @@ use crate::profile::args::ProfileArgs;
 use crate::query::args::QueryArgs;
 use crate::record::args::{RecordArgs, RunArgs};
 use crate::whatif::args::WhatifArgs;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 pub(crate) use common::{
     ColorName, CommonArgs, EntriesArgs, FormatName, OutputArgs, SelectArgs, TableArgs, TraceArg,
 };
@@ -40,7 +40,6 @@ use std::path::{Path, PathBuf};
     version,
     max_term_width = 100,
     disable_help_subcommand = true,
-    help_template = groups::template(),
     after_help = after_help()
 )]
 pub(crate) struct Cli {
@@ -52,6 +51,16 @@ pub(crate) struct Cli {
     pub(crate) config: Option<PathBuf>,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Cli {
+    /// What these words say. Ends the program with help, or with what is wrong with them.
+    pub(crate) fn of(words: Vec<OsString>) -> Cli {
+        let holdup = Cli::command();
+        let help = groups::template(&holdup);
+        let typed = holdup.help_template(help).get_matches_from(words);
+        Cli::from_arg_matches(&typed).unwrap_or_else(|error| error.exit())
+    }
 }
 
 /// The command line with what people type by habit: `holdup help VERB`, and `holdup FILE` for

@@ -29,27 +29,18 @@ fn printed(line: &str) -> String {
     assert_eq!(words.first(), Some(&"holdup"), "{line}");
     let text = stdout(&words[1..]);
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
-    let (from, number) = match filter.split_once(" -").expect("a filter") {
-        ("head", number) => (0, number),
-        ("tail", number) => (lines.len() - number.parse::<usize>().unwrap(), number),
+    let lines_of = |number: &str| number.parse::<usize>().expect("a number of lines");
+    let (from, most) = match filter.split_once(" -").expect("a filter") {
+        ("head", number) => (0, lines_of(number)),
+        ("tail", number) => (lines.len() - lines_of(number), lines.len()),
         ("grep", after) => {
             let (after, pattern) = after.strip_prefix('A').unwrap().split_once(' ').unwrap();
             let is_it = |l: &&str| l.contains(pattern.trim_matches('"'));
-            let from = lines.iter().position(is_it).expect(pattern);
-            return lines[from..]
-                .iter()
-                .take(1 + after.parse::<usize>().unwrap())
-                .map(end)
-                .collect();
+            (lines.iter().position(is_it).expect(pattern), 1 + lines_of(after))
         }
         _ => panic!("{line}"),
     };
-    let most: usize = number.parse().expect("a number of lines");
-    lines[from..].iter().take(most).map(end).collect()
-}
-
-fn end(line: &&str) -> String {
-    format!("{line}\n")
+    lines[from..].iter().take(most).map(|line| format!("{line}\n")).collect()
 }
 
 /// The text with what each command prints that reads a fixture.

@@ -1,7 +1,7 @@
 //! The documents keep up with the code: what they name exists, what exists is in their tables, and
 //! their links lead somewhere.
 
-use crate::support::{root, stdout as help, verbs};
+use crate::support::{files_below, root, stdout as help, verbs};
 use holdup_diagnose::Class;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -195,20 +195,9 @@ fn words_of_the_help_are_in_the_glossary() {
 
 /// Every Markdown document, but for parts of others.
 fn documents() -> Vec<PathBuf> {
-    fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            if path.is_dir() && !name.starts_with('.') && name != "target" && name != "tests" {
-                walk(&path, found);
-            } else if name.ends_with(".md") {
-                found.push(path);
-            }
-        }
-    }
-    let mut found = Vec::new();
-    walk(root(), &mut found);
-    found.sort();
+    let mut found = files_below(root(), &[".md"]);
+    let below = |path: &PathBuf| path.strip_prefix(root()).expect("it is below").to_owned();
+    found.retain(|path| !below(path).iter().any(|part| part == "tests"));
     found
 }
 

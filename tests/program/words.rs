@@ -1,8 +1,7 @@
 //! Words that only holdup used, and the field's words that took their place: the private ones do
 //! not come back.
 
-use crate::support::root;
-use std::path::{Path, PathBuf};
+use crate::support::{files_below, root};
 
 /// Not this, but that.
 const PRIVATE: &[(&str, &str)] = &[
@@ -23,18 +22,6 @@ const PRIVATE: &[(&str, &str)] = &[
     ("mending", "fixing"),
 ];
 
-fn files(folder: &Path, ends: &[&str], found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let (path, name) = (entry.path(), entry.file_name());
-        let name = name.to_string_lossy();
-        if path.is_dir() && name != "target" {
-            files(&path, ends, found);
-        } else if ends.iter().any(|end| name.ends_with(end)) {
-            found.push(path);
-        }
-    }
-}
-
 /// Whether a text has the word, not as part of another.
 fn has(text: &str, word: &str) -> bool {
     let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric());
@@ -46,10 +33,9 @@ fn has(text: &str, word: &str) -> bool {
 
 #[test]
 fn private_words_do_not_come_back() {
-    let mut all = Vec::new();
-    for folder in ["src", "crates", "docs"] {
-        files(&root().join(folder), &[".rs", ".md", ".js"], &mut all);
-    }
+    let folders = ["src", "crates", "docs"].map(|folder| root().join(folder));
+    let below = folders.iter().map(|folder| files_below(folder, &[".rs", ".md", ".js"]));
+    let mut all: Vec<_> = below.flatten().collect();
     all.extend(["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|f| root().join(f)));
     assert!(all.len() > 500, "{} files", all.len());
     let mut found = Vec::new();

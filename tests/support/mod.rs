@@ -48,6 +48,25 @@ pub(crate) fn stdout(args: &[&str]) -> String {
     String::from_utf8(out.stdout).expect("UTF-8")
 }
 
+/// The files below a folder whose names end so, but for what is built or hidden.
+pub(crate) fn files_below(folder: &Path, ends: &[&str]) -> Vec<PathBuf> {
+    let (mut found, mut todo) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = todo.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a folder") {
+            let entry = entry.expect("an entry of it");
+            let (path, name) = (entry.path(), entry.file_name());
+            let name = name.to_string_lossy();
+            if path.is_dir() && !name.starts_with('.') && name != "target" {
+                todo.push(path);
+            } else if ends.iter().any(|end| name.ends_with(end)) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
 /// The verbs, in the order of `holdup --help`.
 pub(crate) fn verbs() -> Vec<String> {
     let help = stdout(&["--help"]);

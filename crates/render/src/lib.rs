@@ -30,7 +30,7 @@ pub use report::{
     Body, BusyCourse, GraphBody, PathBody, PathHead, PredictBody, Report, SCHEMA, Section,
 };
 pub use table::{Cell, Column, JsonRows, Line, Table, Unit, UnknownKey};
-pub use text::{TextOptions, escape};
+pub use text::{TextOptions, escape, wrap};
 pub use trace_head::{FIGURES, Known, TraceHead};
 pub use whatif::{UNCHANGED, WhatifBody, WhatifHead, WhatifRow};
 

@@ -3,7 +3,7 @@
 use holdup_trace::{
     ArgsRef, Batch, Beside, Capabilities, Cpu, Descriptors, Event, EventDesc, EventId, EventKind,
     Frame, Groups, Mapping, NameId, Nanos, Opened, Pid, Presence, Quality, QualityCode, Reader,
-    Reading, Result, Run, RunDecoder, StackRef, Task, TaskState, Tid, TraceInfo, What,
+    Reading, Result, Run, RunDecoder, Runtime, StackRef, Task, TaskState, Tid, TraceInfo, What,
 };
 
 /// Collects events; times may come in any order.
@@ -344,6 +344,11 @@ impl TraceBuilder {
     /// `contended_release`.
     pub fn contended_release(self, ts: Nanos, cpu: u16, tid: u32, lock: u64) -> Self {
         self.push(ts, cpu, tid, ("lock", "contended_release"), What::ContendedRelease { lock })
+    }
+
+    /// What a probe in a runtime tells.
+    pub fn does(self, ts: Nanos, cpu: u16, tid: u32, does: Runtime, with: u64) -> Self {
+        self.push(ts, cpu, tid, ("runtime", "probe"), What::Runtime { does, with })
     }
 
     /// Any other event, for what has no method of its own.

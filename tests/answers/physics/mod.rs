@@ -246,7 +246,7 @@ fn page(all: &[Outcome]) -> String {
 /// The page counts recordings of the corpus.
 #[needs(corpus)]
 #[test]
-fn the_page_of_laws_is_up_to_date() {
+fn the_page_of_invariants_is_up_to_date() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/invariants.md");
     let page = page(outcomes());
     if std::env::var_os("HOLDUP_BLESS").is_some() {

@@ -3,7 +3,7 @@
 use holdup_attribution::{Attribution, WaitsBy, WaitsRow, analyze};
 use holdup_passes::{Detail, Options};
 use holdup_testkit::TraceBuilder;
-use holdup_trace::{Nanos, Runtime, What};
+use holdup_trace::{Nanos, Runtime};
 
 const FUTEX: u32 = 202;
 const NANOSLEEP: u32 = 35;
@@ -18,7 +18,6 @@ const FIRST: u64 = 0x1000;
 const SECOND: u64 = 0x2000;
 
 trait Tells: Sized {
-    fn does(self, ts: Nanos, cpu: u16, tid: u32, does: Runtime, with: u64) -> Self;
     /// Thread 8 goes to sleep on CPU 1.
     fn sleeps(self, ts: Nanos, word: u64) -> Self;
     /// Thread 7 wakes it from CPU 0.
@@ -26,10 +25,6 @@ trait Tells: Sized {
 }
 
 impl Tells for TraceBuilder {
-    fn does(self, ts: Nanos, cpu: u16, tid: u32, does: Runtime, with: u64) -> Self {
-        self.event(ts, cpu, tid, ("java", "EnterI"), What::Runtime { does, with })
-    }
-
     fn sleeps(self, ts: Nanos, word: u64) -> Self {
         self.sys_enter_with(ts, 1, 8, FUTEX, &[word, WAIT, 0]).switch(ts + 1, 1, 8, 0, "S")
     }

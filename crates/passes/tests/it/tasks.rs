@@ -10,24 +10,33 @@ const FIRST: u64 = 0x1004;
 const SECOND: u64 = 0x2004;
 
 trait Tells: Sized {
-    fn does(self, ts: Nanos, cpu: u16, tid: u32, does: Runtime, with: u64) -> Self;
-    fn parks(self, ts: Nanos, cpu: u16, tid: u32, task: u64, why: Parked) -> Self;
+    /// At a channel or the like with this address.
+    fn parks_at(self, ts: Nanos, cpu: u16, tid: u32, task: u64, at: (u64, Parked)) -> Self;
+    fn parks(self, ts: Nanos, cpu: u16, tid: u32, task: u64, why: Parked) -> Self {
+        self.parks_at(ts, cpu, tid, task, (0, why))
+    }
     /// At a lock with this semaphore.
+    fn asks(self, ts: Nanos, cpu: u16, tid: u32, task: u64, lock: (u64, Parked)) -> Self;
+}
+
+impl Tells for TraceBuilder {
+    fn parks_at(self, ts: Nanos, cpu: u16, tid: u32, task: u64, at: (u64, Parked)) -> Self {
+        let (on, why) = at;
+        self.event(ts, cpu, tid, ("go", "gopark"), What::TaskParks { task, on, why })
+    }
+
     fn asks(self, ts: Nanos, cpu: u16, tid: u32, task: u64, lock: (u64, Parked)) -> Self {
         let (semaphore, why) = lock;
         self.does(ts, cpu, tid, Runtime::Asks, semaphore).parks(ts + 1, cpu, tid, task, why)
     }
 }
 
-impl Tells for TraceBuilder {
-    fn does(self, ts: Nanos, cpu: u16, tid: u32, does: Runtime, with: u64) -> Self {
-        self.event(ts, cpu, tid, ("go", "execute"), What::Runtime { does, with })
-    }
-
-    fn parks(self, ts: Nanos, cpu: u16, tid: u32, task: u64, why: Parked) -> Self {
-        let what = What::TaskParks { task, on: 0, why };
-        self.event(ts, cpu, tid, ("go", "gopark"), what)
-    }
+/// Threads of a server, the first of which is 7: each is on a CPU of its own from the beginning.
+fn server(threads: u16) -> TraceBuilder {
+    let thread = |cpu: u16| 7 + u32::from(cpu);
+    let named = |b: TraceBuilder, cpu| b.task(thread(cpu), 7, None, "server");
+    let made = (0..threads).fold(TraceBuilder::new(threads.into()), named);
+    (0..threads).fold(made, |b, cpu| b.switch(0, cpu, 0, thread(cpu), "R"))
 }
 
 fn objects(a: &Analysis) -> Vec<WaitsRow> {
@@ -101,9 +110,7 @@ fn the_time_of_a_thread_is_that_of_the_tasks_it_runs() {
 
 #[test]
 fn locks_of_one_process_are_told_apart_and_one_with_three_semaphores_is_one() {
-    let trace = TraceBuilder::new(1)
-        .task(7, 7, None, "server")
-        .switch(0, 0, 0, 7, "R")
+    let trace = server(1)
         .does(10, 0, 7, Runtime::Runs, 0xa)
         .asks(11, 0, 7, 0xa, (FIRST, Parked::Mutex))
         .does(20, 0, 7, Runtime::Runs, 0xb)
@@ -131,11 +138,7 @@ fn locks_of_one_process_are_told_apart_and_one_with_three_semaphores_is_one() {
 
 #[test]
 fn a_task_goes_from_thread_to_thread_and_sleeps_in_the_kernel_on_one() {
-    let trace = TraceBuilder::new(2)
-        .task(7, 7, None, "server")
-        .task(8, 7, None, "server")
-        .switch(0, 0, 0, 7, "R")
-        .switch(0, 1, 0, 8, "R")
+    let trace = server(2)
         .does(10, 0, 7, Runtime::Runs, 0xa)
         // In a system call that takes long; its place is given to another thread meanwhile.
         .switch(20, 0, 7, 0, "S")
@@ -157,9 +160,7 @@ fn a_task_goes_from_thread_to_thread_and_sleeps_in_the_kernel_on_one() {
 
 #[test]
 fn one_that_ends_leaves_its_place_to_another_and_all_end_with_the_process() {
-    let trace = TraceBuilder::new(1)
-        .task(7, 7, None, "server")
-        .switch(0, 0, 0, 7, "R")
+    let trace = server(1)
         .does(10, 0, 7, Runtime::Runs, 0xa)
         .does(12, 0, 7, Runtime::Readies, 0xb)
         .does(20, 0, 7, Runtime::Ends, 0xa)
@@ -183,9 +184,7 @@ fn one_that_ends_leaves_its_place_to_another_and_all_end_with_the_process() {
 
 #[test]
 fn one_that_waits_for_the_network_passes_no_queue_and_nothing_is_missing() {
-    let trace = TraceBuilder::new(1)
-        .task(7, 7, None, "server")
-        .switch(0, 0, 0, 7, "R")
+    let trace = server(1)
         .does(10, 0, 7, Runtime::Runs, 0xa)
         .parks(20, 0, 7, 0xa, Parked::Io)
         .switch(30, 0, 7, 0, "S")
@@ -204,21 +203,11 @@ fn one_that_waits_for_the_network_passes_no_queue_and_nothing_is_missing() {
 
 #[test]
 fn one_that_loses_its_thread_before_it_is_parked_waits_for_what_it_asked_for() {
-    let trace = TraceBuilder::new(2)
-        .task(7, 7, None, "server")
-        .task(8, 7, None, "server")
-        .switch(0, 0, 0, 7, "R")
-        .switch(0, 1, 0, 8, "R")
+    let trace = server(2)
         .does(10, 0, 7, Runtime::Runs, 0xa)
         .does(20, 0, 7, Runtime::Asks, FIRST)
         .does(21, 0, 7, Runtime::Runs, 0xb)
-        .event(
-            30,
-            0,
-            7,
-            ("go", "gopark"),
-            What::TaskParks { task: 0xb, on: 0x5000, why: Parked::Receive },
-        )
+        .parks_at(30, 0, 7, 0xb, (0x5000, Parked::Receive))
         .does(40, 1, 8, Runtime::Runs, 0xa)
         .parks(50, 1, 8, 0xa, Parked::Mutex)
         .does(60, 0, 7, Runtime::Runs, 0xc)

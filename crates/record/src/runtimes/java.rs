@@ -36,9 +36,9 @@ pub(super) fn of_launcher(program: &Path) -> Option<PathBuf> {
 
 /// The library in a process that `maps` lists the files of, as it names it.
 pub(super) fn mapped(maps: &str) -> Option<&Path> {
-    let path = maps.lines().find(|line| line.ends_with(LIBRARY))?;
-    let path = path.splitn(6, ' ').nth(5)?.trim_start();
-    (Path::new(path).file_name()? == LIBRARY).then(|| Path::new(path))
+    let paths = maps.lines().filter_map(|line| line.splitn(6, ' ').nth(5));
+    let mut paths = paths.map(|path| Path::new(path.trim_start()));
+    paths.find(|path| path.file_name() == Some(LIBRARY.as_ref()))
 }
 
 /// The probes in the library, as the file is to be opened.

@@ -33,7 +33,7 @@ pub(crate) fn width(text: &str) -> usize {
 
 /// `words` broken at blanks and after commas into lines of at most `limit` columns; the lines after
 /// the first are indented.
-pub(crate) fn wrap(words: &str, limit: Option<usize>, indent: usize) -> String {
+pub fn wrap(words: &str, limit: Option<usize>, indent: usize) -> String {
     let Some(limit) = limit else { return words.to_owned() };
     let mut out = String::new();
     let mut used = 0;

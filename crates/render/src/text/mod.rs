@@ -21,7 +21,7 @@ mod whatif;
 
 pub(crate) use culprit::culprit;
 pub(crate) use diagnosis::worth;
-pub use escape::escape;
+pub use escape::{escape, wrap};
 pub use guide::{write_end, write_question};
 use phases::short_strip;
 pub(crate) use phases::{busy, remark, strip};
@@ -30,7 +30,6 @@ pub use rules::{write_list, write_page};
 use crate::report::{Body, Report, Section};
 use crate::table::Table;
 use crate::trace_head::{FIGURES, Known, TraceHead};
-use escape::wrap;
 use holdup_trace::{QualityEntry, Severity};
 use paint::Paint;
 use std::cell::Cell as Once;
