@@ -127,7 +127,7 @@ fn everything_that_doctor_looks_at_is_in_the_table() {
 fn every_trigger_is_in_the_table_and_spelled_as_it_is_read() {
     let text = document();
     let table =
-        text.split("| trigger | holds when |").nth(1).unwrap().split("\n\n").next().unwrap();
+        text.split("| trigger | fires when |").nth(1).unwrap().split("\n\n").next().unwrap();
     let rows: Vec<&str> =
         table.lines().filter_map(|l| l.strip_prefix("| `")?.split('`').next()).collect();
     let words = SPELLINGS.replace(" or ", ", ");
