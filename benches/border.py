@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """border.py FILE.json .. [-o docs/border.svg]: where the border lies between what is a verdict and what is not.
 
-Reads what `holdup lab prove --random N --seed S -j` wrote. Prints how often the class that was made was the verdict, by
-what the mended twin gained, and draws each run: to the right what its twin gained, upwards what was predicted.
+Reads what `holdup lab prove --random N --seed S -j` wrote. Prints how often the intended class was the verdict, by
+the gain of the fixed variant, and draws each run: the measured gain to the right, the predicted gain upwards.
 
 The runs of docs/lab.md, in parts of less than a minute:
 
@@ -16,7 +16,7 @@ MATTERS = 1 / 0.85
 STEPS = [1.02, 1.05, 1.10, MATTERS, 1.25, 1.40, 1.70, math.inf]
 WIDTH, HEIGHT, LEFT, BELOW, ROOM = 720, 470, 60, 50, 20
 LEAST, MOST = 0.85, 5.0
-KINDS = [("the class made", "#1b7f4b"), ("healthy", "#3566c4"), ("another class", "#c0392b"), ("open", "#888888")]
+KINDS = [("intended class", "#1b7f4b"), ("healthy", "#3566c4"), ("another class", "#c0392b"), ("open", "#888888")]
 
 
 def kind(row):
@@ -67,7 +67,7 @@ def svg(rows):
     parts.append(f'<line x1="{x(1):.1f}" y1="{y(1):.1f}" x2="{x(MOST):.1f}" y2="{y(MOST):.1f}" stroke="#bbb"/>')
     parts.append(f'<line x1="{x(MATTERS):.1f}" x2="{x(MATTERS):.1f}" y1="60" y2="{base + 30}" stroke="#c77700" '
                  f'stroke-dasharray="5 4"/>')
-    parts.append(text(x(MATTERS) + 5, 58, "15 % of what is wanted: 1.18x", "start"))
+    parts.append(text(x(MATTERS) + 5, 58, "15 % of the wanted CPU time: 1.18x", "start"))
     parts += [dot(row) for row in sorted(rows, key=lambda row: -kind(row))]
     at = LEFT
     for i, (name, colour) in enumerate(KINDS):
@@ -76,14 +76,14 @@ def svg(rows):
             parts.append(f'<circle cx="{at + 5}" cy="26" r="5" fill="{colour}"/>')
             parts.append(text(at + 15, 30, f"{name}: {number}", "start"))
             at += 150
-    parts.append(text(WIDTH / 2, HEIGHT + 14, "what the mended twin gained, untraced"))
-    parts.append(f'<text transform="translate(16 {HEIGHT / 2}) rotate(-90)" text-anchor="middle">what the diagnosis '
-                 f'predicts (below the line: healthy)</text></svg>')
+    parts.append(text(WIDTH / 2, HEIGHT + 14, "gain of the fixed variant, untraced"))
+    parts.append(f'<text transform="translate(16 {HEIGHT / 2}) rotate(-90)" text-anchor="middle">predicted gain '
+                 f'(below the line: healthy)</text></svg>')
     return "\n".join(parts) + "\n"
 
 
 def table(rows):
-    print("| twin gained | runs | the class made | healthy | another | open |\n|---|--:|--:|--:|--:|--:|")
+    print("| gain of the fixed variant | runs | verdict: intended class | healthy | another class | open |\n|---|--:|--:|--:|--:|--:|")
     low = 0
     for high in STEPS:
         within = [row for row in rows if low <= row["gained"] < high]
@@ -101,7 +101,7 @@ def main():
     rows = [row for name in options.files for row in json.load(open(name))["rows"]]
     table(rows)
     wrong = [row for row in rows if row["right"] is False]
-    print(f"\n{len(rows)} runs, {len(wrong)} verdicts wrong by what twins gained:")
+    print(f"\n{len(rows)} runs, {len(wrong)} verdicts wrong by the gains of the fixed variants:")
     for row in sorted(wrong, key=lambda row: row["name"]):
         low, high = row["gained_range"]
         print(f'  {row["name"]}: gained {row["gained"]:.2f} ({low:.2f} to {high:.2f}), {row["verdict"]["class"]} '
