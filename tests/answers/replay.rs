@@ -85,9 +85,9 @@ fn unchanged_it_takes_as_long_as_the_trace_and_every_thread_runs_as_long() {
         made += &format!("| `{file}…` | {limit} % | {why} |\n");
     }
     made += &format!(
-        "\nFree of the order of the trace, and otherwise unchanged, half of the replays differ from \
-         the trace by at most {:.1} %, {} of {} differ by more than 15 %, and {} by more than \
-         30 %.\n",
+        "\nFree of the order of the trace, and otherwise unchanged, half of the replays differ \
+         from the trace by at most {:.1} %, {} of {} differ by more than 15 %, and {} by more \
+         than 30 %.\n",
         free[free.len() / 2],
         free.iter().filter(|&&pct| pct > 15.0).count(),
         free.len(),
