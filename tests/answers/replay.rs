@@ -16,11 +16,12 @@ const OFF: &[(&str, f64, &str)] = &[
     (
         "debian61/drv_loop_wq_cpu0_c4",
         6.0,
-        "kernel workers and the softirqs of their work have one CPU",
+        "kernel workers and the softirqs of their work share one CPU",
     ),
     ("real/xz_TN", 3.0, "idle tasks whose events were not recorded"),
 ];
-const QUEUES: &str = "who queues behind whom decides when the next has the lock that all want";
+const QUEUES: &str =
+    "the order in the run queues decides when the next thread gets the lock that all want";
 const TAKEN_AWAY: &str = "idle CPUs that a hypervisor gave back milliseconds after a wake-up";
 const WITHIN_PCT: f64 = 2.0;
 
@@ -75,8 +76,8 @@ fn unchanged_it_takes_as_long_as_the_trace_and_every_thread_runs_as_long() {
     assert!(off.len() > 100, "{}", off.len());
     let within = off.iter().filter(|&&e| e <= WITHIN_PCT).count();
     let mut made = format!(
-        "{within} of {} recordings are met within {WITHIN_PCT} %, half of them within {:.2} %. \
-         Those that are not:\n\n| recording | less than | likely because of |\n|---|---|---|\n",
+        "The replay meets {within} of {} recordings within {WITHIN_PCT} %, and half of them within \
+         {:.2} %. The others:\n\n| recording | less than | likely because of |\n|---|---|---|\n",
         off.len(),
         off[off.len() / 2],
     );
@@ -84,8 +85,9 @@ fn unchanged_it_takes_as_long_as_the_trace_and_every_thread_runs_as_long() {
         made += &format!("| `{file}…` | {limit} % | {why} |\n");
     }
     made += &format!(
-        "\nFree of the order of the trace, and otherwise unchanged, half of them take {:.1} % more \
-         or less at most, {} of {} more than 15 %, and {} more than 30 %.\n",
+        "\nFree of the order of the trace, and otherwise unchanged, half of the replays differ \
+         from the trace by at most {:.1} %, {} of {} differ by more than 15 %, and {} by more \
+         than 30 %.\n",
         free[free.len() / 2],
         free.iter().filter(|&&pct| pct > 15.0).count(),
         free.len(),

@@ -239,7 +239,7 @@ fn page(all: &[Outcome]) -> String {
         out.push('\n');
     }
     let traces = all.iter().filter(|o| o.change == 0).count();
-    writeln!(out, "\nOf {traces} traces.").unwrap();
+    writeln!(out, "\n{traces} traces were analysed.").unwrap();
     out
 }
 

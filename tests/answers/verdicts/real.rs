@@ -89,7 +89,7 @@ fn called_as_their_twin(of: &[Judged]) -> Vec<String> {
         for twin in fixed.fixes.iter().filter_map(|name| by_name.get(name.as_str())) {
             if class != Class::NotEnoughEvidence && twin.of.right.iter().any(|r| r == class.id()) {
                 out.push(format!(
-                    "{}: called {} like {}, which it fixes",
+                    "{}: classified as {}, like {}, which it fixes",
                     fixed.outcome.of.name,
                     class.id(),
                     twin.of.name
@@ -134,9 +134,9 @@ fn section(of: &[Judged]) -> String {
     let named = called_as_their_twin(of);
     writeln!(
         out,
-        "\nOf {fixed} fixed twins {} {} the class of the recording that they fix.",
+        "\nOf {fixed} fixed variants, {} {} the class of the recording that they fix.",
         named.len(),
-        if named.len() == 1 { "is called with" } else { "are called with" }
+        if named.len() == 1 { "gets" } else { "get" }
     )
     .unwrap();
     out
