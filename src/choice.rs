@@ -66,7 +66,7 @@ pub(crate) fn must_match(filter: &Filter, analysis: &Analysis) -> Result<()> {
     };
     let busiest = match &busiest[..] {
         [] => "no thread ran".to_owned(),
-        busy => format!("busiest are {}", busy.join(", ")),
+        busy => format!("the busiest are {}", busy.join(", ")),
     };
     Err(usage(format!("{options}: no thread of the trace matches{near}; {busiest}")))
 }

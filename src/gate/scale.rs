@@ -58,7 +58,7 @@ fn alike(steps: &[Step], args: &super::args::CompareArgs) -> Result<()> {
     match first_difference(steps.iter().flat_map(Step::runs), &allowed).map(|d| d.words) {
         None => Ok(()),
         Some(words) => Err(usage(format!(
-            "{words}: a ladder is of one machine; --allow says what may differ all the same"
+            "{words}: all recordings must be from one machine; --allow accepts differences"
         ))),
     }
 }
