@@ -183,8 +183,7 @@ fn unknown<'n>(
     let mut names: Vec<&str> = known.iter().map(|k| k.0).collect();
     names.dedup();
     names.truncate(LISTED);
-    usage(format!("{option}: {what} '{word}'; the nearest names are \
-        {}", listed(&names, known.len())))
+    usage(format!("{option}: {what} '{word}'; the trace has {}", listed(&names, known.len())))
 }
 
 /// Several are called so.
@@ -218,7 +217,6 @@ mod tests {
     fn the_nearest_names_come_first() {
         let known = [("pipe 3", 2), ("mutex 0x1", 1)];
         let error = unknown("--lock", "nobody waits for", "mutx 0x1", known.into_iter());
-        assert!(error.to_string().ends_with("the nearest names are 'mutex 0x1', 'pipe \
-            3'"), "{error}");
+        assert!(error.to_string().ends_with("the trace has 'mutex 0x1', 'pipe 3'"), "{error}");
     }
 }

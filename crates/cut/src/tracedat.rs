@@ -53,7 +53,7 @@ pub(crate) fn write(input: &Path, keep: Keep, output: &Path) -> Result<Written, 
         }
         .map_err(failed)?;
         if copy.keep.written.inside + copy.keep.written.outside == 0 {
-            let why = "no event of this trace.dat is of the part";
+            let why = "no event of this trace.dat is in the part";
             return Err(ErrorKind::Io(io::Error::other(why)).in_file(input).into());
         }
         Ok(copy.keep.written)

@@ -120,9 +120,9 @@ tables! {
     Irqs = "irqs", true, "irqs": [time("total"), count("count"), span("max")];
     /// Events that mean something to the program alone: writes to trace_marker, probes.
     Events = "events", true, "": [count("count")];
-    /// The same work on several numbers of CPUs, or by several numbers of threads, which are the
-    /// keys: what of the added ones helped, and how long the work (or a unit of it) took. Rounds
-    /// have it ([`crate::rounds`]), no single recording.
+    /// The same work on several numbers of CPUs, or by several numbers of threads (the keys): what
+    /// part of the added CPUs or threads helped, and how long the work (or a unit of work) took.
+    /// Only rounds ([`crate::rounds`]) have these figures, not a single recording.
     Scaling = "scaling", true, "": [part("efficiency"), span("time")];
 }
 
@@ -254,14 +254,15 @@ fn cut(text: &str) -> Result<(&str, String, &str), String> {
                 '\\' => key.extend(chars.next().map(|(_, c)| c)),
                 '"' => {
                     let column = quoted[at + 1..].strip_prefix("].");
-                    return Ok((table, key, column.ok_or("after the key comes \"].COLUMN")?));
+                    return Ok((table, key, column.ok_or("the key must be followed by \
+                        \"].COLUMN")?));
                 }
                 c => key.push(c),
             }
         }
         return Err("the key in [\"...\"] does not end".to_owned());
     }
-    let rest = rest.strip_prefix('.').ok_or("a key in brackets stands in quotes: [\"...\"]")?;
+    let rest = rest.strip_prefix('.').ok_or("a key in brackets must be in quotes: [\"...\"]")?;
     Ok(match rest.rsplit_once('.') {
         Some((key, column)) => (table, key.to_owned(), column),
         None => (table, String::new(), rest),
@@ -311,14 +312,15 @@ impl Metric {
         let Some((measure, per)) = column(table, rest) else {
             let names: Vec<&str> = table.measures().iter().map(|m| m.name).collect();
             return Err(unknown(format!(
-                "'{name}' has no column '{}'; it has {}, each also with _per_s, _per_work or _pct",
+                "'{name}' has no column '{}'; its columns are {}, each also with _per_s, _per_work \
+                 or _pct",
                 rest.escape_default(),
                 names.join(", ")
             )));
         };
         let adds_up = match measure.kind {
             Kind::Time | Kind::Count => None,
-            Kind::Span => Some("a length of time that does not add up"),
+            Kind::Span => Some("a single duration, which is not a sum"),
             Kind::Part => Some("a part already"),
         };
         if let Some(what) = adds_up.filter(|_| per != Per::Recording) {
@@ -327,7 +329,7 @@ impl Metric {
         }
         if measure.kind == Kind::Count && per == Per::Capacity {
             return Err(unknown(format!(
-                "'{}' counts; it is not a part of CPU time",
+                "'{}' is a count, not a part of CPU time",
                 measure.name
             )));
         }

@@ -306,7 +306,7 @@ fn limit(file: LimitFile) -> Result<Limit, PolicyError> {
     let percent = |name: &str, value: Option<f64>, or: f64| match value {
         None => Ok(or),
         Some(p) if p.is_finite() && p >= 0.0 => Ok(p / 100.0),
-        Some(p) => Err(PolicyError(format!("{name} = {p}: a percentage of 0 or more is wanted"))),
+        Some(p) => Err(PolicyError(format!("{name} = {p}: the percentage must be 0 or more"))),
     };
     let relative = percent("relative", file.relative, default.relative)?;
     let hard = Hard {
@@ -328,7 +328,7 @@ fn limit(file: LimitFile) -> Result<Limit, PolicyError> {
 fn amount(metric: &Metric, amount: &Amount) -> Result<f64, PolicyError> {
     let words = match amount {
         Amount::Number(n) if n.is_finite() && *n >= 0.0 => return Ok(*n),
-        Amount::Number(n) => return Err(PolicyError(format!("{n}: 0 or more is wanted"))),
+        Amount::Number(n) => return Err(PolicyError(format!("{n}: the number must be 0 or more"))),
         Amount::Words(words) => words.trim(),
     };
     let end = words.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(words.len());
@@ -367,7 +367,7 @@ fn waiver(file: WaiverFile) -> Result<Waiver, PolicyError> {
         )));
     };
     if file.reason.trim().is_empty() {
-        return Err(PolicyError(format!("the waiver of {metric} gives no reason")));
+        return Err(PolicyError(format!("the waiver of {metric} has no reason")));
     }
     Ok(Waiver { metric, until: file.until, until_day, reason: file.reason })
 }

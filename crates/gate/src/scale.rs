@@ -125,7 +125,7 @@ pub fn scaling(mut steps: Vec<Step>, work: &Work, setup: Option<f64>) -> Result<
     steps.sort_by_key(|s| s.cpus);
     let seconds: Vec<f64> = steps.iter().map(|s| s.seconds(work)).collect::<Result<_, _>>()?;
     let rungs = steps.iter().zip(&seconds).map(|(s, &time)| Rung { cpus: s.cpus, time }).collect();
-    let ladder = Ladder::new(rungs).ok_or("a ladder has each number of CPUs once")?;
+    let ladder = Ladder::new(rungs).ok_or("each number of CPUs must be given once")?;
     let usl = Usl::fit(&ladder);
     let rests = without_setup(&steps, &seconds, work, setup)?;
     let one = usl.map(|law| law.throughput(f64::from(ladder.rungs()[0].cpus)));
@@ -168,7 +168,7 @@ impl Step {
             Known::Runs(runs) => {
                 if let Some(other) = runs.iter().find(|r| r.setting.cpus != self.cpus) {
                     let (name, cpus) = (&other.name, other.setting.cpus);
-                    return Err(format!("{}={name}: that recording is of {cpus} CPUs", self.cpus));
+                    return Err(format!("{}={name}: the recording is of {cpus} CPUs", self.cpus));
                 }
                 let each = runs.iter().map(|r| Ok(r.wall_ns as f64 * 1e-9 / units(r, work)?));
                 median(&each.collect::<Result<Vec<_>, String>>()?).unwrap_or(f64::NAN)
@@ -210,7 +210,8 @@ fn without_setup(
         && let Some((step, time)) = steps.iter().zip(seconds).find(|(_, time)| **time <= setup)
     {
         let cpus = step.cpus;
-        return Err(format!("on {cpus} CPUs all took {time} s, and the set-up alone {setup} s"));
+        return Err(format!("on {cpus} CPUs the work with its set-up took {time} s, which is not \
+            more than the set-up alone ({setup} s)"));
     }
     let mut setups: Vec<Option<f64>> = match (given, work) {
         (Some(_), _) => vec![given; steps.len()],
@@ -238,7 +239,7 @@ fn without_setup(
 fn units(run: &Run, work: &Work) -> Result<f64, String> {
     match work {
         Work::Unknown => Ok(1.0),
-        work => work.units(run).ok_or(format!("--work: {} shows no unit of {work}", run.name)),
+        work => work.units(run).ok_or(format!("--work: {} contains no unit of {work}", run.name)),
     }
 }
 

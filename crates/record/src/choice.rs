@@ -149,7 +149,7 @@ impl Choice {
         let unknown = |why| Unknown { name: pattern.to_owned(), why };
         let Some((system, name)) = pattern.split_once(':') else {
             return Err(unknown(
-                "is not a tracepoint; they are named SYSTEM:NAME, as in perf list",
+                "is not a tracepoint; tracepoints are named SYSTEM:NAME, as in perf list",
             ));
         };
         let (systems, names) = (WildMatch::new(system), WildMatch::new(name));

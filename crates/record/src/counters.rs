@@ -49,10 +49,11 @@ impl std::fmt::Display for Lack {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Lack::NotSupported => f.write_str("not supported by this machine's PMU"),
-            Lack::NoRoom => f.write_str("no room for it on the PMU beside the others"),
+            Lack::NoRoom => f.write_str("it does not fit on the PMU together with the other \
+                counters"),
             Lack::OfSocket => f.write_str(
-                "it counts for a whole socket: it is read at an interval only \
-                 (--counters-interval), and of the whole machine",
+                "it counts for a whole socket: it can be read only at an interval \
+                 (--counters-interval), and only for the whole machine",
             ),
             Lack::Refused(why) => write!(f, "{why}"),
         }

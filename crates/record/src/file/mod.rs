@@ -159,7 +159,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// Writing failed in the middle of the recording.
-    #[error("{}: {why}; it holds what was written before", path.display())]
+    #[error("{}: {why}; the file contains what was written before the error", path.display())]
     Stopped {
         /// The file, which has whole rounds.
         path: PathBuf,
