@@ -321,7 +321,7 @@ impl Metric {
         let adds_up = match measure.kind {
             Kind::Time | Kind::Count => None,
             Kind::Span => Some("a single duration, which is not a sum"),
-            Kind::Part => Some("a part already"),
+            Kind::Part => Some("already a ratio"),
         };
         if let Some(what) = adds_up.filter(|_| per != Per::Recording) {
             let (name, suffix) = (measure.name, per.suffix());
@@ -408,8 +408,8 @@ mod tests {
             ("syscalls.blocked", "write syscalls[\"KEY\"].blocked"),
             ("runq.all.delay", "has no rows"),
             ("runq.delay_p98", "it has delay, delays, delay_p50"),
-            ("runq.delay_p99_per_s", "does not add up"),
-            ("scaling.4.efficiency_per_s", "is a part already; write it without _per_s"),
+            ("runq.delay_p99_per_s", "which is not a sum"),
+            ("scaling.4.efficiency_per_s", "is already a ratio; write it without _per_s"),
             ("locks[\"a", "does not end"),
         ] {
             let error = Metric::parse(text).unwrap_err().to_string();

@@ -13,7 +13,7 @@ impl Check<'_> {
         match alias {
             Some(alias) if !alias.columns.is_empty() || alias.at.is_some() => refuse(
                 place(alias.name.span.start),
-                "name columns with AS inside the subquery, not behind its name",
+                "name columns with AS inside the subquery, not after its name",
             ),
             _ => Ok(()),
         }
@@ -23,7 +23,7 @@ impl Check<'_> {
         match factor {
             TableFactor::Table { name, alias, args: None, .. } => {
                 let Some(table) = names::simple(name) else {
-                    return refuse(start(name), "tables have names of one part");
+                    return refuse(start(name), "a table name has only one part");
                 };
                 self.known.relation(table)?;
                 self.alias(alias.as_ref())
@@ -31,8 +31,7 @@ impl Check<'_> {
             TableFactor::Table { name, .. } => refuse(
                 start(name),
                 format!(
-                    "{name}(...) is not answered: a query reads the tables of the trace and \
-                         nothing else"
+                    "{name}(...) is not supported: a query reads only the tables of the trace"
                 ),
             ),
             TableFactor::Derived { lateral: false, subquery, alias, sample: None } => {
@@ -53,7 +52,7 @@ impl Check<'_> {
             JoinOperator::Join(on) | JoinOperator::Inner(on) => self.joined(on, at),
             JoinOperator::Left(on) | JoinOperator::LeftOuter(on) => self.joined(on, at),
             JoinOperator::CrossJoin(JoinConstraint::None) => Ok(()),
-            _ => refuse(at, "of the joins there are JOIN, LEFT JOIN and CROSS JOIN"),
+            _ => refuse(at, "the supported joins are JOIN, LEFT JOIN and CROSS JOIN"),
         }
     }
 
@@ -76,8 +75,8 @@ impl Check<'_> {
                 if !equal(on) {
                     return refuse(
                         start(on),
-                        "ON takes a.column = b.column, joined by AND; other conditions go behind \
-                         WHERE",
+                        "ON takes a.column = b.column, combined with AND; write other conditions \
+                         after WHERE",
                     );
                 }
                 self.expr(on, Spot::Row)
@@ -86,7 +85,7 @@ impl Check<'_> {
                 columns.iter().filter_map(names::simple).try_for_each(|c| self.known.column(c))
             }
             JoinConstraint::Natural | JoinConstraint::None => {
-                refuse(at, "say what is joined: ON a.column = b.column, or USING (column)")
+                refuse(at, "say how to join: ON a.column = b.column, or USING (column)")
             }
         }
     }
