@@ -16,7 +16,7 @@ use holdup_render::{Format, TextOptions};
 use holdup_trace::{Cpu, Nanos, Reader};
 use std::path::PathBuf;
 
-/// Everything a command needs besides its own arguments.
+/// Everything a command needs in addition to its own arguments.
 pub(crate) struct Config {
     pub(crate) trace: PathBuf,
     pub(crate) format: Format,

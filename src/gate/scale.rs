@@ -51,7 +51,7 @@ fn time(text: &str) -> Result<f64> {
     }
 }
 
-/// A ladder is of one machine: but for its CPUs, all recordings have the same setting.
+/// All recordings must be from one machine: except for the CPUs, they have the same setting.
 fn alike(steps: &[Step], args: &super::args::CompareArgs) -> Result<()> {
     let mut allowed = load::allowed(args);
     allowed.push(Aspect::Cpus);

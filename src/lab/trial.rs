@@ -37,7 +37,7 @@ pub(super) struct Trial<'a> {
     pub(super) folder: &'a Path,
     /// A name for the recordings.
     pub(super) stem: String,
-    /// Whether the twin is recorded too.
+    /// Whether the fixed variant is recorded too.
     pub(super) twin: bool,
 }
 
@@ -95,17 +95,17 @@ pub(super) struct Tried {
     pub(super) settings: Value,
     /// The class that the workload is there for.
     pub(super) makes: &'static str,
-    /// What the fixed twin did more in the same time, untraced.
+    /// How much more the fixed variant did in the same time, untraced.
     pub(super) gained: Option<f64>,
     /// The lowest and the highest of single pairs.
     pub(super) gained_range: Option<(f64, f64)>,
     pub(super) verdict: Verdict,
-    /// Classes that are right, by what the twin gained.
+    /// Classes that are right, by what the fixed variant gained.
     pub(super) right_classes: Vec<&'static str>,
     /// `None` where the machine was too busy with other programs to judge.
     pub(super) right: Option<bool>,
     pub(super) culprit: Option<Named>,
-    /// The verdict on the fixed twin, and whether that is right.
+    /// The verdict on the fixed variant, and whether it is right.
     pub(super) fixed: Option<Verdict>,
     pub(super) fixed_right: Option<bool>,
     /// By what share a recorded run did less.
@@ -211,9 +211,8 @@ impl Trial<'_> {
     }
 }
 
-/// The classes that are right where the fixed twin gained so much, from the lowest to the highest
-/// of several pairs of runs. If the limit is within the scatter of the gains, both classes are
-/// right.
+/// The classes that are right for this gain of the fixed variant, from the lowest to the highest of
+/// several pairs of runs. If the limit is within the scatter of the gains, both classes are right.
 fn right_classes(of: &Workload, gained: Option<(f64, f64)>) -> Vec<&'static str> {
     let makes = std::iter::once(of.class).chain(of.also.map(|(class, _)| class));
     let Some((low, high)) = gained else { return makes.collect() };

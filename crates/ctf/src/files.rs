@@ -62,7 +62,7 @@ impl Content {
     }
 }
 
-/// A folder with a file called `metadata`, and the streams beside it.
+/// A folder with a file called `metadata` and the streams of the trace.
 pub(crate) struct Folder {
     /// Below what was opened; empty for that itself.
     pub(crate) name: String,

@@ -19,7 +19,7 @@
 //!             └──► stream files ─ packets ─► streams ─► lanes, one per CPU, one run each
 //! ```
 //!
-//! A trace is a folder with a file `metadata`, which declares every bit of the files beside it. All
+//! A trace is a folder with a file `metadata`, which declares every bit of the other files. All
 //! traces below the folder opened are read together: LTTng makes one of the kernel and one or more
 //! of user space.
 //!

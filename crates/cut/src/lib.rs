@@ -132,7 +132,8 @@ fn opens(path: &Path, written: &Written) -> Result<(), CutError> {
     }
 }
 
-/// Write with `write` into a new file beside `output`, which takes its place when all is written.
+/// Write with `write` into a new file next to `output`, which replaces `output` when everything is
+/// written.
 fn into_file(
     output: &Path,
     write: impl FnOnce(&mut io::BufWriter<&File>) -> Result<Written, CutError>,

@@ -1,4 +1,4 @@
-//! trace.dat, versions 6 and 7, each written as what it was, but for compression.
+//! trace.dat, versions 6 and 7, each written in its own version, but without compression.
 //!
 //! The ring buffers stay in the kernel's own pages: a page is written if one of its events is of
 //! the part or needed for the state at its beginning. The others become padding, as the kernel

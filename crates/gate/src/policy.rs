@@ -10,8 +10,7 @@
 //! must_see = 25                     # inconclusive if a change of 25 % could pass unseen
 //! hard = { relative = 100, max = "10 ms" }  # fails at once, however few the runs
 //!
-//! [[inform]]                        # shown beside it; decides nothing
-//! metric = "runq.delay_p99"
+//! [[inform]]                        # also shown; decides nothing metric = "runq.delay_p99"
 //!
 //! [[waiver]]
 //! metric = "syscalls.futex.total_per_work"
@@ -139,7 +138,7 @@ pub struct Policy {
     pub work: Option<Work>,
     /// The metric that decides.
     pub primary: Limit,
-    /// Metrics shown beside it.
+    /// Metrics that are also shown.
     pub inform: Vec<Limit>,
     /// Regressions borne.
     pub waivers: Vec<Waiver>,
@@ -414,7 +413,7 @@ reason = "known"
             ("relative = 5", "relatve = 5", "unknown field `relatve`"),
             ("20 us", "20 parsecs", "is not an amount of syscalls.futex.total_per_work"),
             ("2027-01-31", "2027-02-29", "write YYYY-MM-DD"),
-            ("\"known\"", "\" \"", "gives no reason"),
+            ("\"known\"", "\" \"", "has no reason"),
             ("syscall:write", "write", "write syscall:NAME"),
             ("relative = 5", "relative = -5", "0 or more"),
         ] {

@@ -1,8 +1,8 @@
 //! The same work on 1, 2, 4 … CPUs, round after round: a run a round, which a gate can compare.
 //!
 //! A round holds one recording for each number of CPUs (or of threads). How the work scales is a
-//! ratio within the round: its time on the fewest beside its time on more. What made the whole
-//! round slower, such as a colder machine or another host, is in both and falls out.
+//! ratio within the round: its time on the fewest CPUs to its time on more CPUs. What made the
+//! whole round slower, such as a colder machine or another host, is in both times and cancels out.
 //!
 //! The run of a round is that on the most CPUs, with the rows of [`Table::Scaling`] added: its
 //! waits, locks and ledger say what took the CPUs that did not help.

@@ -44,8 +44,8 @@ pub struct Scaling {
     /// Where the CPUs went that did not help: for every row of recordings but the first, the leaves
     /// of the ledger, those that took most first. Empty where the first row has no recordings.
     pub leaves: Vec<Leaf>,
-    /// The kernel's CPU time per system call beside that of the first row; those that cost most
-    /// first. Empty where the recordings have no system calls.
+    /// The kernel's CPU time per system call compared with the first row; the most expensive calls
+    /// come first. Empty where the recordings have no system calls.
     pub calls: Vec<Call>,
 }
 
@@ -81,7 +81,7 @@ pub struct WithoutSetup {
     pub speedup: f64,
 }
 
-/// A leaf of the ledger on one number of CPUs, beside the first row.
+/// A leaf of the ledger on one number of CPUs, compared with the first row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Leaf {
     /// CPUs.
@@ -94,7 +94,7 @@ pub struct Leaf {
     pub lost_cpus: f64,
 }
 
-/// The kernel's way through a system call on one number of CPUs, beside the first row.
+/// The kernel's CPU time of a system call on one number of CPUs, compared with the first row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
     /// CPUs.

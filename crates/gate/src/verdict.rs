@@ -63,7 +63,8 @@ pub struct Verdict {
     pub waived: Option<Waiver>,
     /// Waivers that are over.
     pub expired: Vec<Waiver>,
-    /// Runs left out because others took too much of the machine beside them, and their partners.
+    /// Runs left out because other programs took too much of the machine during these runs, and
+    /// their partners.
     pub set_aside: Vec<String>,
     /// What changed most for the worse, if anything did.
     pub why: Vec<Reason>,

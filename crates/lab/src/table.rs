@@ -24,7 +24,7 @@ pub struct Workload {
     pub also: Option<(&'static str, &'static str)>,
     /// What it does, in a sentence without a full stop.
     pub does: &'static str,
-    /// What can be set, beside [`COMMON`].
+    /// What can be set, in addition to [`COMMON`].
     pub params: &'static [Param],
     /// The settings that fix it; empty where it has no twin.
     pub fix: &'static [(&'static str, &'static str)],

@@ -112,7 +112,7 @@ impl Counter {
         self.cpus.is_some()
     }
 
-    /// Whether one group may hold both: a group is of one PMU, but for what the kernel counts
+    /// Whether one group may hold both: a group is of one PMU, except for what the kernel counts
     /// itself.
     pub(crate) fn may_join(&self, other: &Counter) -> bool {
         let own = |c: &Counter| c.kind >= abi::PERF_TYPE_MAX;

@@ -3,8 +3,8 @@
 //! * **At every switch.** On each CPU the tracepoint `sched_switch` becomes the leader of a group,
 //!   whose other members are the counters: each of its samples then says what they all stand at.
 //! * **At an interval.** On each CPU a clock of the kernel leads the group, and is sampled at that
-//!   interval. Where counters have no room beside each other there are several such groups, which
-//!   take turns.
+//! interval. Counters that do not fit on the PMU together are in several such groups, which are
+//! multiplexed.
 //!
 //! A group is on the processor as a whole or not at all, the leader included. Where counters that
 //! the switch leads have no room, because there are few, or others have taken them (the kernel's

@@ -89,7 +89,7 @@ pub(super) fn probes(
 }
 
 /// Where functions begin in a file without symbols: the runtime itself needs their names, and has
-/// them beside the table of lines (`debug/gosym`, `runtime.pcHeader`), which no tool strips.
+/// them next to the table of lines (`debug/gosym`, `runtime.pcHeader`), which no tool strips.
 fn offsets_by_lines(file: &Elf<'_>, names: &[&str]) -> Option<HashMap<String, u64>> {
     /// Since Go 1.18, and since 1.20.
     const MAGIC: [u32; 2] = [0xffff_fff0, 0xffff_fff1];
