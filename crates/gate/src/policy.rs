@@ -10,7 +10,8 @@
 //! must_see = 25                     # inconclusive if a change of 25 % could pass unseen
 //! hard = { relative = 100, max = "10 ms" }  # fails at once, however few the runs
 //!
-//! [[inform]]                        # also shown; decides nothing metric = "runq.delay_p99"
+//! [[inform]]                        # also shown; decides nothing
+//! metric = "runq.delay_p99"
 //!
 //! [[waiver]]
 //! metric = "syscalls.futex.total_per_work"
