@@ -62,8 +62,10 @@ fn must_have_chosen(select: &Select, args: &EventsArgs) -> Result<()> {
         return Ok(());
     }
     let options = chosen.join(" ");
-    Err(usage(format!("{options}: no event of the trace matches; holdup procs lists the threads of \
-        the trace")))
+    Err(usage(format!(
+        "{options}: no event of the trace matches; holdup procs lists the threads of \
+        the trace"
+    )))
 }
 
 fn select(args: &EventsArgs, config: &Config, reader: &dyn Reader) -> Result<Select> {

@@ -95,8 +95,11 @@ fn form(args: &ExportArgs) -> Result<Form> {
     let tables = definitions();
     if let Some(name) = args.tables.iter().find(|name| !tables.iter().any(|t| t.name == **name)) {
         let known: Vec<&str> = tables.iter().map(|t| t.name).collect();
-        return Err(usage(format!("--tables: there is no table {name}; the tables are \
-            {}", known.join(", "))));
+        return Err(usage(format!(
+            "--tables: there is no table {name}; the tables are \
+            {}",
+            known.join(", ")
+        )));
     }
     let json = args.to.extension().is_some_and(|e| e == "json");
     let default = if json { ExportFormat::Chrome } else { ExportFormat::Parquet };

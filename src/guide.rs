@@ -37,8 +37,10 @@ pub(crate) fn run(args: &GuideArgs) -> Result<u8> {
         }
         (true, Format::Text(options)) => Some(options.clone()),
         (true, _) => {
-            return Err(usage("guide asks its questions in text only; use --yes with other \
-                formats"));
+            return Err(usage(
+                "guide asks its questions in text only; use --yes with other \
+                formats",
+            ));
         }
     };
     let reader = holdup_open::open(&config.trace)?;
@@ -135,8 +137,11 @@ impl Asking<'_> {
                         break;
                     }
                     // A way that ends elsewhere is worth another look at its last fork.
-                    writeln!(out, "  Enter shows the report, b goes back to the previous \
-                        question.")?;
+                    writeln!(
+                        out,
+                        "  Enter shows the report, b goes back to the previous \
+                        question."
+                    )?;
                     write!(out, "[Enter, b, q] ")?;
                     out.flush()?;
                     let mut line = String::new();

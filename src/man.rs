@@ -108,8 +108,11 @@ const FILES: &[(&str, &str)] = &[
 const ENVIRONMENT: &[(&str, &str)] = &[
     ("HOME", "the folder of the caches in which holdup profile looks for files"),
     ("NO_COLOR", "if set, text has no colours, except with --color always"),
-    ("TMPDIR", "the folder in which a large trace is unpacked, if it comes from a pipe or is \
-        compressed"),
+    (
+        "TMPDIR",
+        "the folder in which a large trace is unpacked, if it comes from a pipe or is \
+        compressed",
+    ),
 ];
 
 /// The notes of a verb's help, by paragraph, and its examples.

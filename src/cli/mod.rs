@@ -206,20 +206,24 @@ pub(crate) enum Command {
     )]
     Events(EventsArgs),
     /// All facts and tables as files (Parquet, Arrow, CSV, NDJSON), or a trace for the Perfetto UI
-    #[command(after_help = "A folder gets one file per table; docs/tables.md describes the tables. \
+    #[command(
+        after_help = "A folder gets one file per table; docs/tables.md describes the tables. \
             A FILE.json is a trace for\n\
             ui.perfetto.dev.\n\n\
             Examples: holdup export perf.data --to tables/\n\
             \x20         holdup export --format csv --tables runs,waits --to tables/ perf.data\n\
-            \x20         holdup export perf.data --to trace.json")]
+            \x20         holdup export perf.data --to trace.json"
+    )]
     Export(ExportArgs),
     /// Write a part of a trace as a small file of the same format; --anonymize replaces names
-    #[command(after_help = "The file also keeps the state at the beginning of the part: the latest \
+    #[command(
+        after_help = "The file also keeps the state at the beginning of the part: the latest \
             earlier records of each\n\
             CPU, thread and object.\n\n\
             Examples: holdup cut --time 10%,20% perf.data -o part.data\n\
             \x20         holdup cut --phase 2 perf.data -o work.data\n\
-            \x20         holdup cut --anonymize perf.data -o nameless.data")]
+            \x20         holdup cut --anonymize perf.data -o nameless.data"
+    )]
     Cut(CutArgs),
     /// Many traces at once: tables of what was found in each, and a ranking across all of them
     #[command(after_help = crate::fleet::args::AFTER_HELP)]

@@ -153,7 +153,8 @@ fn merged(
                 fail(
                     &part,
                     "incomplete: holdup fleet --one did not finish, or the file is not a \
-                     part".into(),
+                     part"
+                        .into(),
                 );
             }
             Ok(_) => {}
@@ -188,9 +189,8 @@ fn account(judged: Option<usize>, seconds: f64, report: &FleetReport, to: &Path)
         head.table_bytes as f64 / 1e6
     );
     let Some(judged) = judged else { return format!("{tables}, in {seconds:.1} s") };
-    let memory = peak_memory().map_or(String::new(), |kb| {
-        format!(", peak memory {:.0} MB", kb as f64 * 1024.0 / 1e6)
-    });
+    let memory = peak_memory()
+        .map_or(String::new(), |kb| format!(", peak memory {:.0} MB", kb as f64 * 1024.0 / 1e6));
     format!(
         "{judged} traces read in {seconds:.1} s ({:.1} a second){memory}; {tables}",
         judged as f64 / seconds.max(1e-3)

@@ -106,9 +106,11 @@ fn lack(workload: &Workload, counters: Option<&Lack>, change_host: bool) -> Opti
         let changes = workload.needs.contains(&Need::Workers) && !change_host;
         changes.then(|| Lack {
             what: "it sets the CPUs that the kernel's workers may use, for the whole \
-                machine".to_owned(),
+                machine"
+                .to_owned(),
             way_out: "holdup lab prove --change-host, which restores the setting \
-                afterwards".to_owned(),
+                afterwards"
+                .to_owned(),
         })
     })
 }

@@ -328,7 +328,8 @@ const MOST: usize = 1 << 30;
 fn ring(text: &str) -> Result<usize, String> {
     match size(text)? {
         much if much > MOST => Err("is too large: each CPU gets a buffer of this size, 1G at \
-            most".to_owned()),
+            most"
+            .to_owned()),
         bytes => Ok(bytes),
     }
 }

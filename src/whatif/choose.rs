@@ -190,8 +190,11 @@ fn unknown<'n>(
 fn ambiguous(option: &str, word: &str, fitting: impl ExactSizeIterator<Item = String>) -> Failure {
     let count = fitting.len();
     let names: Vec<String> = fitting.take(LISTED).collect();
-    usage(format!("{option}: '{word}' may mean any of {count} names: {}; write one of \
-        them", listed(&names, count)))
+    usage(format!(
+        "{option}: '{word}' may mean any of {count} names: {}; write one of \
+        them",
+        listed(&names, count)
+    ))
 }
 
 fn listed<T: AsRef<str>>(names: &[T], of: usize) -> String {

@@ -41,8 +41,11 @@ pub(super) fn doubts(
 pub(super) fn notes(alternatives: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if alternatives {
-        notes.push("no row combines all changes, because two of them change the same \
-            thing".to_owned());
+        notes.push(
+            "no row combines all changes, because two of them change the same \
+            thing"
+                .to_owned(),
+        );
     }
     notes.push(
         "the figures are for the traced work, replayed on a simulated machine by each thread in \

@@ -48,7 +48,9 @@ fn a_trace_is_grouped_filtered_and_viewed() {
         "wait_max",
         &trace,
     ]);
-    assert!(stdout(&["locks", &trace]).contains("note: the kernel does not report waits for an rwsem"));
+    assert!(
+        stdout(&["locks", &trace]).contains("note: the kernel does not report waits for an rwsem")
+    );
     assert!(!stdout(&["locks", "-q", &trace]).contains("note:"));
 }
 

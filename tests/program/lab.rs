@@ -79,7 +79,10 @@ fn a_job_does_its_work_however_long_it_takes() {
 #[test]
 fn mistakes_are_named() {
     let cases: &[(&[&str], &str)] = &[
-        (&["lab", "run", "nothing"], "there is no workload nothing; the workloads are server, barrier"),
+        (
+            &["lab", "run", "nothing"],
+            "there is no workload nothing; the workloads are server, barrier",
+        ),
         (&["lab", "run", "mutex", "--set", "hold"], "--set: 'hold' is not a setting"),
         (&["lab", "run", "mutex", "--set", "hold=x"], "--set: hold: 'x' is not a time"),
         (&["lab", "run", "mutex", "--set", "x=1"], "--set: mutex has no parameter x; it has"),

@@ -54,7 +54,10 @@ fn mistakes_are_named_and_leave_no_file() {
         (&["-p", "4194305"], "there is no process 4194305"),
         (&["--cgroup", "/no/such", "--", "true"], "control group /no/such: "),
         (&["--until", "load>1", "--", "true"], "--ring"),
-        (&["--ring", "1M", "--until", "soon", "--", "true"], "the conditions are sigusr2, fails, load>X"),
+        (
+            &["--ring", "1M", "--until", "soon", "--", "true"],
+            "the conditions are sigusr2, fails, load>X",
+        ),
         (&["--duration", "soon"], "write 10s, 500ms or 2m"),
         (&["-m", "much", "--", "true"], "write 512K or 8M"),
     ];

@@ -185,7 +185,8 @@ fn some(folders: Vec<Folder>) -> Result<Vec<Folder>, ErrorKind> {
         return Err(ErrorKind::Unsupported {
             what: "a folder without a CTF trace".into(),
             way_out: "name the folder that holds a file called metadata, or a folder above \
-                it".into(),
+                it"
+            .into(),
         });
     }
     Ok(folders)

@@ -27,7 +27,8 @@ pub(crate) fn write(input: &Path, keep: Keep, output: &Path) -> Result<Written, 
     let names = keep.cut.anonymous.then(Names::default);
     if names.is_some() && !raw.folders.iter().any(|folder| folder.kernel) {
         let what = "a CTF trace of programs without the kernel cannot be anonymized: its events \
-            are names".into();
+            are names"
+            .into();
         let way_out = "export the tables that you may share (holdup export)".into();
         return Err(ErrorKind::Unsupported { what, way_out }.in_file(input).into());
     }

@@ -156,7 +156,8 @@ fn work(item: &Item, known: &Contents, settings: &Settings, key: &str) -> Done {
             seconds: 0.0,
             result: Verdict::Failed {
                 error: "the file changed while it was read, or another file with the same content \
-                    did".into(),
+                    did"
+                .into(),
             },
         }),
     }

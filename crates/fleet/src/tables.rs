@@ -28,8 +28,10 @@ static SHARES: LazyLock<Vec<Share>> = LazyLock::new(|| {
     let share = |path: &'static str| Share {
         path,
         column: format!("pct_{}", path.replace(['/', '-'], "_")),
-        about: format!("`{path}` of the ledger as per cent of capacity; null if the trace cannot \
-            show it."),
+        about: format!(
+            "`{path}` of the ledger as per cent of capacity; null if the trace cannot \
+            show it."
+        ),
     };
     paths.into_iter().map(share).collect()
 });
@@ -48,10 +50,20 @@ const KEY: Column =
 
 /// In front of the table of traces, behind the key.
 const PLACE: [Column; 3] = [
-    column("path", Type::Words, "", "Path of the trace; the first path if several files have the \
-        same content."),
-    column("recorded_ns", Type::Int, "ns since 1970", "When the trace was recorded, from the \
-        source that `date_from` names."),
+    column(
+        "path",
+        Type::Words,
+        "",
+        "Path of the trace; the first path if several files have the \
+        same content.",
+    ),
+    column(
+        "recorded_ns",
+        Type::Int,
+        "ns since 1970",
+        "When the trace was recorded, from the \
+        source that `date_from` names.",
+    ),
     column(
         "date_from",
         Type::Words,
@@ -85,9 +97,13 @@ const OUTCOME: [Column; 6] = [
 /// A partition that is not part of the path is a column.
 pub(crate) const DATE: Column =
     column("date", Type::Words, "", "Day of `recorded_ns`, in UTC: `2026-11-23`.");
-pub(crate) const HOST: Column =
-    column("host", Type::Words, "", "Name of the recorded host; `unknown` if the trace does not \
-        name it.");
+pub(crate) const HOST: Column = column(
+    "host",
+    Type::Words,
+    "",
+    "Name of the recorded host; `unknown` if the trace does not \
+        name it.",
+);
 
 /// Every table, in the order of the documents.
 pub fn definitions() -> Vec<TableDef> {

@@ -254,8 +254,14 @@ fn cut(text: &str) -> Result<(&str, String, &str), String> {
                 '\\' => key.extend(chars.next().map(|(_, c)| c)),
                 '"' => {
                     let column = quoted[at + 1..].strip_prefix("].");
-                    return Ok((table, key, column.ok_or("the key must be followed by \
-                        \"].COLUMN")?));
+                    return Ok((
+                        table,
+                        key,
+                        column.ok_or(
+                            "the key must be followed by \
+                        \"].COLUMN",
+                        )?,
+                    ));
                 }
                 c => key.push(c),
             }
@@ -328,10 +334,7 @@ impl Metric {
             return Err(unknown(format!("'{name}' is {what}; write it without _{suffix}")));
         }
         if measure.kind == Kind::Count && per == Per::Capacity {
-            return Err(unknown(format!(
-                "'{}' is a count, not a part of CPU time",
-                measure.name
-            )));
+            return Err(unknown(format!("'{}' is a count, not a part of CPU time", measure.name)));
         }
         Ok(Metric::Number { figure: Figure { table, key, measure }, per })
     }

@@ -42,8 +42,11 @@ pub(crate) fn objects(judged: &Attribution<'_>, diagnosis: &Diagnosis) -> Vec<Ob
             people += &format!("; mostly woken by {}", Tid(waker).words());
         }
         if let Some(worth) = named(&row.object).map(|f| &f.worth) {
-            people += &format!(". Without these waits the work would be {:.2} times as \
-                fast", worth.times);
+            people += &format!(
+                ". Without these waits the work would be {:.2} times as \
+                fast",
+                worth.times
+            );
         }
         all.push(Object { key, people });
     }

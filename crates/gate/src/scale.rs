@@ -210,8 +210,10 @@ fn without_setup(
         && let Some((step, time)) = steps.iter().zip(seconds).find(|(_, time)| **time <= setup)
     {
         let cpus = step.cpus;
-        return Err(format!("on {cpus} CPUs the work with its set-up took {time} s, which is not \
-            more than the set-up alone ({setup} s)"));
+        return Err(format!(
+            "on {cpus} CPUs the work with its set-up took {time} s, which is not \
+            more than the set-up alone ({setup} s)"
+        ));
     }
     let mut setups: Vec<Option<f64>> = match (given, work) {
         (Some(_), _) => vec![given; steps.len()],

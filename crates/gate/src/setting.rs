@@ -165,8 +165,13 @@ pub fn first_difference<'a>(
         let mut allow: Vec<&str> = found.iter().map(|d| d.aspect.word()).collect();
         allow.dedup();
         Some(Mismatch {
-            words: format!("{} and {} cannot be compared: \
-                {}", first.name, run.name, words.join("; ")),
+            words: format!(
+                "{} and {} cannot be compared: \
+                {}",
+                first.name,
+                run.name,
+                words.join("; ")
+            ),
             allow: allow.join(","),
         })
     })

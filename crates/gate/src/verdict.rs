@@ -247,7 +247,8 @@ fn problems(sides: Sides<'_>, judgement: &Judgement, allowed: &[Aspect]) -> Vec<
                     judgement.others_pct
                 ),
                 remedy: "run only the work on the machine, or pin the work and the other programs \
-                    to separate CPUs".to_owned(),
+                    to separate CPUs"
+                    .to_owned(),
             });
         }
     }

@@ -263,8 +263,17 @@ pub static WORKLOADS: &[Workload] = &[
         class: "thread-serialization",
         also: None,
         does: "threads contend for a reader-writer lock, mostly as writers",
-        params: &[HOLD, THINK, LOCKS, percent("writes", "80%", "share of acquisitions as a \
-            writer")],
+        params: &[
+            HOLD,
+            THINK,
+            LOCKS,
+            percent(
+                "writes",
+                "80%",
+                "share of acquisitions as a \
+            writer",
+            ),
+        ],
         fix: &[("locks", "workers")],
         fixes: "a lock for each thread",
         twin_also: None,
@@ -308,8 +317,15 @@ pub static WORKLOADS: &[Workload] = &[
         class: "kernel-lock-conflict",
         also: None,
         does: "processes make and remove files in one directory",
-        params: &[time("think", "2us", "work between two \
-            operations"), count("folders", "1", "folders")],
+        params: &[
+            time(
+                "think",
+                "2us",
+                "work between two \
+            operations",
+            ),
+            count("folders", "1", "folders"),
+        ],
         fix: &[("folders", "workers")],
         fixes: "a directory for each process",
         twin_also: None,
@@ -342,8 +358,12 @@ pub static WORKLOADS: &[Workload] = &[
         params: &[
             size("size", "64k", "bytes of a read"),
             time("think", "2us", "work between two reads"),
-            count("opened", "1", "how often the file is opened; threads are spread over the open \
-                files"),
+            count(
+                "opened",
+                "1",
+                "how often the file is opened; threads are spread over the open \
+                files",
+            ),
         ],
         fix: &[("opened", "workers")],
         fixes: "an open file for each thread",
@@ -382,8 +402,11 @@ pub static WORKLOADS: &[Workload] = &[
         ],
         fix: &[("funnel", "0")],
         fixes: "workers free to run anywhere",
-        twin_also: Some((OVERLOAD, "with a writer, a reader and a worker for each CPU there are \
-            three tasks per CPU")),
+        twin_also: Some((
+            OVERLOAD,
+            "with a writer, a reader and a worker for each CPU there are \
+            three tasks per CPU",
+        )),
         needs: &[Need::Cpus, Need::Workers],
         make: driver::terminal,
         worker: driver::terminal_worker,
@@ -513,8 +536,12 @@ pub static WORKLOADS: &[Workload] = &[
             count("threads", "1", "threads of a job"),
             time("work", "500ms", "computing time of a job, shared by its threads"),
             time("round", "5ms", "computing time of a job between two barriers"),
-            percent("io", "0", "share of a job's rounds that end with writing a record to the \
-                disk"),
+            percent(
+                "io",
+                "0",
+                "share of a job's rounds that end with writing a record to the \
+                disk",
+            ),
             count("busy", "0", "1: threads wait at barriers without sleeping"),
             count("bound", "0", "1: the threads of a job stay on one CPU"),
             time("delay", "0", "how much later each job starts than the previous one"),

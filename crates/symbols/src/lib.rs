@@ -259,9 +259,11 @@ impl<'a> Symbols<'a> {
         let mut made: Vec<String> = made.map(|(pid, _)| format!("perf-{pid}.map")).collect();
         if !made.is_empty() {
             made.sort();
-            remarks
-                .push(format!("unverified, because the time of writing is not known: \
-                    {}", few(&made)));
+            remarks.push(format!(
+                "unverified, because the time of writing is not known: \
+                    {}",
+                few(&made)
+            ));
         }
         if !missing.is_empty() {
             missing.dedup();

@@ -53,7 +53,8 @@ pub(super) fn probes(
 ) -> Result<Vec<Probe>, String> {
     if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
         return Err("is for an architecture on which holdup does not know how Go passes \
-            arguments".to_owned());
+            arguments"
+            .to_owned());
     }
     if holdup_trace::kernel_version(version).is_none_or(|version| version < FIRST) {
         return Err(format!("was built with a version of Go before {}.{}", FIRST.0, FIRST.1));
@@ -71,8 +72,11 @@ pub(super) fn probes(
     }
     let missing: Vec<&str> = names.iter().copied().filter(|&name| !at.contains_key(name)).collect();
     if !missing.is_empty() {
-        return Err(format!("has no function {}: this version of Go is not known to \
-            holdup", missing.join(", ")));
+        return Err(format!(
+            "has no function {}: this version of Go is not known to \
+            holdup",
+            missing.join(", ")
+        ));
     }
     let reasons = reasons(file);
     let probe = |(&(function, does), name): (&(&str, Option<Runtime>), &&str)| Probe {

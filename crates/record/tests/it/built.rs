@@ -228,7 +228,8 @@ fn limited() {
     let stopped = (0..1000).find_map(|_| writer.data(&records, &[]).err()).unwrap();
     let said = stopped.to_string();
     assert!(
-        said.contains("file: ") && said.ends_with("; the file contains what was written before the error"),
+        said.contains("file: ")
+            && said.ends_with("; the file contains what was written before the error"),
         "{said}"
     );
     // Who does not hear of it in time does no harm.

@@ -37,9 +37,7 @@ impl Check<'_> {
                 | Value::Null => Ok(()),
                 other => refuse(
                     place(value.span.start),
-                    format!(
-                        "{other}: write a number, or text in single quotes"
-                    ),
+                    format!("{other}: write a number, or text in single quotes"),
                 ),
             },
             Expr::Nested(e)
@@ -151,13 +149,21 @@ impl Check<'_> {
         if list.duplicate_treatment == Some(DuplicateTreatment::Distinct)
             && (name != "count" || function.over.is_some() || arguments.is_empty())
         {
-            return refuse(at, "DISTINCT inside of a function is supported only in count(DISTINCT \
-                column)");
+            return refuse(
+                at,
+                "DISTINCT inside of a function is supported only in count(DISTINCT \
+                column)",
+            );
         }
         let fixed = known.name.starts_with("quantile") || matches!(name, "lag" | "lead" | "round");
         if let Some(second) = arguments.get(1).filter(|e| fixed && !constant(e)) {
-            return refuse(start(*second), format!("the second argument of {name} must be a \
-                number"));
+            return refuse(
+                start(*second),
+                format!(
+                    "the second argument of {name} must be a \
+                number"
+                ),
+            );
         }
         if let (Kind::Aggregate | Kind::Window, Some(first)) = (known.kind, arguments.first()) {
             // Of a constant polars sums one value, however many rows there are.

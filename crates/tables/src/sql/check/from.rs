@@ -30,9 +30,7 @@ impl Check<'_> {
             }
             TableFactor::Table { name, .. } => refuse(
                 start(name),
-                format!(
-                    "{name}(...) is not supported: a query reads only the tables of the trace"
-                ),
+                format!("{name}(...) is not supported: a query reads only the tables of the trace"),
             ),
             TableFactor::Derived { lateral: false, subquery, alias, sample: None } => {
                 if alias.is_none() {

@@ -220,8 +220,11 @@ impl Check<'_> {
             other => return refuse(start(other), "this form of a column is not supported"),
         };
         if grouped {
-            return refuse(start(item), "* is not possible with GROUP BY or an aggregate; name the \
-                columns");
+            return refuse(
+                start(item),
+                "* is not possible with GROUP BY or an aggregate; name the \
+                columns",
+            );
         }
         let plain = options.opt_ilike.is_none()
             && options.opt_exclude.is_none()
@@ -229,8 +232,15 @@ impl Check<'_> {
             && options.opt_replace.is_none()
             && options.opt_rename.is_none()
             && options.opt_alias.is_none();
-        if plain { Ok(()) } else { refuse(start(item), "* takes no options; name the columns \
-            instead") }
+        if plain {
+            Ok(())
+        } else {
+            refuse(
+                start(item),
+                "* takes no options; name the columns \
+            instead",
+            )
+        }
     }
 
     /// What a grouping query shows must be one value a group. Returns the names it gives.

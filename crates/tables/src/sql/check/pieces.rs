@@ -118,9 +118,7 @@ pub(super) fn castable(to: &DataType, whole: &Expr) -> Checked {
         | DataType::Varchar(None) => Ok(()),
         other => refuse(
             start(whole),
-            format!(
-                "CAST to {other} is not supported; the types are BIGINT, DOUBLE and TEXT"
-            ),
+            format!("CAST to {other} is not supported; the types are BIGINT, DOUBLE and TEXT"),
         ),
     }
 }
