@@ -75,12 +75,8 @@ fn options(file: &Table, verb: &str, typed: &ArgMatches) -> Result<Vec<String>, 
                 holdup.find_subcommand(name).ok_or_else(|| format!("[{name}]: no such verb"))?,
             ),
         };
-        let values = values.as_table().ok_or_else(|| {
-            format!(
-                "{section}: is not a section \
-            [VERB]"
-            )
-        })?;
+        let values =
+            values.as_table().ok_or_else(|| format!("{section}: is not a section [VERB]"))?;
         for (key, value) in values {
             let known = command.and_then(|command| option(command, key));
             let known = known.or_else(|| option(&holdup, key));

@@ -63,8 +63,7 @@ fn must_have_chosen(select: &Select, args: &EventsArgs) -> Result<()> {
     }
     let options = chosen.join(" ");
     Err(usage(format!(
-        "{options}: no event of the trace matches; holdup procs lists the threads of \
-        the trace"
+        "{options}: no event of the trace matches; holdup procs lists the threads of the trace"
     )))
 }
 

@@ -96,8 +96,7 @@ fn form(args: &ExportArgs) -> Result<Form> {
     if let Some(name) = args.tables.iter().find(|name| !tables.iter().any(|t| t.name == **name)) {
         let known: Vec<&str> = tables.iter().map(|t| t.name).collect();
         return Err(usage(format!(
-            "--tables: there is no table {name}; the tables are \
-            {}",
+            "--tables: there is no table {name}; the tables are {}",
             known.join(", ")
         )));
     }

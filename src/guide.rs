@@ -38,8 +38,7 @@ pub(crate) fn run(args: &GuideArgs) -> Result<u8> {
         (true, Format::Text(options)) => Some(options.clone()),
         (true, _) => {
             return Err(usage(
-                "guide asks its questions in text only; use --yes with other \
-                formats",
+                "guide asks its questions in text only; use --yes with other formats",
             ));
         }
     };
@@ -139,8 +138,7 @@ impl Asking<'_> {
                     // A way that ends elsewhere is worth another look at its last fork.
                     writeln!(
                         out,
-                        "  Enter shows the report, b goes back to the previous \
-                        question."
+                        "  Enter shows the report, b goes back to the previous question."
                     )?;
                     write!(out, "[Enter, b, q] ")?;
                     out.flush()?;

@@ -163,8 +163,7 @@ fn notes(
     if source == LockSource::Contention {
         notes.push(
             "the kernel does not report waits for an rwsem that spin while its owner runs, nor \
-                waits for the test-and-set spinlocks of guests: such waits appear as kernel CPU \
-                time"
+             waits for the test-and-set spinlocks of guests: such waits appear as kernel CPU time"
                 .to_owned(),
         );
     }
@@ -236,12 +235,12 @@ fn lock_stat(args: &LocksArgs, config: Config, by: LockBy) -> Result<()> {
     let rows = stat.rows(by).ok_or_else(|| {
         usage(
             "--by: a dump of /proc/lock_stat has locks by class and by caller, not by type or \
-            thread",
+             thread",
         )
     })?;
     notes.push(
         "a dump has no time stamps: rates, shares of the machine, and what threads did while they \
-        waited are not known"
+         waited are not known"
             .to_owned(),
     );
     let mut table = schema::locks(&rows, by);

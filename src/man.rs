@@ -110,8 +110,7 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ("NO_COLOR", "if set, text has no colours, except with --color always"),
     (
         "TMPDIR",
-        "the folder in which a large trace is unpacked, if it comes from a pipe or is \
-        compressed",
+        "the folder in which a large trace is unpacked, if it comes from a pipe or is compressed",
     ),
 ];
 

@@ -8,8 +8,7 @@ use std::io::{IsTerminal, stdout};
 pub(crate) fn run(args: &ReportArgs) -> Result<u8> {
     if args.output.is_none() && stdout().is_terminal() {
         return Err(usage(
-            "an HTML page is for a browser, not for a terminal; write it with -o \
-            report.html",
+            "an HTML page is for a browser, not for a terminal; write it with -o report.html",
         ));
     }
     crate::diagnose::run(&DiagnoseArgs {

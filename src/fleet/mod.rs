@@ -152,8 +152,7 @@ fn merged(
             Ok(scanned) if scanned.taken == 0 || scanned.damaged > 0 => {
                 fail(
                     &part,
-                    "incomplete: holdup fleet --one did not finish, or the file is not a \
-                     part"
+                    "incomplete: holdup fleet --one did not finish, or the file is not a part"
                         .into(),
                 );
             }

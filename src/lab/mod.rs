@@ -55,12 +55,8 @@ fn chosen(of: &OfWorkload) -> Result<(&'static Workload, Settings)> {
 /// This program.
 fn this_program() -> Result<OsString> {
     let path = std::env::current_exe();
-    path.map(Into::into).map_err(|e| {
-        usage(format!(
-            "the path of this program cannot be found: \
-        {e}"
-        ))
-    })
+    path.map(Into::into)
+        .map_err(|e| usage(format!("the path of this program cannot be found: {e}")))
 }
 
 fn failed(error: lab::Error) -> Failure {

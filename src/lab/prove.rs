@@ -105,11 +105,9 @@ fn lack(workload: &Workload, counters: Option<&Lack>, change_host: bool) -> Opti
     lack.or_else(|| {
         let changes = workload.needs.contains(&Need::Workers) && !change_host;
         changes.then(|| Lack {
-            what: "it sets the CPUs that the kernel's workers may use, for the whole \
-                machine"
+            what: "it sets the CPUs that the kernel's workers may use, for the whole machine"
                 .to_owned(),
-            way_out: "holdup lab prove --change-host, which restores the setting \
-                afterwards"
+            way_out: "holdup lab prove --change-host, which restores the setting afterwards"
                 .to_owned(),
         })
     })

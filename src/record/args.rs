@@ -327,9 +327,9 @@ const MOST: usize = 1 << 30;
 /// A size of the memory of one CPU.
 fn ring(text: &str) -> Result<usize, String> {
     match size(text)? {
-        much if much > MOST => Err("is too large: each CPU gets a buffer of this size, 1G at \
-            most"
-            .to_owned()),
+        much if much > MOST => {
+            Err("is too large: each CPU gets a buffer of this size, 1G at most".to_owned())
+        }
         bytes => Ok(bytes),
     }
 }

@@ -63,8 +63,7 @@ fn files(args: &RunArgs) -> Result<(Vec<PathBuf>, Option<tempfile::TempDir>)> {
     }
     match &args.output {
         Some(path) if path.as_os_str() == "-" => Err(usage(
-            "-o -: the report goes to standard output; to pipe a recording, use holdup \
-                record -o -",
+            "-o -: the report goes to standard output; to pipe a recording, use holdup record -o -",
         )),
         Some(path) => Ok((vec![path.clone()], None)),
         None => {

@@ -191,8 +191,7 @@ fn ambiguous(option: &str, word: &str, fitting: impl ExactSizeIterator<Item = St
     let count = fitting.len();
     let names: Vec<String> = fitting.take(LISTED).collect();
     usage(format!(
-        "{option}: '{word}' may mean any of {count} names: {}; write one of \
-        them",
+        "{option}: '{word}' may mean any of {count} names: {}; write one of them",
         listed(&names, count)
     ))
 }

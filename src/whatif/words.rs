@@ -42,9 +42,7 @@ pub(super) fn notes(alternatives: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if alternatives {
         notes.push(
-            "no row combines all changes, because two of them change the same \
-            thing"
-                .to_owned(),
+            "no row combines all changes, because two of them change the same thing".to_owned(),
         );
     }
     notes.push(

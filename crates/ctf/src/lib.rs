@@ -184,9 +184,8 @@ fn some(folders: Vec<Folder>) -> Result<Vec<Folder>, ErrorKind> {
     if folders.is_empty() {
         return Err(ErrorKind::Unsupported {
             what: "a folder without a CTF trace".into(),
-            way_out: "name the folder that holds a file called metadata, or a folder above \
-                it"
-            .into(),
+            way_out: "name the folder that holds a file called metadata, or a folder above it"
+                .into(),
         });
     }
     Ok(folders)

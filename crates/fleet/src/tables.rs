@@ -29,8 +29,7 @@ static SHARES: LazyLock<Vec<Share>> = LazyLock::new(|| {
         path,
         column: format!("pct_{}", path.replace(['/', '-'], "_")),
         about: format!(
-            "`{path}` of the ledger as per cent of capacity; null if the trace cannot \
-            show it."
+            "`{path}` of the ledger as per cent of capacity; null if the trace cannot show it."
         ),
     };
     paths.into_iter().map(share).collect()
@@ -54,15 +53,13 @@ const PLACE: [Column; 3] = [
         "path",
         Type::Words,
         "",
-        "Path of the trace; the first path if several files have the \
-        same content.",
+        "Path of the trace; the first path if several files have the same content.",
     ),
     column(
         "recorded_ns",
         Type::Int,
         "ns since 1970",
-        "When the trace was recorded, from the \
-        source that `date_from` names.",
+        "When the trace was recorded, from the source that `date_from` names.",
     ),
     column(
         "date_from",
@@ -101,8 +98,7 @@ pub(crate) const HOST: Column = column(
     "host",
     Type::Words,
     "",
-    "Name of the recorded host; `unknown` if the trace does not \
-        name it.",
+    "Name of the recorded host; `unknown` if the trace does not name it.",
 );
 
 /// Every table, in the order of the documents.

@@ -133,13 +133,8 @@ impl Baseline {
         }
         for (name, values) in file.figures {
             let wrong = |why: String| BaselineError::Figure { name: name.clone(), why };
-            let figure = Figure::parse(&name).ok_or_else(|| {
-                wrong(
-                    "holdup has no figure of this \
-                    name"
-                        .to_owned(),
-                )
-            })?;
+            let figure = Figure::parse(&name)
+                .ok_or_else(|| wrong("holdup has no figure of this name".to_owned()))?;
             if values.len() != runs.len() {
                 let (n, of) = (values.len(), runs.len());
                 return Err(wrong(format!("{n} values for {of} runs")));

@@ -257,10 +257,7 @@ fn cut(text: &str) -> Result<(&str, String, &str), String> {
                     return Ok((
                         table,
                         key,
-                        column.ok_or(
-                            "the key must be followed by \
-                        \"].COLUMN",
-                        )?,
+                        column.ok_or("the key must be followed by \"].COLUMN")?,
                     ));
                 }
                 c => key.push(c),

@@ -43,8 +43,7 @@ pub(crate) fn objects(judged: &Attribution<'_>, diagnosis: &Diagnosis) -> Vec<Ob
         }
         if let Some(worth) = named(&row.object).map(|f| &f.worth) {
             people += &format!(
-                ". Without these waits the work would be {:.2} times as \
-                fast",
+                ". Without these waits the work would be {:.2} times as fast",
                 worth.times
             );
         }

@@ -27,12 +27,9 @@ pub fn rounds(recordings: Numbered, work: &Work) -> Result<Vec<Run>, String> {
     }
     let each: Vec<(u32, usize)> = by_number.iter().map(|(n, runs)| (*n, runs.len())).collect();
     let [(first, times), .., (most, _)] = each[..] else {
-        let on = each.first().map_or(String::new(), |(n, _)| {
-            format!(
-                "; all of these recordings \
-            are on {n}"
-            )
-        });
+        let on = each
+            .first()
+            .map_or(String::new(), |(n, _)| format!("; all of these recordings are on {n}"));
         return Err(format!("scaling needs recordings on two or more numbers of CPUs{on}"));
     };
     if let Some((number, other)) = each.iter().find(|(_, n)| *n != times) {

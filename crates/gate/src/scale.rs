@@ -211,8 +211,8 @@ fn without_setup(
     {
         let cpus = step.cpus;
         return Err(format!(
-            "on {cpus} CPUs the work with its set-up took {time} s, which is not \
-            more than the set-up alone ({setup} s)"
+            "on {cpus} CPUs the work with its set-up took {time} s, which is not more than the \
+             set-up alone ({setup} s)"
         ));
     }
     let mut setups: Vec<Option<f64>> = match (given, work) {

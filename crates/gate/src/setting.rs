@@ -166,8 +166,7 @@ pub fn first_difference<'a>(
         allow.dedup();
         Some(Mismatch {
             words: format!(
-                "{} and {} cannot be compared: \
-                {}",
+                "{} and {} cannot be compared: {}",
                 first.name,
                 run.name,
                 words.join("; ")

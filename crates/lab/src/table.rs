@@ -267,12 +267,7 @@ pub static WORKLOADS: &[Workload] = &[
             HOLD,
             THINK,
             LOCKS,
-            percent(
-                "writes",
-                "80%",
-                "share of acquisitions as a \
-            writer",
-            ),
+            percent("writes", "80%", "share of acquisitions as a writer"),
         ],
         fix: &[("locks", "workers")],
         fixes: "a lock for each thread",
@@ -318,12 +313,7 @@ pub static WORKLOADS: &[Workload] = &[
         also: None,
         does: "processes make and remove files in one directory",
         params: &[
-            time(
-                "think",
-                "2us",
-                "work between two \
-            operations",
-            ),
+            time("think", "2us", "work between two operations"),
             count("folders", "1", "folders"),
         ],
         fix: &[("folders", "workers")],
@@ -361,8 +351,7 @@ pub static WORKLOADS: &[Workload] = &[
             count(
                 "opened",
                 "1",
-                "how often the file is opened; threads are spread over the open \
-                files",
+                "how often the file is opened; threads are spread over the open files",
             ),
         ],
         fix: &[("opened", "workers")],
@@ -404,8 +393,7 @@ pub static WORKLOADS: &[Workload] = &[
         fixes: "workers free to run anywhere",
         twin_also: Some((
             OVERLOAD,
-            "with a writer, a reader and a worker for each CPU there are \
-            three tasks per CPU",
+            "with a writer, a reader and a worker for each CPU there are three tasks per CPU",
         )),
         needs: &[Need::Cpus, Need::Workers],
         make: driver::terminal,
@@ -539,8 +527,7 @@ pub static WORKLOADS: &[Workload] = &[
             percent(
                 "io",
                 "0",
-                "share of a job's rounds that end with writing a record to the \
-                disk",
+                "share of a job's rounds that end with writing a record to the disk",
             ),
             count("busy", "0", "1: threads wait at barriers without sleeping"),
             count("bound", "0", "1: the threads of a job stay on one CPU"),

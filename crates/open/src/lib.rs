@@ -208,10 +208,8 @@ fn unwrap_all(
     let mut head = Vec::new();
     while let Some(wrapper) = next {
         if layers.len() == LAYERS {
-            let what = format!(
-                "a trace inside more than {LAYERS} layers of compression or \
-                archives"
-            );
+            let what =
+                format!("a trace inside more than {LAYERS} layers of compression or archives");
             return Err(ErrorKind::Unsupported {
                 what,
                 way_out: format!("unpack it first: {}", outermost.command()),

@@ -260,8 +260,7 @@ impl<'a> Symbols<'a> {
         if !made.is_empty() {
             made.sort();
             remarks.push(format!(
-                "unverified, because the time of writing is not known: \
-                    {}",
+                "unverified, because the time of writing is not known: {}",
                 few(&made)
             ));
         }

@@ -111,7 +111,7 @@ impl Frames {
                             &path,
                             format!(
                                 "column {column} has another type than in other traces; export all \
-                                     traces with the same version of holdup"
+                                 traces with the same version of holdup"
                             ),
                         ));
                     }

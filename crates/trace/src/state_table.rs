@@ -74,12 +74,10 @@ impl StateTable {
         let words = match self.origin {
             Origin::Format => return None,
             Origin::Release => {
-                "decoded by the kernel's release, because the event format is \
-                missing"
+                "decoded by the kernel's release, because the event format is missing"
             }
             Origin::Assumed => {
-                "decoded as Linux 4.14 and later write them, because the event \
-                format is missing"
+                "decoded as Linux 4.14 and later write them, because the event format is missing"
             }
         };
         Some(("states of threads".to_owned(), words.to_owned()))

@@ -52,8 +52,7 @@ pub(super) fn probes(
     path: &CStr,
 ) -> Result<Vec<Probe>, String> {
     if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
-        return Err("is for an architecture on which holdup does not know how Go passes \
-            arguments"
+        return Err("is for an architecture on which holdup does not know how Go passes arguments"
             .to_owned());
     }
     if holdup_trace::kernel_version(version).is_none_or(|version| version < FIRST) {
@@ -73,8 +72,7 @@ pub(super) fn probes(
     let missing: Vec<&str> = names.iter().copied().filter(|&name| !at.contains_key(name)).collect();
     if !missing.is_empty() {
         return Err(format!(
-            "has no function {}: this version of Go is not known to \
-            holdup",
+            "has no function {}: this version of Go is not known to holdup",
             missing.join(", ")
         ));
     }

@@ -128,7 +128,7 @@ impl Check<'_> {
                 at,
                 format!(
                     "{name} with FILTER or IGNORE NULLS is not supported; write CASE WHEN ... THEN \
-                ... END inside of {name}"
+                     ... END inside of {name}"
                 ),
             );
         }
@@ -151,18 +151,14 @@ impl Check<'_> {
         {
             return refuse(
                 at,
-                "DISTINCT inside of a function is supported only in count(DISTINCT \
-                column)",
+                "DISTINCT inside of a function is supported only in count(DISTINCT column)",
             );
         }
         let fixed = known.name.starts_with("quantile") || matches!(name, "lag" | "lead" | "round");
         if let Some(second) = arguments.get(1).filter(|e| fixed && !constant(e)) {
             return refuse(
                 start(*second),
-                format!(
-                    "the second argument of {name} must be a \
-                number"
-                ),
+                format!("the second argument of {name} must be a number"),
             );
         }
         if let (Kind::Aggregate | Kind::Window, Some(first)) = (known.kind, arguments.first()) {
@@ -183,7 +179,7 @@ impl Check<'_> {
                 at,
                 format!(
                     "{name} is possible only among the columns or in HAVING; to compare with it, \
-                         write a subquery"
+                     write a subquery"
                 ),
             ),
             (_, Some(over), Spot::Window) => {
@@ -246,7 +242,7 @@ impl Check<'_> {
                 at,
                 format!(
                     "{name} with ORDER BY in its window: write ROWS BETWEEN UNBOUNDED PRECEDING \
-                         AND CURRENT ROW there; no other frame is supported"
+                     AND CURRENT ROW there; no other frame is supported"
                 ),
             ),
             _ => refuse(at, format!("{name} takes only PARTITION BY in its window")),

@@ -112,7 +112,7 @@ impl Check<'_> {
                         start(body),
                         format!(
                             "{op} {set_quantifier} is not supported; write UNION, UNION ALL, \
-                                 EXCEPT or INTERSECT"
+                             EXCEPT or INTERSECT"
                         ),
                     );
                 }
@@ -222,8 +222,7 @@ impl Check<'_> {
         if grouped {
             return refuse(
                 start(item),
-                "* is not possible with GROUP BY or an aggregate; name the \
-                columns",
+                "* is not possible with GROUP BY or an aggregate; name the columns",
             );
         }
         let plain = options.opt_ilike.is_none()
@@ -235,11 +234,7 @@ impl Check<'_> {
         if plain {
             Ok(())
         } else {
-            refuse(
-                start(item),
-                "* takes no options; name the columns \
-            instead",
-            )
+            refuse(start(item), "* takes no options; name the columns instead")
         }
     }
 
