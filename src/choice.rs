@@ -9,13 +9,14 @@ use std::collections::BTreeMap;
 
 /// What shows threads.
 pub(crate) const PROCS: &str = "holdup procs shows the times of chosen threads";
-/// What judges them.
+/// What judges threads.
 pub(crate) const DIAGNOSE: &str =
-    "holdup diagnose says what holds chosen threads up, and holdup procs shows their times";
-/// What divides the machine among groups of them.
-pub(crate) const LEDGER: &str = "holdup ledger --by cgroup divides it among control groups, \
-     holdup diagnose says what holds chosen threads up, and holdup procs shows their times";
-/// Names that are told where a choice matches nothing.
+    "holdup diagnose finds the bottleneck of chosen threads, and holdup procs shows their times";
+/// What divides the machine's time among groups of threads.
+pub(crate) const LEDGER: &str = "holdup ledger --by cgroup divides the machine's time among \
+     control groups, holdup diagnose finds the bottleneck of chosen threads, and holdup procs \
+     shows their times";
+/// How many names a message lists when a choice matches nothing.
 const NAMES: usize = 5;
 
 /// The threads that `args` choose.
@@ -65,12 +66,12 @@ pub(crate) fn must_match(filter: &Filter, analysis: &Analysis) -> Result<()> {
     };
     let busiest = match &busiest[..] {
         [] => "no thread ran".to_owned(),
-        busy => format!("busiest are {}", busy.join(", ")),
+        busy => format!("the busiest are {}", busy.join(", ")),
     };
-    Err(usage(format!("{options}: no thread of the trace fits{near}; {busiest}")))
+    Err(usage(format!("{options}: no thread of the trace matches{near}; {busiest}")))
 }
 
-/// No thread is in a control group that was chosen: which there are, the busiest first.
+/// No thread is in a chosen control group: list the groups of the trace, the busiest first.
 fn no_group(filter: &Filter, analysis: &Analysis) -> Failure {
     let options = options(filter).join(" ");
     let mut by: BTreeMap<String, u64> = BTreeMap::new();
@@ -81,14 +82,14 @@ fn no_group(filter: &Filter, analysis: &Analysis) -> Failure {
     }
     if by.is_empty() {
         return usage(format!(
-            "{options}: the trace does not say in which control groups threads are; holdup record \
-             records it, and perf record --all-cgroups"
+            "{options}: the trace does not say in which control groups its threads are; holdup \
+             record and perf record --all-cgroups record that"
         ));
     }
     let fits = |group: &Filter| analysis.all_threads().any(|(_, t)| analysis.fits(group, t));
     let alone = Filter { cgroups: filter.cgroups.clone(), ..Filter::default() };
     if fits(&alone) {
-        return usage(format!("{options}: no thread of the trace fits all of them"));
+        return usage(format!("{options}: no thread of the trace matches all of these options"));
     }
     let near: Vec<&str> = filter
         .cgroups
@@ -103,7 +104,8 @@ fn no_group(filter: &Filter, analysis: &Analysis) -> Failure {
     busiest.sort_by_key(|&(name, ns)| (std::cmp::Reverse(ns), name));
     let busiest: Vec<&str> = busiest.iter().take(NAMES).map(|(name, _)| name.as_str()).collect();
     usage(format!(
-        "{options}: no thread of the trace is in such a control group{near}; busiest are {}",
+        "{options}: no thread of the trace is in such a control group{near}; the busiest groups \
+         are {}",
         busiest.join(", ")
     ))
 }
@@ -155,8 +157,8 @@ pub(crate) fn no_path(why: &NoPath) -> String {
     match why {
         NoPath::NoThread => "no such thread ran or slept in the trace".to_owned(),
         NoPath::Kernel(name) => format!(
-            "{name} is a thread of the kernel, whose sleeps have no known cause: there is no path \
-             through it; holdup procs --tid shows its times"
+            "{name} is a kernel thread: the causes of its sleeps are not known, so it has no \
+             critical path; holdup procs --tid shows its times"
         ),
         NoPath::Still(name) => format!(
             "{name} neither ran nor was woken: it slept from the first event to the last, or \

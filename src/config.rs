@@ -16,7 +16,7 @@ use holdup_render::{Format, TextOptions};
 use holdup_trace::{Cpu, Nanos, Reader};
 use std::path::PathBuf;
 
-/// Everything a command needs besides its own arguments.
+/// Everything a command needs in addition to its own arguments.
 pub(crate) struct Config {
     pub(crate) trace: PathBuf,
     pub(crate) format: Format,
@@ -30,7 +30,7 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// Resolve `args` and open the output, so that a mistake there shows before a long read.
+    /// Resolve `args` and open the output, so that a wrong output shows before a long read.
     pub(crate) fn new(args: &CommonArgs) -> Result<Config> {
         let (selection, window) = selection(&args.select)?;
         let filter = choice::filter(&args.select);
@@ -84,7 +84,7 @@ impl Config {
         match number.checked_sub(1).and_then(|i| phases.get(i)) {
             Some(phase) => Ok((phase.start, phase.end)),
             None => Err(usage(format!(
-                "--phase: no phase {number}; holdup phases shows {} of this trace",
+                "--phase: there is no phase {number}; holdup phases shows the {} of this trace",
                 phases.len()
             ))),
         }
@@ -106,7 +106,7 @@ impl Config {
         self.filter.chooses_threads()
     }
 
-    /// Have commands choose the same threads, as far as they are of verbs that can.
+    /// Add the choice of threads to the commands whose verbs can choose threads.
     pub(crate) fn lead_on(&self, commands: &mut [String]) {
         let choice = choice::words(&self.filter);
         for command in commands {
@@ -152,7 +152,7 @@ pub(crate) fn default_trace() -> Result<PathBuf> {
         || {
             usage(
                 "no TRACE given, and neither perf.data nor trace.dat is in the current directory; \
-                 holdup record makes one",
+                 holdup record makes a trace",
             )
         },
     )
@@ -175,7 +175,7 @@ fn selection(args: &SelectArgs) -> Result<(Selection, Option<Window>)> {
     Ok((Selection { cpus, ..Selection::default() }, window))
 }
 
-/// Text with all reasons, if asked for; the other forms have them anyway.
+/// Text with all reasons, if asked for; the other formats always have them.
 pub(crate) fn explained(format: Format, explain: bool) -> Format {
     match format {
         Format::Text(options) => Format::Text(TextOptions { explain, ..options }),

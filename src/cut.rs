@@ -28,7 +28,7 @@ pub(crate) fn run(args: &CutArgs) -> Result<u8> {
     };
     let reader = holdup_open::open(unpacked.path()).map_err(named)?;
     let Some((first, last)) = reader.info().part() else {
-        return Err(exit::bad_input(&config.trace, "there is no event in it that has a time"));
+        return Err(exit::bad_input(&config.trace, "contains no event with a time stamp"));
     };
     let selection = config.options(&*reader)?.selection;
     let from = selection.from.unwrap_or(first).max(first);
@@ -49,7 +49,8 @@ pub(crate) fn run(args: &CutArgs) -> Result<u8> {
     if !args.quiet {
         writeln!(
             std::io::stdout(),
-            "{} events of the part and {} for the state at its beginning in {to} ({} bytes)",
+            "{} events of the part, and {} events for the state at its beginning, are in {to} ({} \
+             bytes)",
             written.inside,
             written.outside,
             written.bytes,

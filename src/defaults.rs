@@ -1,5 +1,5 @@
-//! Options that a user always wants, from a file: `[VERB]` has those of a verb, `[all]` those of
-//! every verb that knows them. What is typed counts before it.
+//! Options that a user always wants, from a file: `[VERB]` has options of one verb, `[all]` has
+//! options of every verb that knows them. Typed options override the file.
 //!
 //! ```toml
 //! [all]
@@ -75,7 +75,8 @@ fn options(file: &Table, verb: &str, typed: &ArgMatches) -> Result<Vec<String>, 
                 holdup.find_subcommand(name).ok_or_else(|| format!("[{name}]: no such verb"))?,
             ),
         };
-        let values = values.as_table().ok_or_else(|| format!("{section}: is no [VERB]"))?;
+        let values =
+            values.as_table().ok_or_else(|| format!("{section}: is not a section [VERB]"))?;
         for (key, value) in values {
             let known = command.and_then(|command| option(command, key));
             let known = known.or_else(|| option(&holdup, key));
@@ -111,7 +112,7 @@ fn spelled(section: &str, key: &str, value: &Value) -> Result<Vec<String>, Strin
             each?.concat()
         }
         Value::Table(_) | Value::Datetime(_) => {
-            return Err(format!("[{section}] {key}: is not a value of an option"));
+            return Err(format!("[{section}] {key}: is not a value that an option can have"));
         }
     })
 }

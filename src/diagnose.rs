@@ -31,7 +31,7 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<u8> {
         .iter()
         .map(|id| {
             Class::from_id(id).ok_or_else(|| {
-                usage(format!("--fail-on: no class {id}; there are {}", class_ids()))
+                usage(format!("--fail-on: there is no class {id}; the classes are {}", class_ids()))
             })
         })
         .collect::<Result<Vec<Class>>>()?;

@@ -13,7 +13,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<u8> {
     let output = Output::open(args.output.output.as_deref(), &[])?;
     let format = config::format(&args.output, &output)?;
     if matches!(format, Format::Csv { .. } | Format::Markdown | Format::Html) {
-        return Err(usage("doctor has no CSV, Markdown or HTML form; use text or json"));
+        return Err(usage("doctor has no CSV, Markdown or HTML output; use text or json"));
     }
     let host = Host::look(&Root::host());
     let facts = facts(&host, &try_out(&host));
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<u8> {
             if can_record(&facts) == Some(true) {
                 writeln!(
                     out,
-                    "\nTo see whether verdicts are right on this host: holdup lab prove"
+                    "\nTo check whether verdicts are right on this host: holdup lab prove"
                 )?;
             }
             Ok(())

@@ -20,7 +20,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<u8> {
         Format::Text(options) => Form::Text { quiet: options.quiet },
         Format::Json => Form::Json,
         Format::Markdown | Format::Html => {
-            return Err(usage("events have no Markdown and no HTML form; use text, json or csv"));
+            return Err(usage("events have no Markdown or HTML output; use text, json or csv"));
         }
         Format::Csv { .. } if args.stacks => {
             return Err(usage("-g: CSV has no place for call chains; use text or json"));
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<u8> {
     }
     if !config.quiet {
         for remark in chains.iter().flat_map(Backtraces::remarks) {
-            eprintln!("holdup: names of code: {}", text::escape(&remark));
+            eprintln!("holdup: function names: {}", text::escape(&remark));
         }
         if args.stacks && !reader.info().capabilities.stacks {
             eprintln!("holdup: no call chains were recorded (holdup record -g, perf record -g)");
@@ -62,7 +62,9 @@ fn must_have_chosen(select: &Select, args: &EventsArgs) -> Result<()> {
         return Ok(());
     }
     let options = chosen.join(" ");
-    Err(usage(format!("{options}: no event of the trace fits; holdup procs lists its threads")))
+    Err(usage(format!(
+        "{options}: no event of the trace matches; holdup procs lists the threads of the trace"
+    )))
 }
 
 fn select(args: &EventsArgs, config: &Config, reader: &dyn Reader) -> Result<Select> {
@@ -82,7 +84,7 @@ fn select(args: &EventsArgs, config: &Config, reader: &dyn Reader) -> Result<Sel
     if let Some(pattern) = select.unmatched(info).first() {
         let known: Vec<&str> = info.events.iter().map(|e| e.name.as_str()).collect();
         return Err(usage(format!(
-            "--event: the trace has no event {pattern}; there are {}",
+            "--event: the trace has no event {pattern}; its events are {}",
             known.join(", ")
         )));
     }

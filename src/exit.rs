@@ -22,18 +22,18 @@ macro_rules! codes {
 
 codes! {
     /// All went well. A closed pipe is no failure: `holdup ... | head` had what it wanted.
-    OK = 0: "ok", "the answer was given, whatever it is";
+    OK = 0: "ok", "holdup gave an answer, whatever the answer is";
     /// `--fail-on` matched, or the gate failed.
     FAILED = 1: "--fail-on matched, or the gate failed",
         "the verdict is one of those named with `diagnose --fail-on CLASS`, or `gate` found a \
-         regression (`history --fail`: one that was not taken back; `gate --self-test`: a gate \
-         that cannot fail)";
+         regression (`history --fail`: a regression that was not reverted; `gate --self-test`: the \
+         gate cannot fail)";
     /// Wrong usage, or the output cannot be written.
     USAGE = 2: "usage", "the command line is wrong, or the output cannot be written";
     /// The input cannot be read, or the host does not let itself be recorded.
     INPUT = 3: "the input cannot be read, or the host does not allow the recording",
-        "the input cannot be read, or the host does not allow the recording; the message says \
-         what is wrong, and where or what to do";
+        "the input cannot be read, or the host does not allow the recording; the message says what \
+         is wrong and where, or what to do";
     /// The trace cannot show what was asked.
     INCONCLUSIVE = 4: "not enough evidence to decide", "not enough evidence to decide";
     /// An error that no code stands for: nobody thought of it.
@@ -45,7 +45,7 @@ codes! {
 pub(crate) fn list() -> String {
     let codes: Vec<String> = ALL.iter().map(|(code, short, _)| format!("{code} {short}")).collect();
     format!(
-        "Exit codes: {}.\nThat of record and run is the command's, if the command failed.",
+        "Exit codes: {}.\nIf the command of record or run fails, the exit code is the command's.",
         codes.join(", ")
     )
 }
@@ -90,7 +90,7 @@ pub(crate) enum Failure {
         error: io::Error,
     },
     /// A value of holdup's own that cannot be JSON.
-    #[error("an answer cannot be JSON: {0}")]
+    #[error("an answer cannot be written as JSON: {0}")]
     Json(#[source] serde_json::Error),
 }
 

@@ -95,13 +95,16 @@ fn form(args: &ExportArgs) -> Result<Form> {
     let tables = definitions();
     if let Some(name) = args.tables.iter().find(|name| !tables.iter().any(|t| t.name == **name)) {
         let known: Vec<&str> = tables.iter().map(|t| t.name).collect();
-        return Err(usage(format!("--tables: no table {name}; there are {}", known.join(", "))));
+        return Err(usage(format!(
+            "--tables: there is no table {name}; the tables are {}",
+            known.join(", ")
+        )));
     }
     let json = args.to.extension().is_some_and(|e| e == "json");
     let default = if json { ExportFormat::Chrome } else { ExportFormat::Parquet };
     let format = match args.format.unwrap_or(default) {
         ExportFormat::Chrome | ExportFormat::Lami if !args.tables.is_empty() => {
-            return Err(usage("--tables: this form has its own choice"));
+            return Err(usage("--tables: this format always has the same tables"));
         }
         ExportFormat::Chrome => return Ok(Form::Chrome),
         ExportFormat::Lami => return Ok(Form::Lami),

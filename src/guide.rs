@@ -32,12 +32,14 @@ pub(crate) fn run(args: &GuideArgs) -> Result<u8> {
         (false, _) => None,
         (true, Format::Text(_)) if config.trace.as_os_str() == "-" => {
             return Err(usage(
-                "answers come from standard input: name a file as TRACE, or use --yes",
+                "standard input is read for answers: name a file as TRACE, or use --yes",
             ));
         }
         (true, Format::Text(options)) => Some(options.clone()),
         (true, _) => {
-            return Err(usage("the walk asks in text only; use --yes with other formats"));
+            return Err(usage(
+                "guide asks its questions in text only; use --yes with other formats",
+            ));
         }
     };
     let reader = holdup_open::open(&config.trace)?;
@@ -115,7 +117,7 @@ impl Asking<'_> {
                     _ => {
                         writeln!(
                             out,
-                            "{}\nTables that show more here: {}; all: {}",
+                            "{}\nTables that show more on this question: {}; all tables: {}",
                             HELP,
                             q.tables.join(", "),
                             table_names().join(", ")
@@ -134,7 +136,10 @@ impl Asking<'_> {
                         break;
                     }
                     // A way that ends elsewhere is worth another look at its last fork.
-                    writeln!(out, "  Enter shows the report, b goes back to the last question.")?;
+                    writeln!(
+                        out,
+                        "  Enter shows the report, b goes back to the previous question."
+                    )?;
                     write!(out, "[Enter, b, q] ")?;
                     out.flush()?;
                     let mut line = String::new();
@@ -163,7 +168,7 @@ impl Asking<'_> {
             }
             None => writeln!(
                 out,
-                "No table {}; there are {}.",
+                "There is no table {}; the tables are {}.",
                 text::escape(name),
                 table_names().join(", ")
             ),
@@ -183,5 +188,5 @@ impl Asking<'_> {
     }
 }
 
-const HELP: &str = "A number takes a branch, Enter the recommended one (>); t TABLE shows a \
-    table, b goes back, r shows the report, q ends.";
+const HELP: &str = "A number takes a branch, Enter takes the recommended branch (>); t TABLE shows \
+    a table, b goes back, r shows the report, q quits.";

@@ -29,12 +29,12 @@ pub(crate) fn run(args: &LocksArgs) -> Result<()> {
     let config = Config::new(&args.table.common)?.named_by(&args.symbols)?;
     if args.view != LocksView::Holdup && !matches!(config.format, Format::Text(_)) {
         return Err(usage(
-            "--view is a form of text; JSON and CSV always carry holdup's own columns",
+            "--view changes text output only; JSON and CSV always have holdup's own columns",
         ));
     }
     if is_lock_stat(&config.trace) {
         if args.hist {
-            return Err(usage("--hist: /proc/lock_stat knows sums, not single waits"));
+            return Err(usage("--hist: /proc/lock_stat has sums, not single waits"));
         }
         return lock_stat(args, config, by);
     }
@@ -113,7 +113,7 @@ fn select(args: &LocksArgs, options: &mut Options) -> Result<()> {
         let kinds = LockKind::parse(text).ok_or_else(|| {
             let known: Vec<&str> = LockKind::ALL.iter().map(|k| k.name()).collect();
             usage(format!(
-                "--type: '{}' is not a type of lock; there are {}",
+                "--type: '{}' is not a type of lock; the types are {}",
                 text.escape_default(),
                 known.join(", ")
             ))
@@ -144,7 +144,7 @@ fn select(args: &LocksArgs, options: &mut Options) -> Result<()> {
     Ok(())
 }
 
-/// What the table cannot show, and what would.
+/// What the table cannot show, and how to record it.
 fn notes(
     table: &Table,
     capabilities: &Capabilities,
@@ -154,7 +154,7 @@ fn notes(
     let mut notes = Vec::new();
     if !capabilities.contention && !capabilities.lockdep && table.rows.is_empty() {
         notes.push(
-            "record waits for kernel locks with: holdup record --preset locks -g (Linux 5.19 or \
+            "to record waits for kernel locks: holdup record --preset locks -g (Linux 5.19 or \
              newer)"
                 .to_owned(),
         );
@@ -162,8 +162,8 @@ fn notes(
     }
     if source == LockSource::Contention {
         notes.push(
-            "the kernel reports no waiting of rwsems while they spin for a running owner, and \
-                none of the test-and-set spinlocks of guests: such waits show as kernel CPU time"
+            "the kernel does not report waits for an rwsem that spin while its owner runs, nor \
+             waits for the test-and-set spinlocks of guests: such waits appear as kernel CPU time"
                 .to_owned(),
         );
     }
@@ -183,7 +183,7 @@ fn notes(
     }
     if !capabilities.switches {
         notes.push(
-            "spinning and sleeping cannot be told apart without sched:sched_switch".to_owned(),
+            "spinning and sleeping cannot be distinguished without sched:sched_switch".to_owned(),
         );
     }
     notes
@@ -214,7 +214,8 @@ fn lock_stat(args: &LocksArgs, config: Config, by: LockBy) -> Result<()> {
     let stat = match &args.before {
         None => {
             notes.push(
-                "sums since the last reset of /proc/lock_stat; give --before for an interval"
+                "sums since the last reset of /proc/lock_stat; name an earlier dump with --before \
+                 for an interval"
                     .to_owned(),
             );
             stat
@@ -223,7 +224,8 @@ fn lock_stat(args: &LocksArgs, config: Config, by: LockBy) -> Result<()> {
             Some(between) => between,
             None => {
                 notes.push(
-                    "the counters were reset between the two dumps: these are the sums since then"
+                    "the counters were reset between the two dumps: these are the sums since the \
+                     reset"
                         .to_owned(),
                 );
                 stat
@@ -232,13 +234,13 @@ fn lock_stat(args: &LocksArgs, config: Config, by: LockBy) -> Result<()> {
     };
     let rows = stat.rows(by).ok_or_else(|| {
         usage(
-            "--by: a dump of /proc/lock_stat knows locks by class and callers, not types and \
-            threads",
+            "--by: a dump of /proc/lock_stat has locks by class and by caller, not by type or \
+             thread",
         )
     })?;
     notes.push(
-        "a dump has no times: rates, shares of the machine, and what threads did while \
-        they waited are not known"
+        "a dump has no time stamps: rates, shares of the machine, and what threads did while they \
+         waited are not known"
             .to_owned(),
     );
     let mut table = schema::locks(&rows, by);

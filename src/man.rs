@@ -93,12 +93,12 @@ fn page(all: &Command, one: &Command) -> io::Result<Vec<u8>> {
 const FILES: &[(&str, &str)] = &[
     (
         "perf.data, trace.dat",
-        "the trace where none is named: the first of these in the current directory",
+        "the trace if none is named: the first of these files in the current directory",
     ),
-    ("/proc/lock_stat", "a copy of it is read by holdup locks in place of a trace"),
+    ("/proc/lock_stat", "holdup locks reads a copy of it in place of a trace"),
     (
         "/proc/kallsyms",
-        "a copy of it gives holdup locks and holdup profile the names of kernel functions \
+        "holdup locks and holdup profile read the names of kernel functions from a copy of it \
          (--kallsyms)",
     ),
     ("~/.debug, ~/.cache/debuginfod_client", "where holdup profile looks for files by build id"),
@@ -106,9 +106,12 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 const ENVIRONMENT: &[(&str, &str)] = &[
-    ("HOME", "where the caches are in which holdup profile looks for files"),
-    ("NO_COLOR", "if set, text has no colours, unless --color always asks for them"),
-    ("TMPDIR", "where a large trace is unpacked that comes from a pipe or is compressed"),
+    ("HOME", "the folder of the caches in which holdup profile looks for files"),
+    ("NO_COLOR", "if set, text has no colours, except with --color always"),
+    (
+        "TMPDIR",
+        "the folder in which a large trace is unpacked, if it comes from a pipe or is compressed",
+    ),
 ];
 
 /// The notes of a verb's help, by paragraph, and its examples.

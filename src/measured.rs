@@ -1,4 +1,4 @@
-//! `--counters [CPUS=]FILE`: the output of perf stat, beside a trace or alone.
+//! `--counters [CPUS=]FILE`: the output of perf stat, with a trace or alone.
 
 use crate::exit::{Result, bad_input, usage};
 use holdup_counters::stat;
@@ -18,7 +18,7 @@ fn one(argument: &Path, quiet: bool) -> Result<Measured> {
     let stat = stat::parse(&bytes).map_err(|e| bad_input(path, e))?;
     if stat.left_out > 0 && !quiet {
         eprintln!(
-            "holdup: {name}: lines that are not counts of perf stat and were left out: {}",
+            "holdup: {name}: lines skipped because they are not counts of perf stat: {}",
             stat.left_out
         );
     }

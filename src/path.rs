@@ -17,7 +17,7 @@ pub(crate) fn run(args: &PathArgs) -> Result<()> {
     let tid = match args.table.common.select.tid[..] {
         [] => None,
         [tid] => Some(tid),
-        _ => return Err(usage("--tid: a path is that of one thread")),
+        _ => return Err(usage("--tid: a path belongs to one thread; name one TID")),
     };
     let sort = args.table.sort.sort.as_deref();
     if let Some(keys) = sort {

@@ -29,7 +29,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<u8> {
     match (&args.demand, &args.metrics) {
         (Some(demand), _) => of_demand(args, demand, &cpus),
         (None, Some(path)) => of_figures(args, path, &cpus),
-        (None, None) if args.servers.is_some() => Err(usage("--servers: needs --demand")),
+        (None, None) if args.servers.is_some() => Err(usage("--servers needs --demand")),
         (None, None) => of_trace(args, &cpus),
     }?;
     Ok(exit::OK)
@@ -107,7 +107,7 @@ fn plot(args: &PredictArgs, inputs: &[&Path]) -> Result<Option<Output>> {
 fn draw(picture: Option<Output>, forecast: &Forecast) -> Result<()> {
     let Some(picture) = picture else { return Ok(()) };
     let Some(curve) = &forecast.curve else {
-        return Err(usage("--plot: there is nothing to draw: no lock has a demand that is known"));
+        return Err(usage("--plot: there is nothing to draw: no lock has a known demand"));
     };
     let remark = forecast.notes.first().map_or("", String::as_str);
     picture.write_with(|out| svg::write_curve(curve, remark, out))

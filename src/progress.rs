@@ -91,7 +91,7 @@ fn write(text: &str) -> bool {
     err.write_all(text.as_bytes()).and_then(|()| err.flush()).is_ok()
 }
 
-/// Columns of the bar, if there is room beside the words.
+/// Columns of the bar, if there is room next to the words.
 const BAR: usize = 30;
 
 /// How far a fleet is: `[######......] 4213 of 10000 files, 3 failed, 52.1 traces/s, 2 min left`.

@@ -9,7 +9,7 @@ use holdup_trace::Reader;
 /// Which part of a trace is replayed; if nothing, why.
 fn part(config: &Config, options: &Options, asked: bool) -> Result<f64, &'static str> {
     if options.selection.cpus.is_some() {
-        return Err("some CPUs were selected, and a replay is of all");
+        return Err("only some CPUs were selected, and a replay needs all CPUs");
     }
     match replayed_part(&config.trace) {
         _ if asked => Ok(1.0),

@@ -7,7 +7,9 @@ use std::io::{IsTerminal, stdout};
 /// Run the verb.
 pub(crate) fn run(args: &ReportArgs) -> Result<u8> {
     if args.output.is_none() && stdout().is_terminal() {
-        return Err(usage("a page is for a browser, not for a terminal: say -o report.html"));
+        return Err(usage(
+            "an HTML page is for a browser, not for a terminal; write it with -o report.html",
+        ));
     }
     crate::diagnose::run(&DiagnoseArgs {
         common: CommonArgs {

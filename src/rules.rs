@@ -13,13 +13,13 @@ pub(crate) fn run(args: &RulesArgs) -> Result<u8> {
         None => None,
         Some(id) => Some(ALL.iter().find(|r| r.id == id).ok_or_else(|| {
             let ids: Vec<&str> = ALL.iter().map(|r| r.id).collect();
-            usage(format!("no rule {id}; there are {}", ids.join(", ")))
+            usage(format!("there is no rule {id}; the rules are {}", ids.join(", ")))
         })?),
     };
     let output = Output::open(args.output.output.as_deref(), &[])?;
     let format = config::format(&args.output, &output)?;
     if matches!(format, Format::Csv { .. } | Format::Html) {
-        return Err(usage("rules have no CSV and no HTML form; use text, json or md"));
+        return Err(usage("rules has no CSV or HTML output; use text, json or md"));
     }
     let failed = exit::unfinished(output.name());
     let written = output.stream(|out| match (&format, chosen) {

@@ -87,8 +87,9 @@ fn untraced(table: &str, capabilities: &Capabilities) -> Option<String> {
     let calls = capabilities.syscalls.in_words(NAMES)?;
     Some(match table {
         "syscalls" => format!("recorded system calls: {calls}; all others are untraced"),
-        "sar" | "cpus" | "procs" => "time in application code and in system calls is n/a, as not \
-            all calls were recorded: others are not told from application code"
+        "sar" | "cpus" | "procs" => "time in application code and in system calls is n/a, because \
+            not all calls were recorded and the other calls cannot be distinguished from \
+            application code"
             .to_owned(),
         _ => return None,
     })

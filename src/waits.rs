@@ -16,7 +16,7 @@ pub(crate) fn run(args: &WaitsArgs) -> Result<()> {
     if args.hist
         && matches!(args.by, WaitsByName::Thread | WaitsByName::Cgroup | WaitsByName::Caller)
     {
-        return Err(usage("--hist goes by object or by kind"));
+        return Err(usage("--hist works only with --by object or --by kind"));
     }
     if args.folded {
         return crate::profile::callers::folded(&args.table, &args.symbols);

@@ -72,7 +72,7 @@ impl Window {
         {
             let s = |ns: Nanos| format!("{}.{:06}", ns / 1_000_000_000, ns / 1000 % 1_000_000);
             return Err(format!(
-                "the time window misses the trace, which runs from {} to {}",
+                "the time window is outside the trace, which runs from {} to {}",
                 s(start),
                 s(end)
             ));

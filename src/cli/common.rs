@@ -10,7 +10,7 @@ pub(crate) struct TraceArg {
     /// directory]
     #[arg(value_name = "TRACE")]
     pub(crate) trace: Option<PathBuf>,
-    /// The trace, as perf spells it
+    /// The trace (perf's option for it)
     #[arg(short, long, value_name = "FILE", conflicts_with = "trace")]
     pub(crate) input: Option<PathBuf>,
 }
@@ -35,13 +35,13 @@ pub(crate) struct SelectArgs {
     /// Only rows of threads with these names
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     pub(crate) comm: Vec<String>,
-    /// Only rows of threads in these control groups: services, containers, or parts of paths
+    /// Only rows of threads in these control groups; name services, containers or parts of paths
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     pub(crate) cgroup: Vec<String>,
     /// Only these CPUs: 0-3,5
     #[arg(short = 'C', long, value_name = "CPUS")]
     pub(crate) cpu: Option<String>,
-    /// Only this time: seconds as perf prints them (A,B with either left out) or 10%,20%
+    /// Only this time window: A,B in seconds as perf prints them (either may be empty), or 10%,20%
     #[arg(long, value_name = "A,B", allow_hyphen_values = true)]
     pub(crate) time: Option<String>,
     /// Only this phase, by its number in holdup phases
@@ -53,16 +53,16 @@ pub(crate) struct SelectArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
-    /// Form of the output
+    /// Format of the output
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = FormatName::Text)]
     pub(crate) format: FormatName,
-    /// JSON, as perf spells it
+    /// JSON (perf's option for it)
     #[arg(
         short = 'j', long = "json", overrides_with = "json",
         conflicts_with_all = ["format", "separator"]
     )]
     pub(crate) json: bool,
-    /// CSV with this separator, as perf spells it
+    /// CSV with this separator (perf's option for it)
     #[arg(
         short = 'x',
         long = "field-separator",
@@ -77,10 +77,10 @@ pub(crate) struct OutputArgs {
     /// Colours
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = ColorName::Auto)]
     pub(crate) color: ColorName,
-    /// More columns and remarks
+    /// Show more columns and remarks
     #[arg(short, long)]
     pub(crate) verbose: bool,
-    /// The tables only: no head line, no warnings
+    /// Print the tables only: no head line, no warnings
     #[arg(short, long, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
 }
@@ -89,7 +89,7 @@ pub(crate) struct OutputArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct EntriesArgs {
-    /// Rows per table, 0 for all [default: text 20 (summary, fleet 10), else all]
+    /// Rows per table, 0 for all [default: 20 in text (10 in summary and fleet), else all]
     #[arg(short = 'n', visible_short_alias = 'E', long, value_name = "N")]
     pub(crate) entries: Option<usize>,
 }
@@ -98,7 +98,7 @@ pub(crate) struct EntriesArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct SortArgs {
-    /// Order by the column with this JSON key; several separated by commas
+    /// Sort by the column with this JSON key, or by several keys separated by commas
     #[arg(short, long, visible_short_alias = 'k', visible_alias = "key", value_name = "KEY,..")]
     pub(crate) sort: Option<String>,
 }

@@ -11,22 +11,22 @@ use std::path::PathBuf;
 pub(crate) struct CutArgs {
     #[command(flatten)]
     pub(crate) trace: TraceArg,
-    /// This time: seconds as perf prints them (A,B with either left out) or 10%,20%
+    /// Only this time window: A,B in seconds as perf prints them (either may be empty), or 10%,20%
     #[arg(long, value_name = "A,B", allow_hyphen_values = true)]
     pub(crate) time: Option<String>,
-    /// This phase, by its number in holdup phases
+    /// Only this phase, by its number in holdup phases
     #[arg(long, value_name = "N", conflicts_with = "time")]
     pub(crate) phase: Option<usize>,
-    /// The events of these CPUs: 0-3,5
+    /// Only the events of these CPUs: 0-3,5
     #[arg(short = 'C', long, value_name = "CPUS")]
     pub(crate) cpu: Option<String>,
-    /// Replace names, paths and command lines, equal ones by equal ones
+    /// Replace names, paths and command lines; equal texts get equal replacements
     #[arg(long)]
     pub(crate) anonymize: bool,
-    /// The file to write; replaced if it is there
+    /// The file to write; an existing file is replaced
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: PathBuf,
-    /// No progress, no line on what was written
+    /// Print no progress and no line about what was written
     #[arg(short, long, help_heading = "Output")]
     pub(crate) quiet: bool,
 }

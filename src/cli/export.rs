@@ -10,7 +10,7 @@ pub(crate) enum ExportFormat {
     Arrow,
     Csv,
     Ndjson,
-    /// Chrome's JSON, for ui.perfetto.dev: a file
+    /// Chrome's JSON for ui.perfetto.dev, in one file
     Chrome,
     /// LAMI 1.0, for Trace Compass
     Lami,
@@ -22,20 +22,20 @@ pub(crate) struct ExportArgs {
     pub(crate) trace: TraceArg,
     #[command(flatten)]
     pub(crate) select: SelectArgs,
-    /// The folder to write into, made if need be; or a FILE.json. What has the same names is
-    /// replaced
+    /// The folder to write into, created if it does not exist; or a FILE.json. Files of the same
+    /// names are replaced
     #[arg(long, value_name = "DIR|FILE", help_heading = "Output")]
     pub(crate) to: PathBuf,
-    /// Form of the tables [default: parquet; of a FILE.json chrome]
+    /// Format of the tables [default: parquet; for a FILE.json: chrome]
     #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Output")]
     pub(crate) format: Option<ExportFormat>,
-    /// Only these tables [default: all but path, which keeps every sleep in memory]
+    /// Only these tables [default: all except path, which needs every sleep in memory]
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', help_heading = "Output")]
     pub(crate) tables: Vec<String>,
     /// Take thresholds of rules from this TOML file; holdup rules lists them
     #[arg(long, value_name = "FILE")]
     pub(crate) thresholds: Option<PathBuf>,
-    /// No progress, no list of what was written
+    /// Print no progress and no list of the files written
     #[arg(short, long, help_heading = "Output")]
     pub(crate) quiet: bool,
 }

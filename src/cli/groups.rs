@@ -1,6 +1,6 @@
 //! `holdup --help` lists the verbs by what they are for.
 
-/// What a newcomer asks for first stands first.
+/// The groups that a newcomer needs first come first.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Find the bottleneck", &["run", "diagnose", "report", "guide", "summary", "phases"]),
     ("See where time went", &["ledger", "procs", "cpus", "syscalls", "profile", "irqs"]),
@@ -14,7 +14,7 @@ const GROUPS: &[(&str, &[&str])] = &[
 
 /// Columns of a line; the list is the same on every terminal.
 const WIDTH: usize = 80;
-/// Where what a verb does begins.
+/// Column at which the description of a verb begins.
 const INDENT: usize = 15;
 
 /// The help of `holdup` itself, whose verbs these are, as a template of clap.

@@ -15,8 +15,9 @@ pub(crate) struct DiagnoseArgs {
     /// Exit with 1 if the verdict is one of these classes
     #[arg(long, value_name = "CLASS,..", value_delimiter = ',')]
     pub(crate) fail_on: Vec<String>,
-    /// What perf stat -x or -j counted of the same work; twice or more: with few CPUs busy and with
-    /// many. CPUS= says how many were, where perf stat does not. Without a TRACE it is judged alone
+    /// The output of perf stat -x or -j for the same work; several outputs: with few CPUs busy and
+    /// with many. CPUS= is the number of busy CPUs if the output does not have it. Without a TRACE
+    /// the counts are judged alone
     #[arg(long, value_name = "[CPUS=]FILE")]
     pub(crate) counters: Vec<PathBuf>,
     /// Judge these figures (sar, utld, lockstat ... as TOML or JSON) instead of a trace
@@ -26,21 +27,22 @@ pub(crate) struct DiagnoseArgs {
             ["trace", "input", "baseline", "pid", "tid", "comm", "cgroup", "cpu", "time", "phase"]
     )]
     pub(crate) metrics: Option<PathBuf>,
-    /// The case to judge, where FILE of --metrics holds several
+    /// The case to judge, if the FILE of --metrics holds several
     #[arg(long, value_name = "NAME", requires = "metrics")]
     pub(crate) case: Option<String>,
     /// Take thresholds of rules from this TOML file; holdup rules lists them
     #[arg(long, value_name = "FILE")]
     pub(crate) thresholds: Option<PathBuf>,
-    /// Every rule with all its evidence, those ruled out too
+    /// Show every rule with all its evidence, also the rules that were ruled out
     #[arg(long)]
     pub(crate) explain: bool,
-    /// Replay a large trace too, for what fixing its bottleneck would gain; smaller ones always are
+    /// Replay a large trace too, to estimate what fixing its bottleneck would gain; small traces
+    /// are always replayed
     #[arg(long, conflicts_with = "metrics")]
     pub(crate) gain: bool,
     #[command(flatten)]
     pub(crate) symbols: SymbolArgs,
-    /// Of a recording that nobody keeps: the command that makes one that is kept
+    /// For a recording that is not kept: the command that makes a recording to keep
     #[arg(skip)]
     pub(crate) unkept: Option<String>,
 }
@@ -57,15 +59,16 @@ pub(crate) struct ReportArgs {
     /// Take thresholds of rules from this TOML file; holdup rules lists them
     #[arg(long, value_name = "FILE")]
     pub(crate) thresholds: Option<PathBuf>,
-    /// Replay a large trace too, for what fixing its bottleneck would gain; smaller ones always are
+    /// Replay a large trace too, to estimate what fixing its bottleneck would gain; small traces
+    /// are always replayed
     #[arg(long)]
     pub(crate) gain: bool,
     #[command(flatten)]
     pub(crate) symbols: SymbolArgs,
-    /// Write to FILE [default: standard output, if that is no terminal]
+    /// Write to FILE [default: standard output, if it is not a terminal]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// No progress
+    /// Print no progress
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }
@@ -74,16 +77,17 @@ pub(crate) struct ReportArgs {
 pub(crate) struct GuideArgs {
     #[command(flatten)]
     pub(crate) common: CommonArgs,
-    /// Do not ask: follow the recommendations [default where input or output is no terminal]
+    /// Do not ask: follow the recommendations [default if input or output is not a terminal]
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// Ask even where input is no terminal, and read the answers from it
+    /// Ask even if standard input is not a terminal, and read the answers from it
     #[arg(long, conflicts_with = "yes")]
     pub(crate) ask: bool,
     /// Take thresholds of rules from this TOML file; holdup rules lists them
     #[arg(long, value_name = "FILE")]
     pub(crate) thresholds: Option<PathBuf>,
-    /// Replay a large trace too, for what fixing its bottleneck would gain; smaller ones always are
+    /// Replay a large trace too, to estimate what fixing its bottleneck would gain; small traces
+    /// are always replayed
     #[arg(long)]
     pub(crate) gain: bool,
     #[command(flatten)]
@@ -92,7 +96,7 @@ pub(crate) struct GuideArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RulesArgs {
-    /// The manual page of this rule [default: a list of all]
+    /// Show the manual page of this rule [default: list all rules]
     #[arg(value_name = "ID")]
     pub(crate) id: Option<String>,
     #[command(flatten)]
@@ -103,37 +107,38 @@ pub(crate) struct RulesArgs {
 pub(crate) struct PredictArgs {
     #[command(flatten)]
     pub(crate) table: TableArgs,
-    /// Instead of a trace: the part of its time that one CPU would hold the lock if it were alone,
-    /// such as 6% or 0.06
+    /// Instead of a trace: the demand on the lock, such as 6% or 0.06. It is the part of the time
+    /// for which the lock would be held if a single CPU did the work alone
     #[arg(
         long, value_name = "PART",
         conflicts_with_all =
             ["trace", "input", "metrics", "pid", "tid", "comm", "cgroup", "cpu", "time", "phase"]
     )]
     pub(crate) demand: Option<String>,
-    /// Instead of a trace: locks with rate, hold and wait times (semaphores of a file that
-    /// diagnose --metrics reads)
+    /// Instead of a trace: locks with their rates, hold times and wait times (the semaphores of a
+    /// file that diagnose --metrics reads)
     #[arg(
         long, value_name = "FILE",
         conflicts_with_all =
             ["trace", "input", "pid", "tid", "comm", "cgroup", "cpu", "time", "phase"]
     )]
     pub(crate) metrics: Option<PathBuf>,
-    /// The case to predict, where FILE of --metrics holds several
+    /// The case to predict, if the FILE of --metrics holds several
     #[arg(long, value_name = "NAME", requires = "metrics")]
     pub(crate) case: Option<String>,
     /// The numbers of CPUs: 2,4,8 or 1-16
     #[arg(long, value_name = "LIST")]
     pub(crate) cpus: Option<String>,
-    /// Threads that use the lock, on any number of CPUs; they sleep while they wait [default: of a
-    /// trace those seen, more where there are CPUs for more; else as many as CPUs, which spin]
+    /// Number of threads that use the lock, on any number of CPUs; they sleep while they wait
+    /// [default: for a trace the number seen, which grows with the CPUs; else one thread per CPU,
+    /// and waiting threads spin]
     #[arg(
         long, value_name = "N", conflicts_with = "metrics",
         value_parser = clap::value_parser!(u32).range(1..=16384)
     )]
     pub(crate) threads: Option<u32>,
-    /// With --demand: the lock lets N in at once, as a server of N threads does, or N locks of
-    /// which any will do [default: 1]
+    /// With --demand: N threads can be served at once, as by a server of N threads or by N
+    /// interchangeable locks [default: 1]
     #[arg(
         long, value_name = "N",
         conflicts_with_all =
@@ -141,7 +146,7 @@ pub(crate) struct PredictArgs {
         value_parser = clap::value_parser!(u32).range(1..=1024)
     )]
     pub(crate) servers: Option<u32>,
-    /// Draw the curve as SVG too
+    /// Also draw the curve as SVG
     #[arg(long, value_name = "FILE.svg", help_heading = "Output")]
     pub(crate) plot: Option<PathBuf>,
 }

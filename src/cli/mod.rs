@@ -34,7 +34,7 @@ pub(crate) use tables::{
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Says why a multiprocessor Linux system is slow, from a trace it already has.
+/// Says why a multiprocessor Linux system is slow, from a trace of its scheduler.
 #[derive(Debug, Parser)]
 #[command(
     version,
@@ -43,10 +43,11 @@ use std::path::{Path, PathBuf};
     after_help = after_help()
 )]
 pub(crate) struct Cli {
-    /// Print to the terminal itself, however long the answer is
+    /// Print without a pager, however long the answer is
     #[arg(long, global = true, help_heading = "Output")]
     pub(crate) no_pager: bool,
-    /// Take options from this TOML file [default: $XDG_CONFIG_HOME/holdup/config.toml, if there]
+    /// Take options from this TOML file [default: $XDG_CONFIG_HOME/holdup/config.toml, if it
+    /// exists]
     #[arg(long, global = true, value_name = "FILE", help_heading = "Output")]
     pub(crate) config: Option<PathBuf>,
     #[command(subcommand)]
@@ -54,7 +55,7 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// What these words say. Ends the program with help, or with what is wrong with them.
+    /// Parse these words. On a mistake or for help, print the message and end the program.
     pub(crate) fn of(words: Vec<OsString>) -> Cli {
         let holdup = Cli::command();
         let help = groups::template(&holdup);
@@ -92,38 +93,41 @@ fn after_help() -> String {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// What holds the system up: a verdict with its evidence, and what to do next
+    /// Find the bottleneck: a verdict with its evidence, and what to do next
     #[command(after_help = "Example: holdup diagnose --fail-on thread-serialization perf.data")]
     Diagnose(DiagnoseArgs),
-    /// A page for a browser: the verdict, its evidence, a timeline and every table, in one file
+    /// An HTML page with the verdict, its evidence, a timeline and every table, in one file
     #[command(after_help = "Example: holdup report -o report.html perf.data\n\n\
-        The same as holdup diagnose --format html. The file needs nothing beside it.")]
+        The same as holdup diagnose --format html. The file is self-contained.")]
     Report(ReportArgs),
-    /// Record what diagnose needs, of a command or of the machine, without perf
+    /// Record a command or the whole machine for diagnose, without perf
     #[command(after_help = "Examples: holdup record -- make -j8\n\
             \x20         holdup record --duration 10s -o slow.data")]
     Record(RecordArgs),
-    /// Record, and say at once what holds the system up
+    /// Record, and diagnose the recording at once
     #[command(after_help = "Examples: holdup run -- make -j8\n\
             \x20         holdup run --duration 10s\n\
             \x20         holdup run --runs 5 -o before -- ./bench")]
     Run(RunArgs),
-    /// The same questions one after the other, with the figures at each fork and a way back
+    /// Diagnose in steps: one question at a time, with its figures and a way back
     #[command(after_help = "Example: holdup guide perf.data\n\
             \x20        holdup guide --yes perf.data > walk.txt")]
     Guide(GuideArgs),
     /// The rules behind a verdict: what each does, its thresholds, what it needs
     #[command(after_help = "Example: holdup rules kernel-lock-conflict")]
     Rules(RulesArgs),
-    /// All tables on a page: sar's first screen, the ledger, the heaviest of each kind
+    /// An overview on one page: sar's figures, the ledger, and the top rows of each table
     #[command(after_help = "Example: holdup summary -n 5 perf.data")]
     Summary(SummaryArgs),
-    /// What the file is, what it can prove, what is wrong with it
+    /// What the trace file is, what it can prove, and what is wrong with it
     #[command(
-        after_help = "A file of more than 16 MiB is looked at in its tables and in samples, \
-        which takes milliseconds.\nWhat takes counting is n/a then; --full counts. Options that \
-        select a part read all too.\n\n\
-        Example: holdup info perf.data\n         holdup info --full perf.data"
+        after_help = "Of a file larger than 16 MiB only the tables and some samples are read, \
+        which takes milliseconds.\n\
+        Figures that need counting are n/a then. --full reads and counts everything, as do options \
+        that\n\
+        select a part.\n\n\
+        Example: holdup info perf.data\n\
+        \x20        holdup info --full perf.data"
     )]
     Info(InfoArgs),
     /// Where every CPU-second of the machine went, as a tree that adds up
@@ -150,96 +154,104 @@ pub(crate) enum Command {
     /// How long threads waited for a CPU, longest delay first
     #[command(after_help = "Example: holdup switches -s avg_delay perf.data")]
     Switches(SwitchesArgs),
-    /// How long threads run, wait for a CPU and sleep at a time: percentiles, by what for
+    /// How long threads run, wait for a CPU and sleep at a time: percentiles, by reason
     #[command(after_help = "Example: holdup latency --comm redis-server perf.data\n\
             \x20        holdup latency --by thread -p 4711 -s p99_ns perf.data\n\
             \x20        holdup latency --comm oned --unit syscall:epoll_wait perf.data")]
     Latency(LatencyArgs),
-    /// Interrupts, softirqs and kernel work
+    /// Interrupts, softirqs and work items of the kernel
     #[command(after_help = "Example: holdup irqs --by total perf.data")]
     Irqs(IrqsArgs),
     /// Waits for kernel locks; with lockdep or /proc/lock_stat also who held them
     #[command(
-        after_help = "TRACE may also be a dump of /proc/lock_stat, with --before one half of a \
-            pair.\n\n\
-                      Examples: holdup locks --by caller perf.data\n          \
-                      holdup locks --view aix --before lock_stat.1 lock_stat.2"
+        after_help = "TRACE may also be a dump of /proc/lock_stat; --before names an earlier dump \
+            to subtract.\n\n\
+            Examples: holdup locks --by caller perf.data\n\
+            \x20         holdup locks --view aix --before lock_stat.1 lock_stat.2"
     )]
     Locks(LocksArgs),
     /// What threads waited for: locks, queues, files, disks; who held them; what it cost
     #[command(after_help = "Example: holdup waits --graph dot perf.data | dot -Tsvg -o waits.svg")]
     Waits(WaitsArgs),
-    /// The pieces a trace falls into: start-up, work, tail; each judged alone
+    /// The phases of a trace (start-up, work, tail), each judged on its own
     #[command(after_help = "Example: holdup phases perf.data\n\
             \x20        holdup waits --phase 2 perf.data")]
     Phases(PhasesArgs),
-    /// The critical path of a thread: its work, and whom it waited for
+    /// The critical path of a thread: its own work, and the threads it waited for
     #[command(after_help = "Example: holdup path --tid 4711 perf.data")]
     Path(PathArgs),
-    /// What a change would make of the work: the trace replayed on a simulated machine
+    /// What a change would gain: the trace replayed on a simulated machine
     #[command(
-        after_help = "Without any change, all that could be fixed is ranked by what that is \
-            worth. Several changes are\n\
-            replayed one by one, and at last all together.\n\n\
+        after_help = "Without a change, everything that could be fixed is ranked by what the fix \
+            would gain. Several\n\
+            changes are replayed one by one, and finally all together.\n\n\
             Examples: holdup whatif perf.data\n\
             \x20         holdup whatif --cpus 2,4,8,16 perf.data\n\
             \x20         holdup whatif --lock 0x7f71238a0108=hold*0.5 --cpus 16 perf.data\n\
             \x20         holdup whatif --server dbserver=split:2 --syscall write*0.5 perf.data"
     )]
     Whatif(WhatifArgs),
-    /// Every event in order, in the column of the context it happens in
+    /// Every event in order, in the column of its context (program, system call, kernel, interrupt)
     #[command(
-        after_help = "Each event's description stands in the column of what was running: the \
-            program (APPL), a\n\
-                      system call (SYSCALL), the scheduler, a kernel thread or the idle task \
-                      (KERNEL), an interrupt\n\
-                      or softirq (INTERRUPT). ELAPSED_SEC counts from the first event of the \
-                      trace, DELTA_US from the\n\
-                      line above. --pid, --tid and --comm show what these threads do and what \
-                      switches to or wakes\n\
-                      them. --format json writes one object per line.\n\n\
-                      Example: holdup events --tid 1234 -e 'sched:*' -e 'sys_*' perf.data"
+        after_help = "Each event's description is in the column of what was running: the program \
+            (APPL), a\n\
+            system call (SYSCALL), the scheduler, a kernel thread or the idle task (KERNEL), an \
+            interrupt\n\
+            or softirq (INTERRUPT). ELAPSED_SEC counts from the first event of the trace, DELTA_US \
+            from the\n\
+            line above. --pid, --tid and --comm show the events of these threads and the events \
+            that\n\
+            switch to them or wake them. --format json writes one object per line.\n\n\
+            Example: holdup events --tid 1234 -e 'sched:*' -e 'sys_*' perf.data"
     )]
     Events(EventsArgs),
-    /// Every fact and table as files: Parquet, Arrow, CSV, NDJSON; a trace for the Perfetto UI
-    #[command(after_help = "A folder gets a file for each table, docs/tables.md describes them. \
-            A FILE.json is a trace for\nui.perfetto.dev.\n\n\
+    /// All facts and tables as files (Parquet, Arrow, CSV, NDJSON), or a trace for the Perfetto UI
+    #[command(
+        after_help = "A folder gets one file per table; docs/tables.md describes the tables. \
+            A FILE.json is a trace for\n\
+            ui.perfetto.dev.\n\n\
             Examples: holdup export perf.data --to tables/\n\
             \x20         holdup export --format csv --tables runs,waits --to tables/ perf.data\n\
-            \x20         holdup export perf.data --to trace.json")]
+            \x20         holdup export perf.data --to trace.json"
+    )]
     Export(ExportArgs),
-    /// A part of a trace as a small file of the same format; with other names for names, if asked
-    #[command(after_help = "What is known at the beginning of the part stays known: the latest \
-            records of each CPU, thread and\nobject before it stay in the file.\n\n\
+    /// Write a part of a trace as a small file of the same format; --anonymize replaces names
+    #[command(
+        after_help = "The file also keeps the state at the beginning of the part: the latest \
+            earlier records of each\n\
+            CPU, thread and object.\n\n\
             Examples: holdup cut --time 10%,20% perf.data -o part.data\n\
             \x20         holdup cut --phase 2 perf.data -o work.data\n\
-            \x20         holdup cut --anonymize perf.data -o nameless.data")]
+            \x20         holdup cut --anonymize perf.data -o nameless.data"
+    )]
     Cut(CutArgs),
-    /// Many traces at once: what is found in each as tables of all, and a ranking across them
+    /// Many traces at once: tables of what was found in each, and a ranking across all of them
     #[command(after_help = crate::fleet::args::AFTER_HELP)]
     Fleet(FleetArgs),
-    /// The same work on 1, 2, 4 ... CPUs: speedup, what stays serial, where the CPUs went
+    /// The same work on 1, 2, 4 ... CPUs: speedup, serial part, and where the CPU time went
     #[command(after_help = "Examples: holdup scale 1=600 2=331 4=190\n\
             \x20         holdup scale --work syscall:write 1=one.data 2=two.data 4=four.data")]
     Scale(ScaleArgs),
-    /// What a lock costs on other numbers of CPUs: the closed model of a trace, figures or a demand
+    /// What a lock costs on other numbers of CPUs: a closed queueing model of a trace, figures or a
+    /// demand
     #[command(
-        after_help = "Without --cpus a trace is predicted for its CPUs times 1, 2, 4 and 8, \
-            a demand for 1 to 64 CPUs.\n\n\
+        after_help = "Without --cpus, a trace is predicted for 1, 2, 4 and 8 times its CPUs, and a \
+            demand for 1 to 64\n\
+            CPUs.\n\n\
             Examples: holdup predict --cpus 8,16,32 perf.data\n\
             \x20         holdup predict --demand 6% --cpus 16 --plot curve.svg\n\
             \x20         holdup predict --metrics figures.toml"
     )]
     Predict(PredictArgs),
-    /// Make a baseline file of recordings, add to it, show what it holds
+    /// Make a baseline file from recordings, add recordings to it, or show what it holds
     #[command(after_help = "Example: holdup baseline --work syscall:write run-*.data -o \
             baseline.json\n\
             \x20        holdup baseline --show baseline.json")]
     Baseline(BaselineArgs),
-    /// Two recordings beside each other: what changed most, in every table
+    /// Compare two recordings: what changed most, in every table
     #[command(after_help = "Example: holdup diff --work syscall:write before.data after.data")]
     Diff(DiffArgs),
-    /// The course of a metric over baselines, one a commit, and where it changed for good
+    /// A metric over a series of baselines (one per commit), and where it changed for good
     #[command(after_help = "Example: holdup history --metric lock.wait_per_s baselines/")]
     History(HistoryArgs),
     /// Judge recordings against a baseline, for CI: pass, regressed, or inconclusive
@@ -250,8 +262,9 @@ pub(crate) enum Command {
     Gate(GateArgs),
     /// SQL over the tables of traces, or of folders that holdup export wrote
     #[command(
-        after_help = "Several traces at once get a column trace in front. Without a query a \
-            terminal asks for queries, with\ncompletion of names.\n\n\
+        after_help = "With several traces, tables have a first column named trace. Without a \
+            query, holdup asks for\n\
+            queries on a terminal and completes names.\n\n\
             Examples: holdup query --list\n\
             \x20         holdup query --examples\n\
             \x20         holdup query perf.data 'SELECT name, count(*) FROM syscalls GROUP BY \
@@ -260,15 +273,16 @@ pub(crate) enum Command {
             GROUP BY trace'"
     )]
     Query(QueryArgs),
-    /// Whether this host lets holdup record, what is missing, what that costs, and the way out
+    /// Whether this host allows recording, what is missing, what that costs, and how to fix it
     #[command(
-        after_help = "Nothing is changed; the switches of all CPUs are recorded for a moment, \
-            and thrown away.\nThe exit code is 0 if holdup record works here, and 3 if it does \
-            not.\n\n\
-            Examples: holdup doctor\n          sudo holdup doctor -v"
+        after_help = "Nothing is changed. The context switches of all CPUs are recorded for a \
+            moment and discarded.\n\
+            The exit code is 0 if holdup record works here, and 3 if it does not.\n\n\
+            Examples: holdup doctor\n\
+            \x20         sudo holdup doctor -v"
     )]
     Doctor(DoctorArgs),
-    /// Trouble made on purpose: every class, on this machine, and whether the verdicts are right
+    /// Create bottlenecks of every class on this machine, and check the verdicts on them
     #[command(after_help = "Examples: holdup lab list\n\
             \x20         holdup lab run mutex --set hold=50us\n\
             \x20         holdup lab record server && holdup diagnose server.data\n\
@@ -280,7 +294,7 @@ pub(crate) enum Command {
             \x20         holdup completions zsh > ~/.zfunc/_holdup\n\
             \x20         holdup completions fish > ~/.config/fish/completions/holdup.fish")]
     Completions(CompletionsArgs),
-    /// The manual pages: that of holdup on standard output, or all into a folder
+    /// The manual pages: holdup's own page on standard output, or all pages into a folder
     #[command(after_help = "Examples: holdup man ~/.local/share/man/man1\n\
             \x20         holdup man | man -l -")]
     Man(ManArgs),

@@ -20,7 +20,7 @@ pub(crate) struct CompletionsArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
-    /// Write the page of each verb too, into this folder
+    /// Write the pages of holdup and of every verb into this folder
     #[arg(value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! The verbs of one table each, and those of all.
+//! The verbs that show one table each, and the verbs that show all tables.
 
 use super::{CommonArgs, EntriesArgs, TableArgs};
 use crate::profile::args::SymbolArgs;
@@ -11,7 +11,7 @@ pub(crate) struct SummaryArgs {
     pub(crate) common: CommonArgs,
     #[command(flatten)]
     pub(crate) entries: EntriesArgs,
-    /// sar's figures for every CPU too
+    /// Also show sar's figures for every CPU
     #[arg(long)]
     pub(crate) per_cpu: bool,
 }
@@ -20,7 +20,7 @@ pub(crate) struct SummaryArgs {
 pub(crate) struct InfoArgs {
     #[command(flatten)]
     pub(crate) common: CommonArgs,
-    /// Read all of a large file, to count events and losses [default: its tables and samples]
+    /// Read all of a large file, to count events and losses [default: only its tables and samples]
     #[arg(long)]
     pub(crate) full: bool,
 }
@@ -29,16 +29,16 @@ pub(crate) struct InfoArgs {
 pub(crate) struct LedgerArgs {
     #[command(flatten)]
     pub(crate) table: TableArgs,
-    /// What to divide the machine by
+    /// How to divide the machine's time
     #[arg(long, value_enum, value_name = "GROUP", default_value_t = LedgerBy::Leaf)]
     pub(crate) by: LedgerBy,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LedgerBy {
-    /// What the time was for
+    /// By what the time was spent on
     Leaf,
-    /// What each service or container used and wanted, and who kept it from that
+    /// What each service or container used, what it wanted, and who took that from it
     Cgroup,
 }
 
@@ -49,7 +49,7 @@ pub(crate) enum SyscallsBy {
     Thread,
     /// The control group: a service or a container
     Cgroup,
-    /// The function of the program that calls, by call chains
+    /// The function of the program that makes the call; needs call chains (record with -g)
     Caller,
 }
 
@@ -57,7 +57,7 @@ pub(crate) enum SyscallsBy {
 pub(crate) struct SyscallsArgs {
     #[command(flatten)]
     pub(crate) table: TableArgs,
-    /// What to add up
+    /// What each row sums up
     #[arg(long, value_enum, value_name = "GROUP", default_value_t = SyscallsBy::System)]
     pub(crate) by: SyscallsBy,
     #[command(flatten)]
@@ -77,7 +77,7 @@ pub(crate) enum ProcsBy {
 pub(crate) struct ProcsArgs {
     #[command(flatten)]
     pub(crate) table: TableArgs,
-    /// What to add up
+    /// What each row sums up
     #[arg(long, value_enum, value_name = "GROUP", default_value_t = ProcsBy::Thread)]
     pub(crate) by: ProcsBy,
 }
@@ -92,7 +92,7 @@ pub(crate) struct CpusArgs {
 pub(crate) struct SwitchesArgs {
     #[command(flatten)]
     pub(crate) table: TableArgs,
-    /// What to add up
+    /// What each row sums up
     #[arg(long, value_enum, value_name = "GROUP", default_value_t = SwitchesBy::Thread)]
     pub(crate) by: SwitchesBy,
 }
@@ -114,7 +114,7 @@ pub(crate) enum IrqsBy {
 pub(crate) struct IrqsArgs {
     #[command(flatten)]
     pub(crate) table: TableArgs,
-    /// What to add up
+    /// What each row sums up
     #[arg(long, value_enum, value_name = "GROUP", default_value_t = IrqsBy::Cpu)]
     pub(crate) by: IrqsBy,
 }
@@ -150,7 +150,7 @@ pub(crate) enum LocksView {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LocksEvents {
-    /// Those that show most: lockdep for locks and classes, contention for the rest
+    /// The events that show most: lockdep for locks and classes, contention for the rest
     Auto,
     /// lock:contention_begin and contention_end
     Contention,
@@ -162,13 +162,13 @@ pub(crate) enum LocksEvents {
 pub(crate) struct LocksArgs {
     #[command(flatten)]
     pub(crate) table: TableArgs,
-    /// What to add up
+    /// What each row sums up
     #[arg(long, value_enum, value_name = "GROUP", default_value_t = LocksBy::Lock)]
     pub(crate) by: LocksBy,
-    /// Show text in the columns of another tool
+    /// Show text output in the columns of another tool
     #[arg(long, value_enum, value_name = "TOOL", default_value_t = LocksView::Holdup)]
     pub(crate) view: LocksView,
-    /// Only locks of these types, as perf names them; rwsem is rwsem:R and rwsem:W
+    /// Only locks of these types, as perf names them; rwsem stands for rwsem:R and rwsem:W
     #[arg(
         short = 'Y',
         long = "type",
@@ -188,16 +188,16 @@ pub(crate) struct LocksArgs {
         help_heading = "Selection"
     )]
     pub(crate) locks: Vec<String>,
-    /// How long waits and, with lockdep, holds were, by powers of two, instead of the table
-    /// [default: of 5 locks in text, see -n]
+    /// Show histograms of wait times (and, with lockdep, of hold times) by powers of two instead of
+    /// the table [default: for 5 locks in text, see -n]
     #[arg(long, conflicts_with_all = ["view", "sort", "before"])]
     pub(crate) hist: bool,
-    /// Which events to take where the trace has both kinds
+    /// Which events to use if the trace has both kinds
     #[arg(long, value_enum, value_name = "KIND", default_value_t = LocksEvents::Auto)]
     pub(crate) events: LocksEvents,
     #[command(flatten)]
     pub(crate) symbols: SymbolArgs,
-    /// With a dump of /proc/lock_stat: the dump taken before it
+    /// If TRACE is a dump of /proc/lock_stat: an earlier dump, whose counts are subtracted
     #[arg(long, value_name = "FILE")]
     pub(crate) before: Option<PathBuf>,
 }
@@ -209,7 +209,7 @@ pub(crate) enum WaitsByName {
     Thread,
     /// The control group: a service or a container
     Cgroup,
-    /// The function of the program that went to sleep; needs call chains (-g when recording)
+    /// The function of the program that went to sleep; needs call chains (record with -g)
     Caller,
 }
 
@@ -224,17 +224,17 @@ pub(crate) enum GraphForm {
 pub(crate) struct WaitsArgs {
     #[command(flatten)]
     pub(crate) table: TableArgs,
-    /// What to add up
+    /// What each row sums up
     #[arg(long, value_enum, value_name = "GROUP", default_value_t = WaitsByName::Object)]
     pub(crate) by: WaitsByName,
-    /// Who waits for whom, wait cycles and root causes instead of the table
+    /// Show who waits for whom, with wait cycles and root causes, instead of the table
     #[arg(long, value_enum, value_name = "FORM", conflicts_with = "by")]
     pub(crate) graph: Option<GraphForm>,
-    /// How long the waits were, by powers of two, instead of the table [default: of 5 objects in
-    /// text, see -n]
+    /// Show histograms of wait times by powers of two instead of the table [default: for 5 objects
+    /// in text, see -n]
     #[arg(long, conflicts_with_all = ["graph", "sort"])]
     pub(crate) hist: bool,
-    /// Time asleep by whole call chains, in nanoseconds, for flame graphs, in place of a table
+    /// Print the nanoseconds asleep of each whole call chain, for flame graphs, instead of a table
     #[arg(
         long,
         conflicts_with_all = ["by", "graph", "hist"],
@@ -248,7 +248,7 @@ pub(crate) struct WaitsArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LatencyByName {
-    /// All threads of a name, such as those of a service
+    /// All threads of one name, such as the threads of a service
     Command,
     /// All threads of a process
     Process,
@@ -259,11 +259,11 @@ pub(crate) enum LatencyByName {
 pub(crate) struct LatencyArgs {
     #[command(flatten)]
     pub(crate) table: TableArgs,
-    /// Whose times to put together
+    /// Whose times a row combines
     #[arg(long, value_enum, value_name = "GROUP", default_value_t = LatencyByName::Command)]
     pub(crate) by: LatencyByName,
-    /// What ends a unit of work: syscall:NAME or event:SYSTEM:NAME, as with diff and gate. Also
-    /// shown is how long units take, and how much of each thing a unit takes
+    /// The event that ends a unit of work: syscall:NAME or event:SYSTEM:NAME, as with diff and
+    /// gate. The table then also shows how long units take, and what each row takes per unit
     #[arg(long, value_name = "EVENT")]
     pub(crate) unit: Option<String>,
     #[command(flatten)]
@@ -291,13 +291,13 @@ pub(crate) struct PathArgs {
 pub(crate) struct EventsArgs {
     #[command(flatten)]
     pub(crate) common: CommonArgs,
-    /// Only events of this name, with or without system; * and ? stand for any characters
+    /// Only events of this name, with or without the system; * stands for any characters, ? for one
     #[arg(short, long, value_name = "NAME,..", value_delimiter = ',', help_heading = "Selection")]
     pub(crate) event: Vec<String>,
     /// Stop after N lines, 0 for all [default: all]
     #[arg(short = 'n', visible_short_alias = 'E', long, value_name = "N", help_heading = "Output")]
     pub(crate) entries: Option<u64>,
-    /// The call chain of each event below it
+    /// Show the call chain of each event below the event
     #[arg(short = 'g', long = "stacks", help_heading = "Output")]
     pub(crate) stacks: bool,
     #[command(flatten)]

@@ -5,12 +5,12 @@ use clap::{Args, ValueEnum};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-pub(crate) const AFTER_HELP: &str = "A folder is gone through with all below it; in a PATTERN * \
-stands for any characters and ? for\none. What is not a trace is left out. What is judged is kept \
-in OUT/journal.ndjson: say the same\nagain to go on after an end of any kind, or when there are \
-more traces. The tables are\nOUT/tables/TABLE/date=.../host=.../*.parquet, and OUT/manifest.json \
-says what became of each\nfile. The exit code is 3 if one could not be read; the others are \
-done.\n\n\
+pub(crate) const AFTER_HELP: &str = "Folders are searched with all folders below them. In a \
+PATTERN, * stands for any characters and ?\n\
+for one. Files that are not traces are skipped. OUT/journal.ndjson keeps every result: repeat the\n\
+command to continue after an interruption, or to add new traces. The tables are\n\
+OUT/tables/TABLE/date=.../host=.../*.parquet, and OUT/manifest.json has the outcome of each file.\n\
+The exit code is 3 if a trace could not be read; all other traces are judged nevertheless.\n\n\
 Examples: holdup fleet traces/ --to out\n\
 \x20         holdup fleet '/mnt/*/perf.data' --to out --jobs 4 -j > ranking.json\n\
 \x20         holdup fleet --one perf.data --to parts/ && holdup fleet --merge parts/ --to out";
@@ -20,7 +20,7 @@ Examples: holdup fleet traces/ --to out\n\
 pub(crate) enum PartitionName {
     /// date=.../host=.../
     DateHost,
-    /// date=.../: where hosts have few traces a day; the host is a column
+    /// date=.../, with the host as a column: for hosts that have few traces a day
     Date,
     /// No folders: date and host are columns
     None,
@@ -28,26 +28,28 @@ pub(crate) enum PartitionName {
 
 #[derive(Debug, Args)]
 pub(crate) struct FleetArgs {
-    /// Traces, folders, patterns; with --merge files and folders that --one wrote, or journals
+    /// Traces, folders or patterns; with --merge: files and folders that --one wrote, or journals
     #[arg(value_name = "TRACE|DIR|PATTERN", required = true)]
     pub(crate) inputs: Vec<PathBuf>,
-    /// The folder to write into, made if need be; with --one a FILE, or a folder that gets a file
-    /// named after the content of the trace
+    /// The folder to write into, created if it does not exist; with --one: a FILE, or a folder for
+    /// a file named after the content of the trace
     #[arg(long, value_name = "OUT", required_unless_present = "list", help_heading = "Output")]
     pub(crate) to: Option<PathBuf>,
-    /// Judge traces at the same time, so many [default: CPUs]; memory grows with it
+    /// Number of traces to judge at the same time [default: the number of CPUs]; memory use grows
+    /// with it
     #[arg(long, value_name = "N", conflicts_with_all = ["one", "merge", "list"])]
     pub(crate) jobs: Option<NonZeroUsize>,
-    /// Only judge one trace: write a part for --merge, and print what came of it as a line of JSON
+    /// Judge only one trace: write a part for --merge, and print the outcome as a line of JSON
     #[arg(long, conflicts_with_all = ["merge", "list", "output", "format", "json", "separator"])]
     pub(crate) one: bool,
-    /// With --one: the path that the trace shall have in the tables, where it was copied from there
+    /// With --one: the path of the trace in the tables, if the trace was copied from that path
     #[arg(long, value_name = "PATH", requires = "one")]
     pub(crate) name: Option<String>,
-    /// Only make the tables, of parts that --one wrote
+    /// Only make the tables, from parts that --one wrote
     #[arg(long, conflicts_with = "list")]
     pub(crate) merge: bool,
-    /// Only list what would be judged, a path a line; with --to OUT without what is judged there
+    /// Only list the traces to judge, one path per line; with --to OUT, without the traces that are
+    /// already judged there
     #[arg(long, conflicts_with_all = ["output", "format", "json", "separator"])]
     pub(crate) list: bool,
     /// Columns that become folders
@@ -56,13 +58,14 @@ pub(crate) struct FleetArgs {
         help_heading = "Output"
     )]
     pub(crate) partition: PartitionName,
-    /// Traces in a file of a table, at most
+    /// Maximum number of traces in one file of a table
     #[arg(long, value_name = "N", default_value = "1000", help_heading = "Output")]
     pub(crate) per_file: NonZeroUsize,
     /// Take thresholds of rules from this TOML file; holdup rules lists them
     #[arg(long, value_name = "FILE")]
     pub(crate) thresholds: Option<PathBuf>,
-    /// Replay large traces too, for what fixing the bottleneck would gain; smaller ones always are
+    /// Replay large traces too, to estimate what fixing the bottleneck would gain; small traces are
+    /// always replayed
     #[arg(long)]
     pub(crate) gain: bool,
     #[command(flatten)]

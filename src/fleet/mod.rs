@@ -27,7 +27,7 @@ const ENTRIES: usize = 10;
 /// Run it.
 pub(crate) fn run(args: &FleetArgs) -> Result<u8> {
     if args.inputs.iter().any(|input| input.as_os_str() == "-") {
-        return Err(usage("fleet: standard input is not a trace here; name files or folders"));
+        return Err(usage("fleet: a trace cannot come from standard input; name files or folders"));
     }
     let settings =
         Settings { thresholds: thresholds(args.thresholds.as_deref())?, gain: args.gain };
@@ -39,8 +39,8 @@ pub(crate) fn run(args: &FleetArgs) -> Result<u8> {
     }
 }
 
-/// Print what would be judged: what is certainly no trace is left out, and what the journal of an
-/// output knows.
+/// Print which files would be judged. Files that are certainly no traces are left out, and traces
+/// that the journal of an output already has.
 fn list(args: &FleetArgs, settings: &Settings) -> Result<u8> {
     let mut known = Store::new(settings.key());
     if let Some(journal) = args.to.as_ref().map(|to| to.join(JOURNAL)).filter(|path| path.exists())
@@ -147,12 +147,13 @@ fn merged(
             Err(error) => fail(&part, error.to_string()),
             Ok(scanned) if scanned.taken == 0 && scanned.others > 0 => {
                 let why = "made by another version of holdup or with other thresholds";
-                fail(&part, format!("{why}; make it again"));
+                fail(&part, format!("{why}; run holdup fleet --one again"));
             }
             Ok(scanned) if scanned.taken == 0 || scanned.damaged > 0 => {
                 fail(
                     &part,
-                    "not whole: holdup fleet --one was not done, or it is not a part".into(),
+                    "incomplete: holdup fleet --one did not finish, or the file is not a part"
+                        .into(),
                 );
             }
             Ok(_) => {}
@@ -187,9 +188,8 @@ fn account(judged: Option<usize>, seconds: f64, report: &FleetReport, to: &Path)
         head.table_bytes as f64 / 1e6
     );
     let Some(judged) = judged else { return format!("{tables}, in {seconds:.1} s") };
-    let memory = peak_memory().map_or(String::new(), |kb| {
-        format!(", {:.0} MB of memory at most", kb as f64 * 1024.0 / 1e6)
-    });
+    let memory = peak_memory()
+        .map_or(String::new(), |kb| format!(", peak memory {:.0} MB", kb as f64 * 1024.0 / 1e6));
     format!(
         "{judged} traces read in {seconds:.1} s ({:.1} a second){memory}; {tables}",
         judged as f64 / seconds.max(1e-3)

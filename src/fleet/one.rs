@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Judge the trace, write its part, and print what came of it.
 pub(super) fn run(args: &FleetArgs, to: &Path, settings: &Settings) -> Result<u8> {
     let [trace] = &args.inputs[..] else {
-        return Err(usage("--one: name one trace; --merge takes the parts of many"));
+        return Err(usage("--one takes one trace; --merge takes the parts of many traces"));
     };
     let folder = to.is_dir() || to.as_os_str().to_string_lossy().ends_with('/');
     let key = settings.key();

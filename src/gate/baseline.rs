@@ -16,7 +16,7 @@ pub(crate) fn run(args: &BaselineArgs) -> Result<u8> {
     }
     if args.form.output.is_some() == args.add.is_some() {
         return Err(usage(
-            "say where the baseline goes: -o FILE makes one, --add FILE adds to one",
+            "name the baseline file: -o FILE makes a new one, --add FILE adds to an existing one",
         ));
     }
     let mut baseline = match &args.add {
@@ -32,12 +32,12 @@ pub(crate) fn run(args: &BaselineArgs) -> Result<u8> {
     if let Some(run) = baseline.runs.iter().find(|r| work.units(r).is_none())
         && args.compare.work.is_some()
     {
-        return Err(usage(format!("--work: {} shows no unit of the work {work}", run.name)));
+        return Err(usage(format!("--work: {} contains no unit of the work {work}", run.name)));
     }
     if let Some((first, again)) = baseline.twice() {
         return Err(usage(format!(
-            "{again} is the same recording as {first}, which is there already: a run counts once, \
-             record another (holdup run --runs N)"
+            "{again} is the same recording as {first}, which the baseline already has: a run \
+             counts once; record another run (holdup run --runs N)"
         )));
     }
     if args.redact {

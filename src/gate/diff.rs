@@ -1,4 +1,4 @@
-//! `holdup diff`: every table of two recordings beside each other.
+//! `holdup diff`: every table of two recordings compared.
 
 use super::args::{DiffArgs, PerName};
 use super::load;
@@ -29,13 +29,13 @@ pub(crate) fn run(args: &DiffArgs) -> Result<u8> {
         Some(PerName::S) => Per::Second,
         Some(PerName::Cpu) => Per::Capacity,
         Some(PerName::Work) if work == Work::Unknown => {
-            return Err(usage("--per work: say what a unit of work is (--work)"));
+            return Err(usage("--per work: also say what a unit of work is, with --work"));
         }
         Some(PerName::Work) | None => work.per(),
     };
     let sides = Sides { a: &a.runs, b: &b.runs, paired: false };
     if let (Per::Work, Some(run)) = (per, sides.runs().find(|r| work.units(r).is_none())) {
-        return Err(usage(format!("--work: {} shows no unit of the work {work}", run.name)));
+        return Err(usage(format!("--work: {} contains no unit of the work {work}", run.name)));
     }
     let head = |runs, path: &std::path::Path| SideHead::of(runs, Some(&path.to_string_lossy()));
     let heads = (head(&a.runs, &args.a), head(&b.runs, &args.b));

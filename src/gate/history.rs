@@ -18,7 +18,7 @@ pub(crate) fn run(args: &HistoryArgs) -> Result<u8> {
     let metric = args.metric.as_deref().map(Metric::parse).transpose();
     let metric = metric.map_err(|e| usage(format!("--metric: {e}")))?;
     if !(args.least >= 0.0 && args.least.is_finite()) {
-        return Err(usage("--least: a percentage of 0 or more is wanted"));
+        return Err(usage("--least: the percentage must be 0 or more"));
     }
     let inputs: Vec<&Path> = args.baselines.iter().map(PathBuf::as_path).collect();
     let answer = Answer::open(&args.output, &inputs)?;
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &HistoryArgs) -> Result<u8> {
     let options = Options { least_change: args.least / 100.0, ..Options::default() };
     let course = Course::of(&baselines, &metric, &work, &options);
     if let (Some(path), true) = (inputs.first(), course.points.iter().all(|p| p.median.is_none())) {
-        return Err(bad_input(path, format!("no baseline has a value of {metric}")));
+        return Err(bad_input(path, format!("no baseline has a value for {metric}")));
     }
     let worse = course.changes.last().is_some_and(|c| c.after > c.before);
     answer.write(&Comparison::History(HistoryReport { course }))?;

@@ -19,7 +19,7 @@ pub(crate) fn run(args: &GateArgs) -> Result<u8> {
     let (mut policy, asked) = policy(args)?;
     let sinks = Sinks::open(args)?;
     if !args.pair.len().is_multiple_of(2) {
-        return Err(usage("--pair: an even number of traces is wanted, A1 B1 A2 B2 ..."));
+        return Err(usage("--pair: the number of traces must be even: A1 B1 A2 B2 ..."));
     }
     // A baseline that cannot be used shows before minutes of reading.
     let before = args.baseline.as_deref().map(load::baseline).transpose()?.unwrap_or_default();
@@ -37,7 +37,8 @@ pub(crate) fn run(args: &GateArgs) -> Result<u8> {
     let paired = before.runs.iter().zip(&after.runs).filter(|_| !args.pair.is_empty());
     if let Some((a, b)) = { paired }.find(|(a, b)| a.is_same_recording(b)) {
         return Err(usage(format!(
-            "--pair: {} and {} are the same recording: that nothing changed in it proves nothing",
+            "--pair: {} and {} are the same recording; comparing a recording with itself proves \
+             nothing",
             a.name, b.name
         )));
     }

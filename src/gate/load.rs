@@ -33,7 +33,7 @@ fn one(path: &Path) -> Result<Baseline> {
             let files = files(path)?;
             return match files.is_empty() {
                 // What it lacks to be a trace matters less than that there is nothing at all.
-                true => Err(bad_input(path, "is an empty folder: there is no recording in it")),
+                true => Err(bad_input(path, "is an empty folder: it contains no recording")),
                 false => all(&files).map_err(|_| error.into()),
             };
         }
@@ -70,12 +70,12 @@ pub(crate) fn baselines_in(path: &Path) -> Result<Vec<PathBuf>> {
     let mut files = files(path)?;
     files.retain(|f| f.extension().is_some_and(|e| e == "json"));
     match files.is_empty() {
-        true => Err(bad_input(path, "holds no baseline: no file NAME.json")),
+        true => Err(bad_input(path, "contains no baseline (no file NAME.json)")),
         false => Ok(files),
     }
 }
 
-/// In what the sides of a comparison differ that should be alike, in words.
+/// In words: the settings in which the sides of a comparison differ but should not.
 pub(crate) fn differences(sides: Sides<'_>, allowed: &[Aspect]) -> Option<String> {
     first_difference(sides.runs(), allowed).map(|d| d.words)
 }
@@ -87,7 +87,8 @@ pub(crate) fn baseline(path: &Path) -> Result<Baseline> {
         Some(text) => parse(path, &text),
         None => Err(bad_input(
             path,
-            "is not a baseline: holdup baseline makes one, which begins with {\"schema\": ...}",
+            "is not a baseline file, which begins with {\"schema\": ...}; holdup baseline makes \
+             one",
         )),
     }
 }

@@ -59,7 +59,7 @@ pub(super) fn read_each(paths: &[PathBuf], args: &GateArgs) -> Result<Side> {
     let side = read(paths, args)?;
     match side.read.runs.len() == paths.len() {
         true => Ok(side),
-        false => Err(usage("--pair: each of the traces must be one recording")),
+        false => Err(usage("--pair: each argument must be a single recording")),
     }
 }
 
@@ -100,8 +100,8 @@ fn side(side: &mut Side, args: &CompareArgs) -> Result<rounds::Numbered> {
     allowed.push(Aspect::Cpus);
     if let Some(other) = first_difference(&side.read.runs, &allowed) {
         return Err(usage(format!(
-            "--scaling: {}: the recordings of a side are of one machine; --allow {} compares them \
-             all the same",
+            "--scaling: {}: all recordings of a side must be from one machine; --allow {} compares \
+             them nevertheless",
             other.words, other.allow
         )));
     }

@@ -51,14 +51,14 @@ fn time(text: &str) -> Result<f64> {
     }
 }
 
-/// A ladder is of one machine: but for its CPUs, all recordings have the same setting.
+/// All recordings must be from one machine: except for the CPUs, they have the same setting.
 fn alike(steps: &[Step], args: &super::args::CompareArgs) -> Result<()> {
     let mut allowed = load::allowed(args);
     allowed.push(Aspect::Cpus);
     match first_difference(steps.iter().flat_map(Step::runs), &allowed).map(|d| d.words) {
         None => Ok(()),
         Some(words) => Err(usage(format!(
-            "{words}: a ladder is of one machine; --allow says what may differ all the same"
+            "{words}: all recordings must be from one machine; --allow accepts differences"
         ))),
     }
 }

@@ -1,5 +1,5 @@
-//! Where a comparison goes: standard output or a file, files of other forms beside it, and the
-//! page of the job that runs it.
+//! Where a comparison goes: standard output or a file, additional files in other formats, and the
+//! page of the job that runs holdup.
 //!
 //! All are opened before the first trace is read: a wrong path must not cost minutes.
 

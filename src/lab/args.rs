@@ -13,19 +13,20 @@ pub(crate) struct LabArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabVerb {
-    /// The workloads: what each does, which class it makes, what can be set, what fixes it
+    /// List the workloads: what each one does, the class it causes, its settings, and its fix
     List(ListArgs),
-    /// Run a workload; what it counted itself is printed as JSON
+    /// Run a workload, and print its own counts as JSON
     #[command(after_help = "Examples: holdup lab run mutex\n\
             \x20         holdup lab run mutex --set hold=50us,workers=2cpus\n\
             \x20         holdup lab run mutex --fixed")]
     Run(RunArgs),
-    /// Record a workload, and keep what it counted beside the recording
+    /// Record a workload, and write its own counts to a file next to the recording
     #[command(after_help = "Example: holdup lab record server && holdup diagnose server.data")]
     Record(RecordArgs),
-    /// Make every class that this host allows, and hold the verdicts against what was made
-    #[command(after_help = "The exit code is 1 if a verdict is wrong. Other work on the machine \
-            makes figures and verdicts\nworse.\n\n\
+    /// Cause every class that this host allows, and compare the verdicts with the known causes
+    #[command(after_help = "The exit code is 1 if a verdict is wrong. Other load on the machine \
+            makes figures and\n\
+            verdicts worse.\n\n\
             Examples: holdup lab prove\n\
             \x20         holdup lab prove --only mutex,server -j\n\
             \x20         holdup lab prove --random 50 --seed 7")]
@@ -44,12 +45,13 @@ pub(crate) struct ListArgs {
 /// A workload and its settings.
 #[derive(Debug, Args)]
 pub(crate) struct OfWorkload {
-    /// The workload; holdup lab list has them
+    /// The workload; holdup lab list lists all of them
     pub(crate) name: String,
     /// Settings: hold=50us, locks=2, workers=2cpus
     #[arg(long, value_name = "KEY=VALUE,..", value_delimiter = ',')]
     pub(crate) set: Vec<String>,
-    /// Its twin without the trouble; --set is applied to that
+    /// Run the fixed variant, which does the same work without the bottleneck; --set then changes
+    /// the fixed variant
     #[arg(long)]
     pub(crate) fixed: bool,
 }
@@ -58,7 +60,7 @@ pub(crate) struct OfWorkload {
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) of: OfWorkload,
-    /// Write what was counted to FILE
+    /// Write the counts to FILE
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -67,14 +69,14 @@ pub(crate) struct RunArgs {
 pub(crate) struct RecordArgs {
     #[command(flatten)]
     pub(crate) of: OfWorkload,
-    /// The recording; what was counted is written beside it, to FILE.truth.json
+    /// The recording; the workload's own counts are written next to it, to FILE.truth.json
     /// [default: NAME.data]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Compress the recording with zstd
     #[arg(short = 'z', long)]
     pub(crate) compress: bool,
-    /// Say nothing of the recording when it ends
+    /// Print nothing about the recording when it ends
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }
@@ -84,16 +86,18 @@ pub(crate) struct ProveArgs {
     /// Only these workloads
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
-    /// Also what changes settings of the host while it runs: where the kernel's workers run
+    /// Also run workloads that change a setting of the host while they run: the CPUs that the
+    /// kernel's workers may use
     #[arg(long)]
     pub(crate) change_host: bool,
-    /// So many short runs of random strength instead, for a look at where the border lies
+    /// Do this many short runs of random strength instead, to see where the border between healthy
+    /// and not healthy lies
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) random: Option<u32>,
-    /// Where the random numbers start
+    /// Seed of the random numbers
     #[arg(long, value_name = "SEED", default_value_t = 1, requires = "random")]
     pub(crate) seed: u64,
-    /// Keep the recordings and what was counted in this folder
+    /// Keep the recordings and the counts in this folder
     #[arg(long, value_name = "FOLDER")]
     pub(crate) keep: Option<PathBuf>,
     #[command(flatten)]

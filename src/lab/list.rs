@@ -22,7 +22,7 @@ pub(super) fn run(args: &ListArgs) -> Result<u8> {
             serde_json::to_writer_pretty(&mut *out, &all)?;
             writeln!(out)
         })?,
-        _ => return Err(usage("lab list has the forms text and json")),
+        _ => return Err(usage("lab list has text and json output only")),
     }
     Ok(exit::OK)
 }
@@ -38,17 +38,17 @@ fn text(out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "  {}: {}", workload.name, workload.does)?;
         params(out, workload.params)?;
         if let Some((class, why)) = workload.also {
-            writeln!(out, "      as right: {class} ({why})")?;
+            writeln!(out, "      also right: {class} ({why})")?;
         }
         if workload.has_twin() {
             writeln!(out, "      fixed: {} ({})", fix(workload), workload.fixes)?;
         }
     }
-    writeln!(out, "\nAll of them have")?;
+    writeln!(out, "\nSettings of every workload")?;
     params(out, COMMON)
 }
 
-/// The settings of the twin as they are typed.
+/// The settings of the fixed variant as they are typed.
 fn fix(workload: &Workload) -> String {
     let words: Vec<_> = workload.fix.iter().map(|(key, value)| format!("{key}={value}")).collect();
     words.join(",")

@@ -1,4 +1,4 @@
-//! `holdup lab`: trouble made on purpose, and whether the verdicts on it are right.
+//! `holdup lab`: bottlenecks created on purpose, and whether the verdicts on them are right.
 
 pub(crate) mod args;
 mod list;
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &LabArgs) -> Result<u8> {
 fn named(name: &str) -> Result<&'static Workload> {
     Workload::named(name).ok_or_else(|| {
         let all: Vec<_> = lab::WORKLOADS.iter().map(|w| w.name).collect();
-        usage(format!("there is no workload {name}; there are {}", all.join(", ")))
+        usage(format!("there is no workload {name}; the workloads are {}", all.join(", ")))
     })
 }
 
@@ -47,7 +47,7 @@ fn settings(workload: &'static Workload, fixed: bool, set: &[String]) -> Result<
 fn chosen(of: &OfWorkload) -> Result<(&'static Workload, Settings)> {
     let workload = named(&of.name)?;
     if of.fixed && !workload.has_twin() {
-        return Err(usage(format!("{} has no fixed twin", workload.name)));
+        return Err(usage(format!("{} has no fixed variant", workload.name)));
     }
     Ok((workload, settings(workload, of.fixed, &of.set)?))
 }
@@ -55,7 +55,8 @@ fn chosen(of: &OfWorkload) -> Result<(&'static Workload, Settings)> {
 /// This program.
 fn this_program() -> Result<OsString> {
     let path = std::env::current_exe();
-    path.map(Into::into).map_err(|e| usage(format!("this program cannot be found: {e}")))
+    path.map(Into::into)
+        .map_err(|e| usage(format!("the path of this program cannot be found: {e}")))
 }
 
 fn failed(error: lab::Error) -> Failure {
@@ -83,7 +84,7 @@ fn worker(args: &WorkerArgs) -> Result<u8> {
     Ok(exit::OK)
 }
 
-/// Where what was counted is kept, beside the recording.
+/// The file of the counts, next to the recording.
 fn truth_of(recording: &Path) -> PathBuf {
     recording.with_extension("truth.json")
 }
@@ -112,13 +113,13 @@ fn record(args: &RecordArgs) -> Result<u8> {
     words.splice(1..1, args.quiet.then(|| "-q".into()));
     words.insert(0, "holdup".into());
     let Command::Record(typed) = Cli::parse_from(words).command else {
-        return Err(usage("a recording cannot be asked for"));
+        return Err(usage("the command line of the recording cannot be built"));
     };
     let status = crate::record::run(&typed)?;
     if status == exit::OK && !args.quiet {
         let path = truth.to_string_lossy();
         let shown = holdup_render::escape(&path);
-        let _ = writeln!(std::io::stderr(), "holdup: what it counted itself: {shown}");
+        let _ = writeln!(std::io::stderr(), "holdup: the workload's own counts: {shown}");
     }
     Ok(status)
 }

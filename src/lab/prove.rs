@@ -1,4 +1,4 @@
-//! `holdup lab prove`: every class that this host allows, made, recorded, and judged.
+//! `holdup lab prove`: every class that this host allows is caused, recorded, and judged.
 
 use super::args::ProveArgs;
 use super::named;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// So often each twin runs untraced, and how long; and how long it is recorded.
+/// How often each variant runs untraced, and for how long; and how long it is recorded.
 const RUNS: usize = 3;
 const UNTRACED: &str = "300ms";
 const RECORDED: &str = "700ms";
@@ -36,7 +36,7 @@ pub(super) fn run(args: &ProveArgs) -> Result<u8> {
     let output = Output::open(args.output.output.as_deref(), &[])?;
     let format = config::format(&args.output, &output)?;
     if !matches!(format, Format::Text(_) | Format::Json) {
-        return Err(usage("lab prove has the forms text and json"));
+        return Err(usage("lab prove has text and json output only"));
     }
     let counters = allowed()?;
     let (mut shown, mut dark) = (Vec::new(), Vec::new());
@@ -99,14 +99,16 @@ fn wanted(only: &[String]) -> Result<Vec<&'static Workload>> {
     Ok(WORKLOADS.iter().filter(|workload| workload.name != "jobs").collect())
 }
 
-/// What keeps this host from showing it, if anything does.
+/// What this host lacks for the workload, if anything.
 fn lack(workload: &Workload, counters: Option<&Lack>, change_host: bool) -> Option<Lack> {
     let lack = workload.needs.iter().find_map(|need| need.lack(counters));
     lack.or_else(|| {
         let changes = workload.needs.contains(&Need::Workers) && !change_host;
         changes.then(|| Lack {
-            what: "it sets where the kernel's workers run, for the whole machine".to_owned(),
-            way_out: "holdup lab prove --change-host: it is set back afterwards".to_owned(),
+            what: "it sets the CPUs that the kernel's workers may use, for the whole machine"
+                .to_owned(),
+            way_out: "holdup lab prove --change-host, which restores the setting afterwards"
+                .to_owned(),
         })
     })
 }
@@ -133,7 +135,7 @@ fn range(gain: Option<Gain>) -> String {
 }
 
 const HEAD: [&str; 8] =
-    ["workload", "verdict", "conf.", "culprit", "predicted", "gained", "fixed twin", "cost"];
+    ["workload", "verdict", "conf.", "culprit", "predicted", "gained", "fixed variant", "cost"];
 
 fn cells(row: &Tried) -> Vec<String> {
     let mark = |right: bool| if right { "" } else { " WRONG" };
@@ -157,11 +159,11 @@ fn cells(row: &Tried) -> Vec<String> {
     ]
 }
 
-/// How many are right, wrong and open.
+/// How many verdicts are right, wrong and undecided.
 fn score(verdicts: &[Option<bool>]) -> String {
     let number = |what| verdicts.iter().filter(|verdict| **verdict == what).count();
     let (right, wrong, open) = (number(Some(true)), number(Some(false)), number(None));
-    let open = if open > 0 { format!(", {open} open") } else { String::new() };
+    let open = if open > 0 { format!(", {open} undecided") } else { String::new() };
     format!("{right} right, {wrong} wrong{open}")
 }
 
@@ -193,10 +195,10 @@ fn write_text(out: &mut dyn Write, rows: &[Tried], dark: &[Dark]) -> io::Result<
     let verdicts: Vec<_> = rows.iter().map(|row| row.right).collect();
     let twins: Vec<_> =
         rows.iter().filter(|row| row.fixed.is_some()).map(|row| row.fixed_right).collect();
-    writeln!(out, "\nVerdicts: {}; on fixed twins: {}.", score(&verdicts), score(&twins))?;
+    writeln!(out, "\nVerdicts: {}; on fixed variants: {}.", score(&verdicts), score(&twins))?;
     for row in rows.iter().filter(|row| row.right == Some(false)) {
         let right = row.right_classes.join(" or ");
-        writeln!(out, "  {}: right is {right}", row.name)?;
+        writeln!(out, "  {}: the right class is {right}", row.name)?;
     }
     if !dark.is_empty() {
         writeln!(out, "\nNot shown on this host")?;

@@ -1,5 +1,5 @@
-//! `holdup lab prove --random`: many short runs of random strength, to see where the border lies
-//! between what is a verdict and what is not.
+//! `holdup lab prove --random`: many short runs of random strength, to see from which strength on
+//! the bottleneck becomes the verdict.
 
 use super::say::{say, table, times};
 use super::trial::{Trial, Tried};
@@ -8,7 +8,7 @@ use holdup_lab::{HEALTHY, Unit, Workload};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// So often each twin runs untraced, and how long; and how long it is recorded.
+/// How often each variant runs untraced, and for how long; and how long it is recorded.
 const RUNS: usize = 3;
 const UNTRACED: &str = "200ms";
 const RECORDED: &str = "400ms";
@@ -38,7 +38,7 @@ const STRENGTH: &[(&str, Unit, f64, f64)] = &[
     ("each", Unit::Count, 1.0, 300.0),
 ];
 
-/// Settings of random strength; `None` of a workload that has none, or no twin.
+/// Settings of random strength; `None` for a workload without a strength or a fixed variant.
 fn strength(workload: &Workload, dice: &mut Dice) -> Option<Vec<String>> {
     if !workload.has_twin() {
         return None;
@@ -89,12 +89,12 @@ pub(super) fn run(
     Ok(rows)
 }
 
-/// Steps of what the twins gained, each from the one before it.
+/// Steps of what the fixed variants gained; each step begins where the previous one ends.
 const STEPS: [f64; 9] = [1.02, 1.05, 1.08, 1.12, 1.15, 1.2, 1.3, 1.6, f64::INFINITY];
 
-/// How often the trouble was the verdict, by what the twin gained.
+/// How often the bottleneck was the verdict, by what the fixed variant gained.
 pub(super) fn write_text(out: &mut dyn Write, rows: &[Tried]) -> io::Result<()> {
-    let head = ["twin gained", "runs", "the class made", "healthy", "another"];
+    let head = ["variant gained", "runs", "the class caused", "healthy", "another"];
     let mut lines = vec![head.map(str::to_owned).to_vec()];
     let mut from = f64::NEG_INFINITY;
     for to in STEPS {

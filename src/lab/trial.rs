@@ -1,4 +1,5 @@
-//! One trial: a workload and its twin, untraced in turns, then recorded and judged.
+//! One trial: a workload and its fixed variant run alternately without tracing, and are then
+//! recorded and judged.
 //!
 //! Each run and each recording is a process of its own: this program, called as a user calls it.
 
@@ -13,10 +14,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// A gain from which on something held the work up, by the limit of verdicts: a finding is one if
-/// it costs 15 % of what is wanted, and work without it is 1 / 0.85 times as fast.
+/// From this gain on the work had a bottleneck, by the limit of verdicts: a finding is a verdict if
+/// it costs 15 % of the wanted CPU time, and the work without it is 1 / 0.85 times as fast.
 pub(super) const MATTERS: f64 = 1.0 / 0.85;
-/// A gain up to which nothing did.
+/// Up to this gain the work had no bottleneck.
 pub(super) const NOTHING: f64 = 1.05;
 
 /// The class of a verdict that decides nothing: the machine was busy with other programs.
@@ -25,9 +26,9 @@ const UNDECIDED: &str = "not-enough-evidence";
 /// What to try, and how long.
 pub(super) struct Trial<'a> {
     pub(super) workload: &'static Workload,
-    /// Settings beside those of the twin.
+    /// Settings in addition to those of the fixed variant.
     pub(super) set: Vec<String>,
-    /// So often each twin runs untraced.
+    /// How often each variant runs untraced.
     pub(super) runs: usize,
     /// How long each of these runs takes, and a recorded one.
     pub(super) untraced: &'static str,
@@ -36,19 +37,19 @@ pub(super) struct Trial<'a> {
     pub(super) folder: &'a Path,
     /// A name for the recordings.
     pub(super) stem: String,
-    /// Whether the twin is recorded too.
+    /// Whether the fixed variant is recorded too.
     pub(super) twin: bool,
 }
 
-/// Where the culprit of the workload stands among those of the verdict.
+/// Where the culprit of the workload is in the verdict's list of culprits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Named {
-    /// It is the first.
+    /// It is the first culprit.
     First,
-    /// It is one of them.
+    /// It is a later culprit.
     Later,
-    /// It is none of them.
+    /// It is not in the list.
     No,
 }
 
@@ -65,7 +66,7 @@ pub(super) struct Gain {
 pub(super) struct Verdict {
     pub(super) class: String,
     pub(super) confidence: f64,
-    /// What fixing what it names would gain.
+    /// What fixing the named bottleneck would gain.
     pub(super) predicted: Option<Gain>,
     /// Kinds and names of its culprits.
     pub(super) culprits: Vec<String>,
@@ -94,17 +95,17 @@ pub(super) struct Tried {
     pub(super) settings: Value,
     /// The class that the workload is there for.
     pub(super) makes: &'static str,
-    /// What the fixed twin did more in the same time, untraced.
+    /// How much more the fixed variant did in the same time, untraced.
     pub(super) gained: Option<f64>,
     /// The lowest and the highest of single pairs.
     pub(super) gained_range: Option<(f64, f64)>,
     pub(super) verdict: Verdict,
-    /// Classes that are right, by what the twin gained.
+    /// Classes that are right, by what the fixed variant gained.
     pub(super) right_classes: Vec<&'static str>,
     /// `None` where the machine was too busy with other programs to judge.
     pub(super) right: Option<bool>,
     pub(super) culprit: Option<Named>,
-    /// The verdict on the fixed twin, and whether that is right.
+    /// The verdict on the fixed variant, and whether it is right.
     pub(super) fixed: Option<Verdict>,
     pub(super) fixed_right: Option<bool>,
     /// By what share a recorded run did less.
@@ -210,8 +211,8 @@ impl Trial<'_> {
     }
 }
 
-/// The classes that are right where the fixed twin gained so much, from the lowest to the highest
-/// of several pairs of runs. What is within the scatter of the limit may be called either.
+/// The classes that are right for this gain of the fixed variant, from the lowest to the highest of
+/// several pairs of runs. If the limit is within the scatter of the gains, both classes are right.
 fn right_classes(of: &Workload, gained: Option<(f64, f64)>) -> Vec<&'static str> {
     let makes = std::iter::once(of.class).chain(of.also.map(|(class, _)| class));
     let Some((low, high)) = gained else { return makes.collect() };
@@ -238,7 +239,7 @@ fn this(words: &[OsString]) -> Result<Vec<u8>> {
 }
 
 fn json(text: &[u8]) -> Result<Value> {
-    let wrong = |e| Failure::Input(format!("an answer of this program is no JSON: {e}"));
+    let wrong = |e| Failure::Input(format!("the output of this program is not JSON: {e}"));
     serde_json::from_slice(text).map_err(wrong)
 }
 

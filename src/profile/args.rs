@@ -30,26 +30,28 @@ const OF_TABLES: [&str; 8] =
 pub(crate) struct ProfileArgs {
     #[command(flatten)]
     pub(crate) table: TableArgs,
-    /// What to add up
+    /// What each row sums up
     #[arg(long, value_enum, value_name = "GROUP", default_value_t = ProfileBy::Function)]
     pub(crate) by: ProfileBy,
-    /// Functions that only call others too, and for each the samples of what it called
+    /// Also show functions that only call others, and count for each function the samples of the
+    /// functions it called
     #[arg(long, conflicts_with = "by")]
     pub(crate) children: bool,
-    /// Call chains as a tree: from the outermost functions down, or from the sampled ones up
+    /// Show call chains as a tree: from the outermost functions down, or from the sampled functions
+    /// up
     #[arg(long, value_enum, value_name = "WAY", conflicts_with_all = ["by", "children", "sort"])]
     pub(crate) tree: Option<TreeWay>,
-    /// Leave out of the tree what has less than PCT per cent of all samples [default: 0.5]
+    /// Leave branches with less than PCT per cent of all samples out of the tree [default: 0.5]
     #[arg(long, value_name = "PCT", requires = "tree", value_parser = per_cent)]
     pub(crate) min_pct: Option<f64>,
-    /// The event whose samples count [default: the first of cpu-clock, task-clock, cycles that has
-    /// samples]; any event with call chains will do
+    /// The event whose samples are counted; any event with call chains is possible [default: the
+    /// first of cpu-clock, task-clock and cycles that has samples]
     #[arg(short, long, value_name = "NAME", help_heading = "Selection")]
     pub(crate) event: Option<String>,
-    /// Whole call chains for flame graphs, one a line, in place of a table
+    /// Print whole call chains for flame graphs, one per line, instead of a table
     #[arg(long, conflicts_with_all = OF_TABLES, help_heading = "Output")]
     pub(crate) folded: bool,
-    /// Write whole call chains to FILE for pprof, in place of a table; - for standard output
+    /// Write whole call chains to FILE for pprof, instead of a table; - for standard output
     #[arg(
         long,
         value_name = "FILE",
@@ -58,7 +60,7 @@ pub(crate) struct ProfileArgs {
         help_heading = "Output"
     )]
     pub(crate) pprof: Option<PathBuf>,
-    /// Write every sample to FILE for profiler.firefox.com, in place of a table; - for standard
+    /// Write every sample to FILE for profiler.firefox.com, instead of a table; - for standard
     /// output
     #[arg(
         long,
@@ -81,16 +83,16 @@ fn per_cent(text: &str) -> Result<f64, String> {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Symbols")]
 pub(crate) struct SymbolArgs {
-    /// The recorded machine's files below DIR, in place of this machine's
+    /// Take the recorded machine's files from below DIR, instead of this machine's files
     #[arg(long, value_name = "DIR", conflicts_with = "no_symbols")]
     pub(crate) symfs: Option<PathBuf>,
-    /// Symbols of the recorded kernel: a copy of its /proc/kallsyms
+    /// Symbols of the recorded kernel: a copy of the recorded machine's /proc/kallsyms
     #[arg(long, value_name = "FILE", conflicts_with = "no_symbols")]
     pub(crate) kallsyms: Option<PathBuf>,
-    /// Open no file for names of functions
+    /// Do not open files to look up function names
     #[arg(long)]
     pub(crate) no_symbols: bool,
-    /// Do not look for functions that the compiler put into others
+    /// Do not show inlined functions
     #[arg(long)]
     pub(crate) no_inline: bool,
 }

@@ -23,7 +23,7 @@ pub(crate) fn waits(args: &TableArgs, symbols: &SymbolArgs) -> Result<()> {
     })
 }
 
-/// Waits by whole chains. What is to be said besides goes to standard error.
+/// Waits by whole chains. Remarks go to standard error.
 pub(crate) fn folded(args: &TableArgs, symbols: &SymbolArgs) -> Result<()> {
     let config = Config::new(&args.common)?;
     let places = places(symbols)?;

@@ -142,7 +142,7 @@ fn event(name: &str, reader: &dyn Reader) -> Result<EventId> {
     found.ok_or_else(|| {
         let names: Vec<&str> = events.iter().map(|e| e.name.as_str()).collect();
         usage(format!(
-            "--event: no event '{}' in the trace; there are {}",
+            "--event: the trace has no event '{}'; the events with samples are {}",
             name.escape_default(),
             names.join(", ")
         ))
@@ -160,7 +160,7 @@ fn noted(mut table: Table, profile: &Profile, symbols: &Symbols<'_>) -> Table {
             .map(|(name, n)| format!("{name} ({n})"))
             .collect();
         if !others.is_empty() {
-            table.notes.push(format!("--event shows other samples: {}", others.join(", ")));
+            table.notes.push(format!("--event selects other samples: {}", others.join(", ")));
         }
     }
     table.notes.extend(symbols.remarks());
@@ -170,14 +170,14 @@ fn noted(mut table: Table, profile: &Profile, symbols: &Symbols<'_>) -> Table {
 /// What a trace without samples of CPU time shows instead, and what would show more.
 fn no_samples(profile: &Profile) -> Vec<String> {
     let mut notes = vec![
-        "no samples say which code ran: this is the time that threads had a CPU, by the switches; \
-         perf record -e cpu-clock -F 999 -g records samples"
+        "no samples say which code ran: the table shows the time that threads were on a CPU, from \
+         context switches; perf record -e cpu-clock -F 999 -g records samples"
             .to_owned(),
     ];
     if !profile.sampled.is_empty() {
         let others: Vec<String> =
             profile.sampled.iter().map(|(name, n)| format!("{name} ({n})")).collect();
-        notes.push(format!("--event shows other samples: {}", others.join(", ")));
+        notes.push(format!("--event selects other samples: {}", others.join(", ")));
     }
     notes
 }

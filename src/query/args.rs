@@ -6,7 +6,7 @@ use clap::Args;
 #[derive(Debug, Args)]
 pub(crate) struct QueryArgs {
     /// Traces, or folders that holdup export wrote, and the query as the last argument. Without a
-    /// query a terminal asks for some; elsewhere standard input holds one
+    /// query, holdup asks for queries on a terminal, or reads one query from standard input
     #[arg(value_name = "TRACE|DIR|SQL")]
     pub(crate) words: Vec<String>,
     /// List the tables and their columns instead

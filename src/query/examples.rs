@@ -23,7 +23,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
          ORDER BY duration_ns DESC LIMIT 10",
     ),
     example(
-        "How long do calls take: median, 99 of 100, the longest?",
+        "How long do calls take: median, 99th percentile, maximum?",
         "SELECT name, count(*) AS calls, median(duration_ns) AS median_ns, \
          quantile_disc(duration_ns, 0.99) AS p99_ns, max(duration_ns) AS max_ns FROM syscalls \
          GROUP BY name HAVING count(*) >= 10 ORDER BY p99_ns DESC",
@@ -39,7 +39,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
          GROUP BY comm, tid ORDER BY busy_ns DESC LIMIT 10",
     ),
     example(
-        "The longest times a thread was ready and got no CPU",
+        "The longest times that a thread was ready but had no CPU",
         "SELECT at_ns, comm, tid, cpu, delay_ns FROM runs WHERE delay_ns IS NOT NULL \
          ORDER BY delay_ns DESC LIMIT 10",
     ),
@@ -49,7 +49,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
          FROM waits GROUP BY kind, object, waker_comm ORDER BY waited_ns DESC LIMIT 10",
     ),
     example(
-        "The course of the busy time, in parts of 100 ms",
+        "The busy time over the trace, in steps of 100 ms",
         "SELECT at_ns // 100000000 AS part, sum(duration_ns) AS busy_ns, \
          count(DISTINCT tid) AS threads FROM runs GROUP BY at_ns // 100000000 ORDER BY part",
     ),
@@ -67,7 +67,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
          FROM syscalls) AS c WHERE place = 1 ORDER BY duration_ns DESC LIMIT 10",
     ),
     example(
-        "Which part of each call was spent asleep?",
+        "What share of each call's time was spent asleep?",
         "SELECT name, sum(duration_ns) AS total_ns, sum(blocked_ns) AS asleep_ns, \
          100.0 * sum(blocked_ns) / sum(duration_ns) AS asleep_pct FROM syscalls \
          GROUP BY name ORDER BY total_ns DESC LIMIT 10",

@@ -41,8 +41,8 @@ use run::answer;
 fn answer(_: &QueryArgs) -> Result<u8> {
     Err(exit::usage(
         "query: this holdup was built without SQL, which takes minutes to build; build it with: \
-         cargo install --path . --features tables. Without it, holdup export TRACE --to DIR writes \
-         the same tables as Parquet, which DuckDB, pandas and Spark read: duckdb -c \
+         cargo install --path . --features tables. Without SQL, holdup export TRACE --to DIR \
+         writes the same tables as Parquet, which DuckDB, pandas and Spark read: duckdb -c \
          \"SELECT * FROM 'DIR/runs.parquet'\"",
     ))
 }

@@ -13,9 +13,10 @@ use std::io;
 use std::path::PathBuf;
 
 /// What is printed when the prompt begins, and at `help`.
-pub(crate) const HELP: &str = "\
-A query may take several lines; a semicolon ends it. Tab completes names of tables and columns.
-tables: all tables; columns TABLE: what is in one; examples; help; quit (or Ctrl-D)";
+pub(crate) const HELP: &str = "A query may take several lines; a semicolon ends it. Tab completes \
+names of tables and columns.
+tables: all tables; columns TABLE: the columns of a table; examples; \
+help; quit (or Ctrl-D)";
 
 /// Words that begin parts of a query.
 const KEYWORDS: &[&str] = &[

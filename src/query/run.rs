@@ -83,7 +83,7 @@ impl Opened {
             }
             let folder = tempfile::Builder::new().prefix("holdup-query-").tempdir();
             let folder = folder.map_err(|e| {
-                usage(format!("no folder for the tables can be made; TMPDIR says where: {e}"))
+                usage(format!("no folder for the tables can be created in $TMPDIR or /tmp: {e}"))
             })?;
             export(input, folder.path(), named)?;
             sources.push(Source {

@@ -18,8 +18,8 @@ impl Words {
             Some((last, rest)) if !exists(last) => {
                 if !last.contains(char::is_whitespace) {
                     return Err(usage(format!(
-                        "{last}: no such file; a query is one word of the shell, in quotes: \
-                         holdup query TRACE 'SELECT ...'"
+                        "{last}: no such file; a query is one argument in quotes: holdup query \
+                         TRACE 'SELECT ...'"
                     )));
                 }
                 (rest, Some(last.clone()))
@@ -28,7 +28,7 @@ impl Words {
         };
         if let Some(missing) = inputs.iter().find(|word| !exists(word)) {
             let why = match missing.contains(char::is_whitespace) {
-                true => "one query at a time, and after the traces",
+                true => "write a single query, after the traces",
                 false => "no such file",
             };
             return Err(usage(format!("{missing}: {why}")));

@@ -28,11 +28,11 @@ const OUTPUT: &str = "perf.data";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PresetName {
-    /// Who runs where and when, and who wakes whom
+    /// Which thread runs where and when, and which thread wakes which
     Sched,
-    /// And waits for locks, of the kernel and of programs
+    /// Also waits for locks of the kernel and of programs
     Locks,
-    /// And interrupts, kernel work, and the system calls from which verdicts follow
+    /// Also interrupts, work items of the kernel, and the system calls that verdicts need
     Full,
 }
 
@@ -40,70 +40,74 @@ pub(crate) enum PresetName {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What to record")]
 pub(crate) struct WhatArgs {
-    /// Which events
+    /// Which events to record
     #[arg(long, value_enum, value_name = "PRESET", default_value_t = PresetName::Full)]
     pub(crate) preset: PresetName,
-    /// All system calls, not the preset's: each call of the machine takes over 1 us longer
+    /// Record all system calls, not only the preset's: every system call on the machine takes over
+    /// 1 us longer
     #[arg(long)]
     pub(crate) all_syscalls: bool,
-    /// These tracepoints too, named as perf list does; * and ? stand for any characters
+    /// Also record these tracepoints, named as in perf list; * stands for any characters, ? for one
     #[arg(short, long, value_name = "EVENT,..", value_delimiter = ',')]
     pub(crate) event: Vec<String>,
-    /// Read the processor's counters at every switch: those named, as perf list does, else cycles,
-    /// instructions, cache misses and stalled cycles, as far as there is room for them
+    /// Read the processor's counters at every context switch: the named counters (as in perf list),
+    /// or else cycles, instructions, cache misses and stalled cycles, as many as fit on the PMU
     #[arg(
         long, value_name = "NAME,..", num_args = 0..=1, require_equals = true,
         default_missing_value = "", conflicts_with = "pid"
     )]
     pub(crate) counters: Option<String>,
-    /// Read them on every CPU at this interval instead, 1ms or more: cheaper where switches are
-    /// many. What has no room beside the others takes turns; memory controllers are read too
+    /// Read the counters on every CPU at this interval instead (1ms or more), which is cheaper if
+    /// context switches are frequent. Counters that do not fit on the PMU together are multiplexed;
+    /// memory controllers are read too
     #[arg(long, value_name = "TIME", value_parser = interval, conflicts_with = "pid")]
     pub(crate) counters_interval: Option<Duration>,
-    /// The call chain of each event, and of samples: which code waits, and which runs
+    /// Record the call chain of each event and of samples: which code waits, and which code runs
     #[arg(short = 'g', long = "stacks")]
     pub(crate) stacks: bool,
-    /// Samples of what runs, so many a second on each CPU [default: 99 with -g, else none]
+    /// Sample the running code this many times a second on each CPU [default: 99 with -g, else
+    /// never]
     #[arg(short = 'F', long, value_name = "HZ")]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub(crate) freq: Option<u32>,
-    /// What goroutines of Go wait for, and monitors of Java, by probes where somebody has to wait:
-    /// in the command, in programs that run when the recording begins, and in FILE
+    /// Record what Go's goroutines wait for, and waits for Java's monitors, with probes on the code
+    /// that runs only if a thread has to wait: in the command, in programs that run when the
+    /// recording begins, and in FILE
     #[arg(
         long, value_name = "FILE,..", num_args = 0..=1, require_equals = true,
         default_missing_value = "", value_delimiter = ','
     )]
     pub(crate) runtime_locks: Option<Vec<OsString>>,
-    /// Every process on every CPU; this is the default
+    /// Record every process on every CPU; this is the default
     #[arg(short, long, conflicts_with_all = ["pid", "cgroup"])]
     pub(crate) all_cpus: bool,
-    /// Only what happens on these CPUs: 0-3,5
+    /// Record only what happens on these CPUs: 0-3,5
     #[arg(short = 'C', long, value_name = "CPUS")]
     pub(crate) cpu: Option<String>,
-    /// Only these processes and the ones they make. A diagnosis wants the whole machine
+    /// Record only these processes and their children. A diagnosis should have the whole machine
     #[arg(short, long, value_name = "PID,..", value_delimiter = ',', conflicts_with = "cgroup")]
     pub(crate) pid: Vec<u32>,
-    /// Only the members of this control group
+    /// Record only the members of this control group
     #[arg(short = 'G', long, value_name = "GROUP")]
     pub(crate) cgroup: Option<PathBuf>,
     /// Run the command as this user, by name or number, while root records
     #[arg(long, value_name = "USER", requires = "command", value_parser = user)]
     pub(crate) user: Option<User>,
-    /// How long: 10s, 500ms, 2m. A command that still runs then is ended
+    /// Record for this long: 10s, 500ms, 2m. A command that still runs then is ended
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Option<Duration>,
-    /// Memory for each CPU's events on their way to the file: 512K, 8M; a plain number is pages
-    /// [default: 4M, less where locked memory is limited]
+    /// Size of each CPU's buffer: 512K, 8M; a plain number means pages [default: 4M, less if locked
+    /// memory is limited]
     #[arg(short = 'm', long = "mmap-pages", value_name = "SIZE", value_parser = ring)]
     pub(crate) ring: Option<usize>,
-    /// Say nothing of the recording when it ends
+    /// Print nothing about the recording when it ends
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RecordArgs {
-    /// Write to FILE, - for a pipe. What was in FILE becomes FILE.old [default: perf.data]
+    /// Write to FILE, or - for a pipe. An existing FILE is renamed to FILE.old [default: perf.data]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Compress with zstd, at this level
@@ -112,49 +116,51 @@ pub(crate) struct RecordArgs {
         default_missing_value = "1", value_parser = clap::value_parser!(i32).range(1..=22)
     )]
     pub(crate) compression_level: Option<i32>,
-    /// End the recording when its file is so large: 100M, 2G. A command that still runs is ended
+    /// End the recording when its file reaches this size: 100M, 2G. A command that still runs is
+    /// ended
     #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "keep")]
     pub(crate) max_size: Option<usize>,
-    /// Begin another file when one is so large or holds so much time: 100M, 2G, 30s, 1h. They are
-    /// called FILE.0001, FILE.0002 ...
+    /// Begin a new file when a file reaches this size or covers this much time: 100M, 2G, 30s, 1h.
+    /// The files are called FILE.0001, FILE.0002 ...
     #[arg(long, value_name = "SIZE|TIME", value_parser = due)]
     #[arg(conflicts_with_all = ["keep", "max_size"])]
     pub(crate) switch_output: Option<Due>,
-    /// Of these keep the N latest
+    /// Keep only the N latest of these files
     #[arg(long, value_name = "N", requires = "switch_output")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) switch_max_files: Option<u32>,
-    /// Flight recorder: keep the last events in so much memory, all CPUs together, and write them
-    /// only when --until says so, at SIGUSR2, or at Ctrl-C
+    /// Flight recorder: keep the latest events in this much memory (all CPUs together), and write
+    /// them only when the condition of --until holds, on SIGUSR2, or on Ctrl-C
     #[arg(long = "ring", value_name = "SIZE", value_parser = size)]
     #[arg(conflicts_with = "ring", help_heading = "Flight recorder")]
     pub(crate) keep: Option<usize>,
-    /// Write when this holds: fails (the command), load>X, runqueue>X (threads waiting for a CPU),
-    /// lock-wait>X (threads waiting for kernel locks; both on average over a second) [default:
-    /// sigusr2, nothing but the signal]
+    /// Write when this condition holds: fails (the command fails), load>X, runqueue>X (threads
+    /// waiting for a CPU), lock-wait>X (threads waiting for kernel locks); the last two are
+    /// averages over a second [default: sigusr2, which is the signal only]
     #[arg(long, value_name = "CONDITION", requires = "keep", value_parser = trigger)]
     #[arg(help_heading = "Flight recorder")]
     pub(crate) until: Option<Trigger>,
     #[command(flatten)]
     pub(crate) what: WhatArgs,
-    /// The command to record. Without one: until Ctrl-C, or as long as --duration says
+    /// The command to record. Without a command, holdup records until Ctrl-C, or for --duration
     #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// Keep the recording in FILE; with --runs all of them in the folder FILE
-    /// [default: not kept; with --runs: holdup-runs]
+    /// Keep the recording in FILE; with --runs, keep all recordings in the folder FILE [default:
+    /// not kept; with --runs: holdup-runs]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Record the command so often, for the gate, and keep all; the report is of the last
+    /// Record the command this many times, for the gate, and keep all recordings; the report is
+    /// about the last one
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     #[arg(requires = "command")]
     pub(crate) runs: Option<u32>,
     #[command(flatten)]
     pub(crate) what: WhatArgs,
-    /// Form of the report
+    /// Format of the report
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = FormatName::Text)]
     #[arg(help_heading = "Report")]
     pub(crate) format: FormatName,
@@ -168,10 +174,10 @@ pub(crate) struct RunArgs {
     /// Take thresholds of rules from this TOML file; holdup rules lists them
     #[arg(long, value_name = "FILE", help_heading = "Report")]
     pub(crate) thresholds: Option<PathBuf>,
-    /// Every rule with all its evidence, those ruled out too
+    /// Show every rule with all its evidence, also the rules that were ruled out
     #[arg(long, help_heading = "Report")]
     pub(crate) explain: bool,
-    /// The command to record. Without one: until Ctrl-C, or as long as --duration says
+    /// The command to record. Without a command, holdup records until Ctrl-C, or for --duration
     #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,
 }
@@ -299,7 +305,7 @@ fn user(text: &str) -> Result<User, String> {
 fn interval(text: &str) -> Result<Duration, String> {
     match duration(text)? {
         short if short < Duration::from_millis(1) => {
-            Err("is too short: a reading takes microseconds; 1ms is the least".to_owned())
+            Err("is too short: a reading takes microseconds; 1ms is the minimum".to_owned())
         }
         time => Ok(time),
     }
@@ -321,7 +327,9 @@ const MOST: usize = 1 << 30;
 /// A size of the memory of one CPU.
 fn ring(text: &str) -> Result<usize, String> {
     match size(text)? {
-        much if much > MOST => Err("is too much: each CPU gets so much, 1G at most".to_owned()),
+        much if much > MOST => {
+            Err("is too large: each CPU gets a buffer of this size, 1G at most".to_owned())
+        }
         bytes => Ok(bytes),
     }
 }

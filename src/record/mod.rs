@@ -35,7 +35,7 @@ const UNSAID: Duration = Duration::from_millis(500);
 pub(crate) fn run(args: &RecordArgs) -> Result<u8> {
     let output = args.output();
     if args.switch_output.is_some() && output.as_os_str() == "-" {
-        return Err(usage("--switch-output: a pipe is one file"));
+        return Err(usage("--switch-output: a pipe cannot be divided into files"));
     }
     let signals = hold_signals()?;
     let recorder = open(&args.what, args.plan()?)?;
@@ -73,7 +73,7 @@ fn open(what: &WhatArgs, plan: Plan) -> Result<Recorder> {
     let closing = closing::under_way().and_then(|closing| closing.wait(UNSAID));
     if let Some(closing) = closing {
         if !what.quiet {
-            told::line("waiting until the kernel has closed the events of the last recording");
+            told::line("waiting until the kernel has closed the events of the previous recording");
         }
         closing.wait(CLOSING);
     }
@@ -88,7 +88,7 @@ fn unless_quick<T>(tell: bool, work: impl FnOnce() -> T) -> T {
         thread::spawn(move || {
             if over.recv_timeout(UNSAID) == Err(mpsc::RecvTimeoutError::Timeout) {
                 let why = match closing::under_way() {
-                    Some(_) => "it still closes those of the last recording",
+                    Some(_) => "it is still closing the events of the previous recording",
                     None => "that takes long on this machine",
                 };
                 told::line(&format!("waiting until the kernel has opened the events: {why}"));
@@ -203,14 +203,14 @@ fn keep(
     let mut child = work.prepare(signals, output)?;
     let pid = std::process::id();
     let bytes = told::bytes(recorder.ring_size() as u64 * recorder.cpus() as u64);
-    work.say(&format!("keeping the last {bytes}; to have them written: kill -USR2 {pid}"));
+    work.say(&format!("keeping the latest {bytes} of events; to write them: kill -USR2 {pid}"));
     let flight = match recorder.keep(output, signals, work.course(&mut child), trigger) {
         Err(Error::Start(StartError::Command(e))) => return Err(work.not_started(&e)),
         flight => flight.map_err(error)?,
     };
     match flight {
         Flight::Quiet(ended) => {
-            work.say("nothing was written: what --until names did not happen");
+            work.say("nothing was written, because the condition of --until never held");
             finish(child, Ok(ended), signals)
         }
         Flight::Written(fired, collected) => {

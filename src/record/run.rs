@@ -62,9 +62,9 @@ fn files(args: &RunArgs) -> Result<(Vec<PathBuf>, Option<tempfile::TempDir>)> {
         return Ok((names.collect(), None));
     }
     match &args.output {
-        Some(path) if path.as_os_str() == "-" => {
-            Err(usage("-o -: the report goes to standard output; to pipe a recording: record -o -"))
-        }
+        Some(path) if path.as_os_str() == "-" => Err(usage(
+            "-o -: the report goes to standard output; to pipe a recording, use holdup record -o -",
+        )),
         Some(path) => Ok((vec![path.clone()], None)),
         None => {
             let folder = tempfile::tempdir().map_err(|e| failed(&std::env::temp_dir(), e))?;

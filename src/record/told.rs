@@ -24,8 +24,8 @@ pub(crate) fn opened(recorder: &Recorder, asked: Option<usize>) {
     }
     if choice.calls == Calls::AllForLack {
         line(
-            "this kernel has no tracepoints of single system calls (CONFIG_FTRACE_SYSCALLS): all \
-             are recorded, which makes each slower by more than 1 us",
+            "this kernel has no tracepoints for single system calls (CONFIG_FTRACE_SYSCALLS), so \
+             all system calls are recorded, which makes each of them over 1 us slower",
         );
     }
     let counted = &recorder.counted;
@@ -44,8 +44,7 @@ pub(crate) fn opened(recorder: &Recorder, asked: Option<usize>) {
     }
     for file in &recorder.found.unprobed {
         line(&format!(
-            "{} is a Go program: with --runtime-locks the recording has what its goroutines \
-             wait for",
+            "{} is a Go program: --runtime-locks also records what its goroutines wait for",
             file.display()
         ));
     }
@@ -55,7 +54,7 @@ pub(crate) fn opened(recorder: &Recorder, asked: Option<usize>) {
     let size = recorder.ring_size();
     if asked.is_some_and(|asked| size < asked) {
         line(&format!(
-            "the buffer of each CPU has {}: this user may not lock more memory (ulimit -l, \
+            "the buffer of each CPU is only {}: this user may not lock more memory (ulimit -l, \
              kernel.perf_event_mlock_kb)",
             bytes(size as u64)
         ));
@@ -65,7 +64,7 @@ pub(crate) fn opened(recorder: &Recorder, asked: Option<usize>) {
 /// What was recorded on so many CPUs, and what it cost.
 pub(crate) fn collected(collected: &Collected, cpus: usize, output: &Path) {
     for cpu in &collected.gone {
-        line(&format!("CPU {cpu} was taken offline; its events end there"));
+        line(&format!("CPU {cpu} was taken offline; its events end at that time"));
     }
     what_and_cost(collected, cpus, output, collected.took);
 }
@@ -74,11 +73,11 @@ pub(crate) fn collected(collected: &Collected, cpus: usize, output: &Path) {
 pub(crate) fn taken(name: Name, path: &Path) {
     let what = match name {
         Name::Own => return,
-        Name::Old => format!("this one is {}", name.of(path).display()),
-        Name::Unknown => "this one is there no more".to_owned(),
+        Name::Old => format!("this recording is now {}", name.of(path).display()),
+        Name::Unknown => "this recording no longer exists".to_owned(),
     };
     let path = path.display();
-    line(&format!("{path} was taken by another recording, or moved, meanwhile: {what}"));
+    line(&format!("meanwhile, another recording replaced {path}, or the file was moved: {what}"));
 }
 
 /// What a flight recorder kept of so many CPUs, and what it cost.
@@ -142,7 +141,7 @@ pub(crate) fn runs(files: &[PathBuf], times: &[Duration]) {
     let folder = first.parent().unwrap_or(Path::new("."));
     line(&format!("the recordings are {} to {}", first.display(), last.display()));
     line(&format!(
-        "to compare others with them: holdup baseline -o baseline.json {}/run-*.data",
+        "to compare other recordings with them: holdup baseline -o baseline.json {}/run-*.data",
         shell_word(&folder.to_string_lossy())
     ));
 }

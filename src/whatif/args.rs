@@ -9,7 +9,7 @@ use holdup_replay::{FACTORS, LockChange, MAX_CPUS, PARTS};
 /// Interrupts can only be spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum IrqChange {
-    /// Over all CPUs, each taking the same part
+    /// Over all CPUs, in equal shares
     Spread,
 }
 
@@ -37,7 +37,7 @@ pub(crate) enum QuotaChange {
 /// Work can only be dealt evenly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WorkChange {
-    /// Threads that meet at barriers have as much to do, each
+    /// Threads that meet at barriers have equal amounts of work
     Even,
 }
 
@@ -47,24 +47,24 @@ pub(crate) struct WhatifArgs {
     pub(crate) common: CommonArgs,
     #[command(flatten)]
     pub(crate) entries: EntriesArgs,
-    /// The machine has so many CPUs: 16, or several to compare, as 2,4,8 or 1-4
+    /// The machine has this many CPUs: 16, or several numbers to compare, such as 2,4,8 or 1-4
     #[arg(long, value_name = "LIST", help_heading = "Changes")]
     pub(crate) cpus: Option<String>,
-    /// A lock is held for half as long (hold*0.5), made four locks (split:4), or waited for by
-    /// nobody (none); or whoever has it never sleeps (awake), or always has a CPU (first). OBJ is
-    /// a name as this verb shows it, a part of one, or an address
+    /// The lock is held for half as long (hold*0.5), is split into four locks (split:4), or never
+    /// makes a thread wait (none); or its holder never sleeps (awake), or always has a CPU (first).
+    /// OBJ is a name as this verb shows it, a part of a name, or an address
     #[arg(long, value_name = "OBJ=CHANGE", help_heading = "Changes")]
     pub(crate) lock: Vec<String>,
-    /// So many threads share the work of this one. TID is a number, or a name that one thread has
+    /// N threads share the work of this thread. TID is a number, or a name that only one thread has
     #[arg(long, value_name = "TID=split:N", help_heading = "Changes")]
     pub(crate) server: Vec<String>,
-    /// Interrupts take the same part of all CPUs
+    /// Interrupts take the same share of every CPU
     #[arg(long, value_enum, value_name = "CHANGE", help_heading = "Changes")]
     pub(crate) irq: Option<IrqChange>,
-    /// A thread runs so many times as fast: 4711*1.5
+    /// The thread runs FACTOR times as fast: 4711*1.5
     #[arg(long, value_name = "TID*FACTOR", help_heading = "Changes")]
     pub(crate) speed: Vec<String>,
-    /// A system call takes so many times its CPU time, in all threads: write*0.5
+    /// The system call takes FACTOR times its CPU time, in all threads: write*0.5
     #[arg(long, value_name = "NAME*FACTOR", help_heading = "Changes")]
     pub(crate) syscall: Vec<String>,
     /// Disks and other devices answer at once
@@ -76,10 +76,11 @@ pub(crate) struct WhatifArgs {
     /// No control group runs out of the CPU time that its quota allows
     #[arg(long, value_enum, value_name = "CHANGE", help_heading = "Changes")]
     pub(crate) quota: Option<QuotaChange>,
-    /// Threads that meet at barriers have as much to do, each
+    /// Threads that meet at barriers have equal amounts of work
     #[arg(long, value_enum, value_name = "CHANGE", help_heading = "Changes")]
     pub(crate) work: Option<WorkChange>,
-    /// What each fix alone is worth, the most first; without any change, this is what is done
+    /// Rank all fixes by what each one alone would gain, the largest gain first; this is the
+    /// default without a change
     #[arg(
         long, help_heading = "Changes",
         conflicts_with_all = [
@@ -105,7 +106,7 @@ pub(super) enum Asked {
 }
 
 impl WhatifArgs {
-    /// The changes, but for those of the number of CPUs.
+    /// The changes, except for the number of CPUs.
     pub(super) fn changes(&self) -> Result<Vec<Asked>> {
         let mut changes = Vec::new();
         for text in &self.lock {

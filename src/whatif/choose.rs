@@ -173,7 +173,7 @@ fn unknown<'n>(
 ) -> Failure {
     let mut known: Vec<(&str, u64)> = known.collect();
     if known.is_empty() {
-        return usage(format!("{option}: {what} '{word}', nor for anything else"));
+        return usage(format!("{option}: {what} '{word}' or anything else"));
     }
     let near = |name: &str| {
         let whole = strsim::sorensen_dice(&name.to_lowercase(), &word.to_lowercase());
@@ -183,14 +183,17 @@ fn unknown<'n>(
     let mut names: Vec<&str> = known.iter().map(|k| k.0).collect();
     names.dedup();
     names.truncate(LISTED);
-    usage(format!("{option}: {what} '{word}'; there are {}", listed(&names, known.len())))
+    usage(format!("{option}: {what} '{word}'; the trace has {}", listed(&names, known.len())))
 }
 
 /// Several are called so.
 fn ambiguous(option: &str, word: &str, fitting: impl ExactSizeIterator<Item = String>) -> Failure {
     let count = fitting.len();
     let names: Vec<String> = fitting.take(LISTED).collect();
-    usage(format!("{option}: '{word}' may be any of {count}: {}; name one", listed(&names, count)))
+    usage(format!(
+        "{option}: '{word}' may mean any of {count} names: {}; write one of them",
+        listed(&names, count)
+    ))
 }
 
 fn listed<T: AsRef<str>>(names: &[T], of: usize) -> String {
@@ -216,6 +219,6 @@ mod tests {
     fn the_nearest_names_come_first() {
         let known = [("pipe 3", 2), ("mutex 0x1", 1)];
         let error = unknown("--lock", "nobody waits for", "mutx 0x1", known.into_iter());
-        assert!(error.to_string().ends_with("there are 'mutex 0x1', 'pipe 3'"), "{error}");
+        assert!(error.to_string().ends_with("the trace has 'mutex 0x1', 'pipe 3'"), "{error}");
     }
 }

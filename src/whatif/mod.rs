@@ -123,7 +123,7 @@ fn whole(select: &SelectArgs) -> Result<()> {
         ("--tid", !select.tid.is_empty()),
         ("--comm", !select.comm.is_empty()),
     ];
-    let hint = "a replay is of all threads, as each may be the one that others wait for";
+    let hint = "a replay needs all threads, because other threads may wait for any of them";
     if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
         return Err(usage(format!(
             "{option}: {hint}; --time and --phase select a part of the trace"
@@ -131,7 +131,8 @@ fn whole(select: &SelectArgs) -> Result<()> {
     }
     match select.cpu {
         Some(_) => Err(usage(
-            "--cpu: a replay is of all CPUs; --cpus asks for a machine with another number of them",
+            "--cpu: a replay needs all CPUs; --cpus simulates a machine with another number of \
+             CPUs",
         )),
         None => Ok(()),
     }

@@ -1,4 +1,4 @@
-//! What to say beside the rows.
+//! Remarks in addition to the rows.
 
 use holdup_attribution::Resource;
 use holdup_passes::Analysis;
@@ -17,8 +17,9 @@ pub(super) fn doubts(
     let forced = rows.iter().filter(|row| row.forced > 0).count();
     if forced > 0 {
         doubts.push(format!(
-            "in {forced} of {} rows threads waited for each other in a ring, and one had to be let \
-             go (column forced): the more often, the less such a row means",
+            "in {forced} of {} rows, threads waited for each other in a cycle, and one of them had \
+             to be released (column forced): the more often that happened, the less reliable the \
+             row is",
             rows.len()
         ));
     }
@@ -28,8 +29,8 @@ pub(super) fn doubts(
     });
     for (object, _) in fought {
         doubts.push(format!(
-            "threads fight for {} without sleeping: that makes them slower in between too, which a \
-             replay cannot see, so removing it may gain more than is shown",
+            "threads contend for {} without sleeping: this also slows them down while they do not \
+             hold it, which a replay cannot see, so removing it may gain more than is shown",
             object.name
         ));
     }
@@ -40,11 +41,14 @@ pub(super) fn doubts(
 pub(super) fn notes(alternatives: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if alternatives {
-        notes.push("no row has all changes together, as two of them change the same".to_owned());
+        notes.push(
+            "no row combines all changes, because two of them change the same thing".to_owned(),
+        );
     }
     notes.push(
-        "a figure is that of the traced work done again on a simulated machine, by each thread in \
-         its traced order: it does not know what threads would do otherwise (docs/models.md)"
+        "the figures are for the traced work, replayed on a simulated machine by each thread in \
+         its traced order: a replay does not know what threads would do differently \
+         (docs/models.md)"
             .to_owned(),
     );
     notes
@@ -60,8 +64,8 @@ pub(super) fn conclusions(
     let gaining = || ranking.iter().zip(rows).filter(|(_, row)| row.gains());
     let Some((best, row)) = gaining().next() else {
         return vec![
-            "Nothing that was tried makes the work faster: what is left is to make it less work, \
-             or to divide it anew among threads."
+            "No change that was tried makes the work faster: what remains is to reduce the work, \
+             or to divide it differently among threads."
                 .to_owned(),
         ];
     };
@@ -70,17 +74,17 @@ pub(super) fn conclusions(
     let next = next(program, ranking).and_then(|n| Some((ranking.get(n.row)?, n.gain)));
     match next.filter(|_| ranking.first() == Some(best)) {
         Some((then, gain)) => said.push(format!(
-            "After that the next bottleneck is {}; {} too gives another {gain:.2}x.",
+            "After that, the next bottleneck is {}; {} as well gives another {gain:.2}x.",
             subjects(program, &then.change),
             alone(then),
         )),
-        None => said.push("After that nothing that was tried gains more.".to_owned()),
+        None => said.push("After that, no change that was tried gains more.".to_owned()),
     }
     if best.resource == Resource::Cpus
         && let Some((other, row)) = gaining().find(|(other, _)| other.resource != Resource::Cpus)
     {
         let gain = row.gain_in_words();
-        said.push(format!("With the CPUs there are: {}, at most {gain}.", alone(other)));
+        said.push(format!("With the present number of CPUs: {}, at most {gain}.", alone(other)));
     }
     // One paragraph.
     vec![said.join(" ")]

@@ -163,10 +163,10 @@ fn a_group_that_is_not_there_is_refused_with_those_that_are() {
     let trace = trace();
     let slip = said(&["procs", "--cgroup", "web.servic", &trace]);
     assert!(slip.contains("nearest by name: web.service"), "{slip}");
-    assert!(slip.contains("busiest are batch.service"), "{slip}");
+    assert!(slip.contains("busiest groups are batch.service"), "{slip}");
     let without = fixture("native_quota/perf.data");
     let none = said(&["procs", "--cgroup", "web", without.to_str().unwrap()]);
-    assert!(none.contains("does not say in which control groups threads are"), "{none}");
+    assert!(none.contains("does not say in which control groups its threads are"), "{none}");
     let of_leaves = said(&["ledger", "--cgroup", "web", &trace]);
     assert!(of_leaves.contains("holdup ledger --by cgroup"), "{of_leaves}");
 }

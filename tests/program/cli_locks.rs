@@ -48,7 +48,9 @@ fn a_trace_is_grouped_filtered_and_viewed() {
         "wait_max",
         &trace,
     ]);
-    assert!(stdout(&["locks", &trace]).contains("note: the kernel reports no waiting of rwsems"));
+    assert!(
+        stdout(&["locks", &trace]).contains("note: the kernel does not report waits for an rwsem")
+    );
     assert!(!stdout(&["locks", "-q", &trace]).contains("note:"));
 }
 
@@ -82,7 +84,7 @@ fn mistakes_are_named() {
     std::fs::write(&odd, "lock_stat version 0.9\n").unwrap();
     fails(&["locks", "-Y", "spin", &fixture()], 2, "'spin' is not a type of lock");
     fails(&["locks", "-s", "nonsense", &fixture()], 2, "nonsense");
-    fails(&["locks", "--view", "aix", "-j", &fixture()], 2, "--view is a form of text");
+    fails(&["locks", "--view", "aix", "-j", &fixture()], 2, "--view changes text output only");
     fails(&["locks", "--before", &stat, &fixture()], 2, "is not a dump of /proc/lock_stat");
     fails(&["locks", "--by", "task", &stat], 2, "--by: a dump");
     fails(&["locks", "--kallsyms", &stat, &fixture()], 2, "no symbols");

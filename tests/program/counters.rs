@@ -236,7 +236,10 @@ fn the_recorder_says_which_counters_there_are_not_and_records_without() {
     let out = holdup().args(["record", "--counters=cycle", "--", "true"]).output().unwrap();
     let words = String::from_utf8_lossy(&out.stderr).into_owned();
     assert_eq!(out.status.code(), Some(2), "{words}");
-    assert!(words.contains("cycle: no counter of this name; there are cycles,"), "{words}");
+    assert!(
+        words.contains("cycle: there is no counter of this name; the counters are cycles,"),
+        "{words}"
+    );
 }
 
 fn diagnose(arguments: &[&str]) -> (Option<i32>, String) {

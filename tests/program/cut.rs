@@ -249,7 +249,7 @@ fn what_is_wrong_is_said() {
         assert!(!Path::new(to).exists());
     };
     fails(&["cut", path, "-o", to], 2, "--time");
-    fails(&["cut", "--time", "1,2", path, "-o", to], 2, "misses the trace");
+    fails(&["cut", "--time", "1,2", path, "-o", to], 2, "is outside the trace");
     fails(&["cut", "--time", "10%,20%", path, "-o", path], 2, "is the trace itself");
     fails(&["cut", "--time", "10%,20%", path, "-o", "/nowhere/cut"], 2, "cannot be written");
     // A folder takes no other's place.

@@ -112,7 +112,8 @@ fn the_other_branch_says_why_it_does_not_hold() {
 fn tables_help_back_and_quit() {
     let answered = text(guide(&["--ask"], "imb_server_c4", "?\nt procs\nt moon\n2\nb\nb\nq\n1\n"));
     assert!(
-        answered.contains("server-0") && answered.contains("No table moon; there are cpus, procs"),
+        answered.contains("server-0")
+            && answered.contains("There is no table moon; the tables are cpus, procs"),
         "{answered}"
     );
     assert!(answered.contains("This is the first question."));

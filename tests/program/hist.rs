@@ -67,7 +67,7 @@ fn kinds_add_up_and_few_are_drawn_in_text() {
     let out = holdup().args(["waits", "--hist", "--by", "thread", trace]).output().unwrap();
     let message = String::from_utf8(out.stderr).unwrap();
     assert_eq!(out.status.code(), Some(2));
-    assert!(message.contains("by object or by kind"), "{message}");
+    assert!(message.contains("--by object or --by kind"), "{message}");
 }
 
 #[needs(corpus)]

@@ -121,7 +121,7 @@ fn every_table_has_a_page_and_what_has_none_says_so() {
     for args in [&["events", trace][..], &["rules"], &["doctor"]] {
         let out = run(&[args, &["--format", "html"]].concat());
         assert_eq!(out.status.code(), Some(2), "{args:?}");
-        assert!(String::from_utf8_lossy(&out.stderr).contains("HTML form"), "{args:?}");
+        assert!(String::from_utf8_lossy(&out.stderr).contains("HTML output"), "{args:?}");
     }
 }
 

@@ -79,14 +79,17 @@ fn a_job_does_its_work_however_long_it_takes() {
 #[test]
 fn mistakes_are_named() {
     let cases: &[(&[&str], &str)] = &[
-        (&["lab", "run", "nothing"], "there is no workload nothing; there are server, barrier"),
+        (
+            &["lab", "run", "nothing"],
+            "there is no workload nothing; the workloads are server, barrier",
+        ),
         (&["lab", "run", "mutex", "--set", "hold"], "--set: 'hold' is not a setting"),
         (&["lab", "run", "mutex", "--set", "hold=x"], "--set: hold: 'x' is not a time"),
         (&["lab", "run", "mutex", "--set", "x=1"], "--set: mutex has no parameter x; it has"),
-        (&["lab", "run", "compute", "--fixed"], "compute has no fixed twin"),
+        (&["lab", "run", "compute", "--fixed"], "compute has no fixed variant"),
         (&["lab", "record", "nothing"], "there is no workload nothing"),
-        (&["lab", "list", "--format", "csv"], "lab list has the forms text and json"),
-        (&["lab", "prove", "--format", "md"], "lab prove has the forms text and json"),
+        (&["lab", "list", "--format", "csv"], "lab list has text and json output only"),
+        (&["lab", "prove", "--format", "md"], "lab prove has text and json output only"),
         (&["lab", "run", "mutex", "-o", "/nowhere/x"], "/nowhere/x: cannot be written"),
     ];
     for (args, message) in cases {

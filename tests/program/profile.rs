@@ -141,12 +141,12 @@ fn a_file_of_another_build_is_refused_by_name() {
         serde_json::from_slice(&out.stdout).unwrap()
     };
     let refused = answer();
-    assert!(notes(&refused).contains("not the file that was recorded"), "{}", notes(&refused));
+    assert!(notes(&refused).contains("is not the recorded file"), "{}", notes(&refused));
     assert!(rows(&refused).iter().all(|r| r["symbol"].is_null()));
     assert!(rows(&refused).iter().any(|r| r["dso"] == "convoy"), "its name is known all the same");
     std::fs::remove_file(place.join("convoy")).unwrap();
     let missing = answer();
-    assert!(notes(&missing).contains("not found, so without functions: convoy"));
+    assert!(notes(&missing).contains("not found, so their functions are not known: convoy"));
 }
 
 #[test]

@@ -253,20 +253,20 @@ fn mistakes_have_a_message_each() {
     }
     for (args, says) in [
         (&["--lock=mutex"][..], "write OBJ=hold*0.5"),
-        (&["--lock=join=none"], "may be any of 2: 'join 0x7f71"),
-        (&["--lock=mutx 0x7f71238a0108=none"], "there are 'mutex 0x7f71238a0108"),
+        (&["--lock=join=none"], "may mean any of 2 names: 'join 0x7f71"),
+        (&["--lock=mutx 0x7f71238a0108=none"], "the trace has 'mutex 0x7f71238a0108"),
         (&["--lock=timer=hold*0.5"], "nobody holds timer clock_nanosleep"),
         (&["--server=590=2"], "write TID=split:N"),
         (&["--speed=99999*2"], "no thread 99999 in the trace"),
-        (&["--speed=mutx-1*2"], "there are 'mutex-1'"),
+        (&["--speed=mutx-1*2"], "the trace has 'mutex-1'"),
         (&["--speed=590*0"], "a factor from 0.001 to 1000"),
-        (&["--syscall=futx*0.5"], "there are 'futex'"),
+        (&["--syscall=futx*0.5"], "the trace has 'futex'"),
         (&["--cpus=0"], "not a list of numbers of CPUs"),
         (&["--cpus=2", "--rank"], "cannot be used with"),
         (&["--irq=none"], "invalid value"),
         (&["--affinity=none", "--rank"], "cannot be used with"),
-        (&["-p", "587"], "--pid: a replay is of all threads"),
-        (&["-C", "0-3"], "--cpus asks for a machine"),
+        (&["-p", "587"], "--pid: a replay needs all threads"),
+        (&["-C", "0-3"], "--cpus simulates a machine"),
     ] {
         wrong(&[&[MUTEX], args].concat(), 2, says);
     }

@@ -42,9 +42,13 @@ fn of_two_recorders_of_one_file_the_first_has_the_old_name() {
     send("INT", first.id());
     let out = first.wait_with_output().unwrap();
     let old = folder.path().join("perf.data.old");
-    assert!(said(&out).contains(&format!("this one is {}", old.display())), "{}", said(&out));
+    assert!(
+        said(&out).contains(&format!("this recording is now {}", old.display())),
+        "{}",
+        said(&out)
+    );
     assert!(said(&out).contains(&format!("holdup diagnose {}", old.display())), "{}", said(&out));
-    assert!(!said(&second).contains("this one is"), "{}", said(&second));
+    assert!(!said(&second).contains("this recording is now"), "{}", said(&second));
     for file in [&old, &file] {
         assert!(info(file)["trace"]["events"].as_u64() > Some(0), "{}", file.display());
     }

@@ -46,15 +46,18 @@ fn mistakes_are_named_and_leave_no_file() {
         (&["--", "/no/such/program"], "/no/such/program: cannot be started: No such file"),
         (
             &["-e", "cycles", "--", "true"],
-            "cycles: is not a tracepoint; they are named SYSTEM:NAME",
+            "cycles: is not a tracepoint; tracepoints are named SYSTEM:NAME",
         ),
         (&["-e", "sched:nothing", "--", "true"], "this kernel has no such tracepoint"),
-        (&["-C", "4095", "--", "true"], "CPU 4095 is not online; there are 0"),
+        (&["-C", "4095", "--", "true"], "CPU 4095 is not online; the online CPUs are 0"),
         (&["-C", "x", "--", "true"], "'x' is not a list of CPUs"),
-        (&["-p", "4194305"], "process 4194305: there is none"),
+        (&["-p", "4194305"], "there is no process 4194305"),
         (&["--cgroup", "/no/such", "--", "true"], "control group /no/such: "),
         (&["--until", "load>1", "--", "true"], "--ring"),
-        (&["--ring", "1M", "--until", "soon", "--", "true"], "there are sigusr2, fails, load>X"),
+        (
+            &["--ring", "1M", "--until", "soon", "--", "true"],
+            "the conditions are sigusr2, fails, load>X",
+        ),
         (&["--duration", "soon"], "write 10s, 500ms or 2m"),
         (&["-m", "much", "--", "true"], "write 512K or 8M"),
     ];

@@ -49,7 +49,7 @@ fn a_full_disk_is_said_and_what_was_written_stays() {
     let words = said(&out);
     assert_eq!(out.status.code(), Some(2), "{words}");
     assert!(words.contains("No space left on device"), "{words}");
-    assert!(words.contains("it holds what was written before"), "{words}");
+    assert!(words.contains("the file contains what was written before"), "{words}");
     assert!(perf.status.success(), "{}", said(&perf));
     assert!(about.status.success(), "{}", said(&about));
 }

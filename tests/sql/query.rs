@@ -181,7 +181,7 @@ mod answers {
         let document = std::fs::read_to_string(root().join("docs/query.md")).unwrap();
         let (code, said) = refused(&["query", &traces()[0], "SELECT zzzzzzzzz(tid) FROM runs"]);
         assert_eq!(code, 2);
-        let (_, list) = said.trim().split_once("there are ").unwrap();
+        let (_, list) = said.trim().split_once("the functions are ").unwrap();
         for function in list.split(", ") {
             assert!(document.contains(&format!("`{function}`")), "docs/query.md lacks {function}");
         }
@@ -231,7 +231,7 @@ mod answers {
             ("SELECT name, max(nr) FROM syscalls", "name has many values in a group"),
             ("SELECT * FROM read_parquet('/etc/passwd')", "no table read_parquet"),
             ("DROP TABLE runs", "cannot be changed"),
-            ("SELECT tid FROM runs; SELECT tid FROM runs", "one query at a time"),
+            ("SELECT tid FROM runs; SELECT tid FROM runs", "only one query at a time"),
         ] {
             let (code, message) = refused(&["query", trace, sql]);
             assert_eq!(code, 2, "{sql}");

@@ -37,7 +37,7 @@ impl Content {
         if metadata.is_file() && metadata.len() > IN_MEMORY {
             return Err(ErrorKind::Unsupported {
                 what: "a trace of more files than can be mapped into memory".into(),
-                way_out: "name one of the folders in it that hold a file called metadata".into(),
+                way_out: "name one of its folders that hold a file called metadata".into(),
             });
         }
         let mut bytes = Vec::new();
@@ -62,7 +62,7 @@ impl Content {
     }
 }
 
-/// A folder with a file called `metadata`, and the streams beside it.
+/// A folder with a file called `metadata` and the streams of the trace.
 pub(crate) struct Folder {
     /// Below what was opened; empty for that itself.
     pub(crate) name: String,

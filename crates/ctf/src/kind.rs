@@ -186,8 +186,8 @@ pub(crate) const CALL_ID: Field = int(6, &["id"]);
 pub(crate) const RAW_ARGS: [&str; 6] =
     ["args[0]", "args[1]", "args[2]", "args[3]", "args[4]", "args[5]"];
 
-/// What `perf data convert --to-ctf` writes of each event beside its fields, where it is not in
-/// the context of the stream: the CPU, the thread, the process, the thread's name.
+/// What `perf data convert --to-ctf` writes of each event in addition to its fields, where it is
+/// not in the context of the stream: the CPU, the thread, the process, the thread's name.
 pub(crate) const PERF: [Want<'static>; 4] = [
     Want { names: &["perf_cpu"], to: Slot::Register(reg::CPU) },
     Want { names: &["perf_tid"], to: Slot::Register(reg::TID) },

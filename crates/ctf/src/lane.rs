@@ -157,7 +157,7 @@ impl<'a, const SKIM: bool> LaneCursor<'a, SKIM> {
     }
 }
 
-/// Events passed over.
+/// Skipped events.
 pub(crate) struct Passed {
     pub(crate) events: u64,
     /// Times of the first and the last, which are the earliest and the latest.

@@ -19,7 +19,7 @@
 //!             └──► stream files ─ packets ─► streams ─► lanes, one per CPU, one run each
 //! ```
 //!
-//! A trace is a folder with a file `metadata`, which declares every bit of the files beside it. All
+//! A trace is a folder with a file `metadata`, which declares every bit of the other files. All
 //! traces below the folder opened are read together: LTTng makes one of the kernel and one or more
 //! of user space.
 //!
@@ -184,7 +184,8 @@ fn some(folders: Vec<Folder>) -> Result<Vec<Folder>, ErrorKind> {
     if folders.is_empty() {
         return Err(ErrorKind::Unsupported {
             what: "a folder without a CTF trace".into(),
-            way_out: "name the folder that holds a file called metadata, or one above it".into(),
+            way_out: "name the folder that holds a file called metadata, or a folder above it"
+                .into(),
         });
     }
     Ok(folders)

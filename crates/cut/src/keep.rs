@@ -29,7 +29,7 @@ impl Keep {
         stays
     }
 
-    /// The same of a record beside the events, which no choice of CPUs leaves out.
+    /// The same for a record that is not an event, which no choice of CPUs leaves out.
     pub(crate) fn side_band(&self, time: Nanos, cpu: Cpu) -> bool {
         self.is_inside(time) || self.places.contains(&(time, cpu))
     }

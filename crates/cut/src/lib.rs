@@ -60,7 +60,7 @@ pub enum CutError {
     },
     /// What was written does not open, so nothing was kept: records that the reader of the whole
     /// passes over as damaged stand at the head of the cut.
-    #[error("nothing was cut, as the part does not open alone: {kind}")]
+    #[error("nothing was written, because the part cannot be opened on its own: {kind}")]
     Unreadable {
         /// What its reader says.
         kind: ErrorKind,
@@ -107,7 +107,7 @@ fn writer(reader: &dyn Reader, raw: &Path) -> Result<Writer, ErrorKind> {
     }
     Err(ErrorKind::Unsupported {
         what: format!("holdup cut does not write this format ({format})"),
-        way_out: "the verbs that read it take --time, which selects a part as well".into(),
+        way_out: "read a part of the trace with --time, which the other verbs take".into(),
     })
 }
 
@@ -132,7 +132,8 @@ fn opens(path: &Path, written: &Written) -> Result<(), CutError> {
     }
 }
 
-/// Write with `write` into a new file beside `output`, which takes its place when all is written.
+/// Write with `write` into a new file next to `output`, which replaces `output` when everything is
+/// written.
 fn into_file(
     output: &Path,
     write: impl FnOnce(&mut io::BufWriter<&File>) -> Result<Written, CutError>,

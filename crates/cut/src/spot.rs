@@ -242,7 +242,7 @@ impl Spots {
         ended(pair, record)
     }
 
-    /// The locks that threads have taken and not given back.
+    /// The locks that threads have taken and not released.
     pub(crate) fn held(&self) -> impl Iterator<Item = Spot> {
         self.held.values().flatten().map(|h| Spot::Both(h.pair.clone()))
     }

@@ -1,4 +1,4 @@
-//! trace.dat, versions 6 and 7, each written as what it was, but for compression.
+//! trace.dat, versions 6 and 7, each written in its own version, but without compression.
 //!
 //! The ring buffers stay in the kernel's own pages: a page is written if one of its events is of
 //! the part or needed for the state at its beginning. The others become padding, as the kernel
@@ -53,7 +53,7 @@ pub(crate) fn write(input: &Path, keep: Keep, output: &Path) -> Result<Written, 
         }
         .map_err(failed)?;
         if copy.keep.written.inside + copy.keep.written.outside == 0 {
-            let why = "no event of this trace.dat is of the part";
+            let why = "no event of this trace.dat is in the part";
             return Err(ErrorKind::Io(io::Error::other(why)).in_file(input).into());
         }
         Ok(copy.keep.written)

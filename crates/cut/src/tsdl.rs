@@ -1,8 +1,8 @@
 //! The metadata of CTF without names.
 //!
-//! What the tracer says of the machine and of itself goes but for what is listed here; so do
-//! comments, and the names that events and their fields have which somebody made. Types, and what
-//! the kernel calls its events, stay: the bytes of the streams mean nothing without.
+//! What the tracer says of the machine and of itself is removed, except for what is listed here.
+//! Comments are removed too, and so are user-defined names of events and their fields. Types, and
+//! what the kernel calls its events, stay: the bytes of the streams mean nothing without.
 
 use crate::fields::is_private;
 use crate::names::Names;
@@ -193,7 +193,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Other words in the place of a token, but for the underscore that LTTng puts before names.
+    /// Replace the words of a token, except for the underscore that LTTng puts before names.
     fn rename(&mut self, token: usize) {
         let mut word = self.word(token).to_vec();
         let start = word.iter().take_while(|b| matches!(b, b'_' | b'"' | b'\'')).count();

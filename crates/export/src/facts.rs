@@ -44,7 +44,8 @@ macro_rules! fields {
     };
 }
 
-/// What is too large for a column is its largest value: only damage makes such times.
+/// A value too large for a column becomes the column's largest value: only damaged times are that
+/// large.
 pub(crate) fn int(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
@@ -140,9 +141,9 @@ tables! {
         prev_pid: Option<Id>,
         /// Its name.
         prev_comm: Option<Word>,
-        /// In which state it left, as the kernel prints it: `R`, `S`, `D` …
+        /// State of the thread that left, as the kernel prints it: `R`, `S`, `D` …
         prev_state: Option<Word>,
-        /// Since the switch before it on this CPU: how long it was there.
+        /// Time since the previous switch on this CPU: how long the thread that left was there.
         stay_ns: Option<Ns>,
         /// Thread that came, 0 for the idle task.
         next_tid: Option<Id>,
@@ -170,20 +171,21 @@ tables! {
         pid: Option<Id>,
         /// Its name.
         comm: Word,
-        /// It is the kernel's own.
+        /// It is a kernel thread.
         kthread: Flag,
-        /// Of the stay, the thread's own: application and kernel, without interrupts.
+        /// Part of the stay that is the thread's own time: application and kernel, without
+        /// interrupts.
         combined_ns: Ns,
-        /// Of that, application code; null as in `by_thread`.
+        /// Part of `combined_ns` in application code; null as in `by_thread`.
         app_ns: Option<Ns>,
-        /// Of that, the kernel; null as in `by_thread`.
+        /// Part of `combined_ns` in the kernel; null as in `by_thread`.
         kernel_ns: Option<Ns>,
-        /// Interrupts and softirqs on top of it.
+        /// Interrupts and softirqs that ran on top of the thread.
         interrupted_ns: Option<Ns>,
-        /// Ready before it, waiting for a CPU.
+        /// Time that the thread was ready before the stay, waiting for a CPU.
         delay_ns: Option<Ns>,
-        /// How it ended: `slept`, `preempted`, `exited`, `trace-end`, or `unseen`: events are
-        /// missing.
+        /// How the stay ended: `slept`, `preempted`, `exited`, `trace-end`, or `unseen` (events are
+        /// missing).
         ended: Word,
     }
 
@@ -195,7 +197,7 @@ tables! {
         start_ns: Time,
         /// When it returned.
         end_ns: Time,
-        /// Between the two; 0 of calls seen only to return.
+        /// Between the two; 0 for calls of which only the return was seen.
         duration_ns: Ns,
         /// Where it returned.
         cpu: Id,
@@ -213,15 +215,15 @@ tables! {
         ret: Number,
         /// Name of the error, if it failed.
         errno: Option<Word>,
-        /// Of the duration: on a CPU.
+        /// Part of the duration on a CPU.
         cpu_ns: Option<Ns>,
-        /// Of the duration: on a CPU, but interrupted.
+        /// Part of the duration on a CPU, but interrupted.
         interrupted_ns: Option<Ns>,
-        /// Of the duration: ready to run, without a CPU.
+        /// Part of the duration ready to run, but without a CPU.
         runnable_ns: Option<Ns>,
-        /// Of the duration: asleep.
+        /// Part of the duration asleep.
         blocked_ns: Option<Ns>,
-        /// Its beginning was not seen: it began before the trace, or was lost.
+        /// The entry of the call was not seen: it was before the trace, or the event was lost.
         returned_only: Flag,
     }
 
@@ -241,7 +243,7 @@ tables! {
         pid: Option<Id>,
         /// Its name.
         comm: Word,
-        /// What it slept for: `futex`, `semop`, `pipe`, `disk` …
+        /// Kind of object that it slept for: `futex`, `semop`, `pipe`, `disk` …
         kind: Word,
         /// What a futex is used for: `mutex`, `condvar`, `barrier` …
         usage: Option<Word>,
@@ -249,16 +251,16 @@ tables! {
         object: Word,
         /// Number of the object in this export.
         object_id: Id,
-        /// System call slept in.
+        /// System call in which it slept.
         call: Option<Word>,
-        /// What this sleep was for: `thread-sync`, `kernel-service`, `kernel-lock`, `io`,
-        /// `external`, `unknown`.
+        /// Cause of the sleep: `thread-sync`, `kernel-service`, `kernel-lock`, `io`, `external`,
+        /// `unknown`.
         cause: Word,
-        /// Sleeps for this object cost something.
+        /// Sleeps for this object are harmful: they cost the work time.
         harmful: Flag,
-        /// Why they count as harmful or idle: the rule's id, see docs/waits.md.
+        /// Id of the rule that classified these sleeps as harmful or idle, see docs/waits.md.
         rule: Word,
-        /// Thread that ended it; null if none did.
+        /// Thread that ended the sleep; null if no thread did.
         waker_tid: Option<Id>,
         /// Its process.
         waker_pid: Option<Id>,
@@ -268,7 +270,7 @@ tables! {
         ended: Word,
     }
 
-    /// A wait for a lock of the kernel that ended, spinning or asleep.
+    /// A wait for a kernel lock, spinning or asleep, whose end was recorded.
     LockWaitRow "lock_waits" {
         /// When it began, since the trace's start.
         at_ns: Ns,
@@ -278,38 +280,40 @@ tables! {
         end_ns: Time,
         /// Between the two.
         duration_ns: Ns,
-        /// Thread that waited, 0 for interrupts on top of an idle task; null if it is not known.
+        /// Thread that waited, 0 for interrupts on top of an idle task; null if the thread is not
+        /// known.
         tid: Option<Id>,
         /// Its process.
         pid: Option<Id>,
         /// Its name.
         comm: Option<Word>,
-        /// Address of the lock, or with lockdep of the `lockdep_map` in it.
+        /// Address of the lock; with lockdep, address of the `lockdep_map` in the lock.
         address: Address,
         /// Class (lockdep) or variable (symbols).
         lock: Option<Word>,
         /// `mutex`, `rwsem:R` …; null from lockdep.
         lock_type "type": Option<Word>,
-        /// Function and offset in the code that asked for it.
+        /// Function and offset of the code that asked for the lock.
         caller: Option<Word>,
-        /// Of the duration: on a CPU.
+        /// Part of the duration on a CPU.
         spin_ns: Option<Ns>,
-        /// Of the duration: ready to run, without a CPU.
+        /// Part of the duration ready to run, but without a CPU.
         runnable_ns: Option<Ns>,
-        /// Of the duration: asleep.
+        /// Part of the duration asleep.
         block_ns: Option<Ns>,
-        /// The events that tell of it: `contention` or `lockdep`. A trace with both tells of one
-        /// wait twice: choose one.
+        /// The events that recorded the wait: `contention` or `lockdep`. In a trace with both, each
+        /// wait has two rows: choose one source.
         source: Word,
     }
 
-    /// An event that tells that a thread is woken.
+    /// A wake-up event of a thread.
     WakeupRow "wakeups" {
         /// When, since the trace's start.
         at_ns: Ns,
         /// When.
         time_ns: Time,
-        /// Which: `waking` (its sleep is over), `wakeup` (it is on a run queue), `wakeup-new`.
+        /// Which event: `waking` (the sleep is over), `wakeup` (the thread is on a run queue),
+        /// `wakeup-new`.
         event: Word,
         /// Where.
         cpu: Id,
@@ -325,7 +329,7 @@ tables! {
         waker_pid: Option<Id>,
         /// Its name.
         waker_comm: Option<Word>,
-        /// CPU that it goes to.
+        /// CPU to whose run queue the thread goes.
         target_cpu: Option<Id>,
     }
 
@@ -355,7 +359,7 @@ tables! {
         file: Word,
         /// Its format.
         format: Word,
-        /// Size; null of what came through a pipe.
+        /// Size; null if the trace came through a pipe.
         bytes: Option<Number>,
         /// CPUs.
         cpus: Id,
@@ -379,7 +383,7 @@ tables! {
         arch: Option<Word>,
         /// The verdict's class.
         verdict: Word,
-        /// How sure it is, 0 to 1.
+        /// Confidence of the verdict, 0 to 1.
         confidence: Ratio,
         /// The verdict in one sentence.
         summary: Word,
@@ -387,21 +391,22 @@ tables! {
 
     /// What one rule found.
     FindingRow "findings" {
-        /// Its number: those that hold first, largest loss first. Other tables refer to it.
+        /// Number of the finding: findings that hold come first, the largest loss first. Other
+        /// tables refer to it.
         finding: Id,
-        /// What it is about.
+        /// The class that the finding is about.
         class: Word,
         /// The rule's id.
         rule: Word,
-        /// Which of the rule's stories it is.
+        /// Which of the rule's explanations (stories) it is.
         story: Word,
-        /// It holds.
+        /// The finding holds.
         holds: Flag,
         /// Its class is the verdict.
         verdict: Flag,
-        /// CPU time lost to it; null where it cannot be known.
+        /// CPU time lost to it; null if it cannot be known.
         lost_cpu_ns: Option<Ns>,
-        /// That, as per cent of capacity.
+        /// `lost_cpu_ns` as per cent of capacity.
         share: Option<Percent>,
         /// The claim in one sentence.
         summary: Word,
@@ -409,7 +414,7 @@ tables! {
         ruled_out: Option<Word>,
     }
 
-    /// A figure that speaks for or against a finding.
+    /// A figure that supports or contradicts a finding.
     EvidenceRow "evidence" {
         /// The finding's number.
         finding: Id,
@@ -419,11 +424,11 @@ tables! {
         metric: Word,
         /// How much.
         value: Option<Ratio>,
-        /// Of what.
+        /// Unit of the value.
         unit: Word,
-        /// What it is held against.
+        /// The threshold that the value is compared with.
         threshold: Option<Ratio>,
-        /// Where figure or threshold come from.
+        /// Where the figure or the threshold comes from.
         source: Word,
     }
 
@@ -433,21 +438,21 @@ tables! {
         finding: Id,
         /// The rule's id.
         rule: Word,
-        /// What it is: `mutex`, `semop`, `thread`, `syscall` …
+        /// Kind of the culprit: `mutex`, `semop`, `thread`, `syscall` …
         kind: Word,
-        /// Its id among those of its kind.
+        /// Id, unique among culprits of its kind.
         id: Word,
         /// Its name.
         name: Word,
-        /// Thread, if it is one.
+        /// Thread, if the culprit is a thread.
         tid: Option<Id>,
         /// Its process.
         pid: Option<Id>,
-        /// CPU time that it stands for.
+        /// CPU time that the culprit accounts for.
         ns: Ns,
-        /// Threads that held it; null where nobody is known.
+        /// Number of threads that held it; null if no holder is known.
         holders: Option<Number>,
-        /// Threads that waited for it; null where nobody is known.
+        /// Number of threads that waited for it; null if no waiter is known.
         waiters: Option<Number>,
     }
 
@@ -461,7 +466,7 @@ tables! {
         advice: Word,
     }
 
-    /// What is wrong with the trace, and what was put right.
+    /// A defect of the trace, and how it was handled.
     QualityRow "quality" {
         /// Stable id.
         code: Word,

@@ -73,7 +73,7 @@ pub fn lami_metadata() -> Value {
         "mi-version": { "major": 1, "minor": 0 },
         "version": { "major": next(), "minor": next(), "patch": next(), "extra": "" },
         "title": "holdup",
-        "description": "Where every CPU-second went, and what holds the system up",
+        "description": "Where every CPU-second went, and what the bottleneck is",
         "authors": ["holdup"],
         "url": env!("CARGO_PKG_REPOSITORY"),
         "tags": ["cpu", "sched", "syscall", "interrupt"],

@@ -58,8 +58,8 @@ made! {
     "by_thread_delay" "SwitchRow" "How long a thread waited for CPUs (`switches`)."
         |s| s.judged.analysis.switches() => switches;
     "by_cgroup" "CgroupRow"
-        "What a control group used of the machine, wanted and was denied, and what is no group's \
-         (`ledger --by cgroup`)."
+        "What a control group used of the machine, wanted and was denied, and what belongs to no \
+         group (`ledger --by cgroup`)."
         |s| s.judged.analysis.cgroups() => cgroups;
     "by_cpu" "CpuRow" "Where a CPU's time went (`cpus`)."
         |s| s.judged.analysis.cpu_rows() => cpus;
@@ -67,7 +67,7 @@ made! {
         |s| s.judged.analysis.sar(false) => sar false;
     "rates_by_cpu" "SarRow" "A CPU as sar shows it (`summary --per-cpu`)."
         |s| s.judged.analysis.sar(true) => sar true;
-    "by_syscall" "SyscallRow" "A system call, by whomever (`syscalls`)."
+    "by_syscall" "SyscallRow" "A system call, summed over all threads (`syscalls`)."
         |s| s.judged.analysis.syscalls(Group::System) => syscalls Group::System;
     "by_process_syscall" "SyscallRow" "A system call of a process (`syscalls --by process`)."
         |s| s.judged.analysis.syscalls(Group::Process) => syscalls Group::Process;
@@ -90,12 +90,12 @@ made! {
     "by_thread_object" "WaitsRow" "A thread's waits for objects of one kind (`waits --by thread`)."
         |s| s.judged.waits(WaitsBy::Thread) => waits WaitsBy::Thread;
     "by_holding" "HoldingRow"
-        "What holders of an object did with a part of the time in which others waited for it \
-         (`holders_did` of `waits`)."
+        "What the holders of an object did in a part of the time in which other threads waited for \
+         it (`holders_did` of `waits`)."
         |s| s.judged.holding() => holding;
     "by_irq" "IrqRow" "An interrupt, softirq or work function (`irqs --by total`)."
         |s| s.judged.analysis.irqs(false) => irqs false;
-    "by_irq_cpu" "IrqRow" "The same on one CPU (`irqs`)."
+    "by_irq_cpu" "IrqRow" "An interrupt, softirq or work function on one CPU (`irqs`)."
         |s| s.judged.analysis.irqs(true) => irqs true;
     "ledger" "LedgerNode" "A node of the capacity ledger, parents before children (`ledger`)."
         |s| s.judged.ledger.nodes() => nodes;

@@ -16,7 +16,7 @@ pub enum FleetError {
         error: io::Error,
     },
     /// Another run writes there.
-    #[error("{}: another holdup fleet is writing there", .0.display())]
+    #[error("{}: another holdup fleet is writing into this folder", .0.display())]
     Busy(PathBuf),
 }
 

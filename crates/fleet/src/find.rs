@@ -21,7 +21,7 @@ pub struct Item {
 pub enum Kind {
     /// A regular file that was named: a trace, or a mistake.
     Named,
-    /// A regular file below a folder or a pattern: a trace, or something that lies beside.
+    /// A regular file below a folder or matched by a pattern: a trace or any other file.
     Beside,
     /// A folder that is one trace.
     Folder,
@@ -41,7 +41,7 @@ impl Item {
                 Kind::Lost(format!("{}, not a file", special(&metadata)))
             }
             Ok(_) if holdup_open::is_trace_folder(path) => Kind::Folder,
-            Ok(_) => Kind::Lost("a folder that is not a trace: name a trace in it".to_owned()),
+            Ok(_) => Kind::Lost("a folder that is not a trace; name a trace in it".to_owned()),
         };
         Item { path: path.to_owned(), kind }
     }

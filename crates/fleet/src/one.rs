@@ -97,7 +97,7 @@ pub fn analyse(
             (Verdict::Failed { error: kind.to_string() }, Digest::new(), keep)
         }
         Err(_) => {
-            let error = "a mistake in holdup: judging it panicked; please report it".to_owned();
+            let error = "a defect of holdup: judging the trace panicked; report it".to_owned();
             (Verdict::Failed { error }, Digest::new(), false)
         }
     };
@@ -109,7 +109,7 @@ pub fn analyse(
     match Stamp::of(&item.path).is_ok_and(|now| now == stamp) {
         true => (Record { head, rows }, keep),
         false => {
-            let error = "it changed while it was read".to_owned();
+            let error = "the file changed while it was read".to_owned();
             let head = Head { hash: None, result: Verdict::Failed { error }, ..head };
             (Record { head, rows: Digest::new() }, false)
         }

@@ -155,7 +155,9 @@ fn work(item: &Item, known: &Contents, settings: &Settings, key: &str) -> Done {
             ctime_ns: stamp.ctime_ns,
             seconds: 0.0,
             result: Verdict::Failed {
-                error: "it changed while it was read, or another file of this content did".into(),
+                error: "the file changed while it was read, or another file with the same content \
+                    did"
+                .into(),
             },
         }),
     }

@@ -28,7 +28,9 @@ static SHARES: LazyLock<Vec<Share>> = LazyLock::new(|| {
     let share = |path: &'static str| Share {
         path,
         column: format!("pct_{}", path.replace(['/', '-'], "_")),
-        about: format!("Of capacity: `{path}` of the ledger; null where the trace cannot say."),
+        about: format!(
+            "`{path}` of the ledger as per cent of capacity; null if the trace cannot show it."
+        ),
     };
     paths.into_iter().map(share).collect()
 });
@@ -47,13 +49,23 @@ const KEY: Column =
 
 /// In front of the table of traces, behind the key.
 const PLACE: [Column; 3] = [
-    column("path", Type::Words, "", "Where the trace lay; of several with one content the first."),
-    column("recorded_ns", Type::Int, "ns since 1970", "When it was recorded, as `date_from` says."),
+    column(
+        "path",
+        Type::Words,
+        "",
+        "Path of the trace; the first path if several files have the same content.",
+    ),
+    column(
+        "recorded_ns",
+        Type::Int,
+        "ns since 1970",
+        "When the trace was recorded, from the source that `date_from` names.",
+    ),
     column(
         "date_from",
         Type::Words,
         "",
-        "Where `recorded_ns` is from: `trace`, the recording itself, or `mtime` of the file.",
+        "Source of `recorded_ns`: `trace` (the recording itself) or `mtime` (of the file).",
     ),
 ];
 
@@ -63,25 +75,31 @@ const OUTCOME: [Column; 6] = [
         "lost_cpu_ns",
         Type::Int,
         "ns",
-        "CPU time lost to what the verdict names; null where nothing is, or it is not known.",
+        "CPU time lost to the bottleneck that the verdict names; null if there is none, or if the \
+         time is not known.",
     ),
-    maybe("lost_pct", Type::Float, "%", "That, of capacity."),
+    maybe("lost_pct", Type::Float, "%", "`lost_cpu_ns` as per cent of capacity."),
     maybe(
         "gain",
         Type::Float,
         "",
-        "How many times as fast the work would be without it; null where no replay can say.",
+        "How many times as fast the work would be without the bottleneck; null if no replay can \
+         show it.",
     ),
-    maybe("gain_low", Type::Float, "", "The same in the longest of the replays."),
-    maybe("gain_high", Type::Float, "", "The same in the shortest of the replays."),
+    maybe("gain_low", Type::Float, "", "`gain` in the longest of the replays."),
+    maybe("gain_high", Type::Float, "", "`gain` in the shortest of the replays."),
     maybe("gain_change", Type::Words, "", "The change that was replayed, as `whatif` spells it."),
 ];
 
-/// Where a partition is not part of the path, it is a column.
+/// A partition that is not part of the path is a column.
 pub(crate) const DATE: Column =
     column("date", Type::Words, "", "Day of `recorded_ns`, in UTC: `2026-11-23`.");
-pub(crate) const HOST: Column =
-    column("host", Type::Words, "", "Name of the recorded host; `unknown` where no file says.");
+pub(crate) const HOST: Column = column(
+    "host",
+    Type::Words,
+    "",
+    "Name of the recorded host; `unknown` if the trace does not name it.",
+);
 
 /// Every table, in the order of the documents.
 pub fn definitions() -> Vec<TableDef> {

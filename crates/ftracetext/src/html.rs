@@ -57,7 +57,7 @@ pub(crate) fn cut_out(mut source: Source) -> Result<Page, ErrorKind> {
     Err(if compressed {
         ErrorKind::Unsupported {
             what: "an HTML page with a compressed trace".to_owned(),
-            way_out: "save the trace as text or as trace.dat / perf.data and give holdup that"
+            way_out: "save the trace as text, trace.dat or perf.data, and give that file to holdup"
                 .to_owned(),
         }
     } else {

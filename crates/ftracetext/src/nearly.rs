@@ -38,8 +38,8 @@ pub fn nearly(head: &[u8]) -> Option<ErrorKind> {
         0 => return None,
         n if n == timeless => (
             "without time stamps",
-            "print it again with perf script -F +time; where perf says that the samples have no \
-             time, record again with perf record -T",
+            "print it again with perf script -F +time; if perf says that the samples have no time, \
+             record again with perf record -T",
         ),
         n if n == nameless => {
             ("without the names of the events", "print it again with perf script -F +event")

@@ -43,8 +43,8 @@ pub fn each_line<E: From<holdup_trace::ReadError>>(
     })?;
     if dialect.kind == DialectKind::Html {
         return Err(failed(ErrorKind::Unsupported {
-            what: "a page for a browser with a trace in it".into(),
-            way_out: "take the lines of events out of it: sed -n '/^# tracer/,/<.script>/p'".into(),
+            what: "an HTML page with a trace in it".into(),
+            way_out: "extract the lines of events: sed -n '/^# tracer/,/<.script>/p'".into(),
         }));
     }
     let syntax = dialect.kind.syntax();

@@ -310,7 +310,8 @@ fn describe(
             quality.add(QualityCode::TickClock, 1);
             info.extra.push((
                 "time stamps".to_owned(),
-                "ticks of a counter whose rate the text does not say; shown as if nanoseconds"
+                "ticks of a counter whose rate the text does not say; shown as if they were \
+                 nanoseconds"
                     .to_owned(),
             ));
         }
@@ -359,8 +360,8 @@ fn not_a_trace(head: &[u8]) -> ErrorKind {
     if head.starts_with(b"SIMPLEPERF") {
         return ErrorKind::Unsupported {
             what: "simpleperf's own binary format".to_owned(),
-            way_out: "convert it to text: simpleperf report-sample, or its script \
-                report_sample.py, and give holdup that"
+            way_out: "convert it to text with simpleperf report-sample or its script \
+                report_sample.py, and give the text to holdup"
                 .to_owned(),
         };
     }
@@ -383,7 +384,7 @@ fn nothing_readable(head: &[u8], found: &Index) -> ErrorKind {
         return ErrorKind::Unsupported {
             what: "output of the function_graph tracer, which has no scheduling events".to_owned(),
             way_out: "record events instead: echo nop > current_tracer, and enable \
-                events/sched/sched_switch and the others `holdup doctor` names"
+                events/sched/sched_switch and the other events that `holdup doctor` names"
                 .to_owned(),
         };
     }

@@ -32,12 +32,12 @@ pub struct Baseline {
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum BaselineError {
     /// Not JSON, or not of a baseline's shape.
-    #[error("no baseline file: {0}")]
+    #[error("not a baseline file: {0}")]
     Shape(String),
     /// Of another version.
     #[error(
-        "a baseline of the schema '{0}'; this holdup reads '{SCHEMA}': make it anew with \
-         holdup baseline"
+        "a baseline of the schema '{0}', but this holdup reads '{SCHEMA}': make the baseline again \
+         with holdup baseline"
     )]
     Schema(String),
     /// A line of figures that does not fit.
@@ -49,7 +49,7 @@ pub enum BaselineError {
         why: String,
     },
     /// Without runs nothing can be compared.
-    #[error("the baseline holds no run")]
+    #[error("the baseline contains no run")]
     Empty,
 }
 
@@ -108,7 +108,7 @@ impl Baseline {
         for line in file.runs {
             let setting = file.settings.get(line.setting).cloned().ok_or_else(|| {
                 BaselineError::Shape(format!(
-                    "run '{}' names a setting that is not there",
+                    "run '{}' names a setting that the file does not have",
                     line.name
                 ))
             })?;
@@ -133,8 +133,8 @@ impl Baseline {
         }
         for (name, values) in file.figures {
             let wrong = |why: String| BaselineError::Figure { name: name.clone(), why };
-            let figure =
-                Figure::parse(&name).ok_or_else(|| wrong("no figure of holdup's".to_owned()))?;
+            let figure = Figure::parse(&name)
+                .ok_or_else(|| wrong("holdup has no figure of this name".to_owned()))?;
             if values.len() != runs.len() {
                 let (n, of) = (values.len(), runs.len());
                 return Err(wrong(format!("{n} values for {of} runs")));
@@ -236,7 +236,7 @@ impl Baseline {
     pub fn alike(&self, allowed: &[Aspect]) -> Result<(), String> {
         match setting::first_difference(&self.runs, allowed) {
             None => Ok(()),
-            Some(d) => Err(format!("{}; --allow {} mixes them all the same", d.words, d.allow)),
+            Some(d) => Err(format!("{}; --allow {} mixes them nevertheless", d.words, d.allow)),
         }
     }
 }

@@ -8,11 +8,11 @@
 //!
 //! 1. **Split.** In windows that overlap by half, the point that separates its two sides best by
 //!    the energy distance divides the series, if a t-test finds the sides different; then so do the
-//!    best points of the parts. The test is a weak one, with ten times the p-value asked for, as
-//!    a change may become clear only when its neighbours are known.
+//!    best points of the parts. The test is a weak one, with ten times the p-value asked for,
+//!    because a change may become clear only when its neighbours are known.
 //! 2. **Merge.** The weakest points are removed, one after the other, until all that are left reach
-//!    the p-value and the least relative change. A step that looks small beside its neighbours may
-//!    be large when these are gone.
+//!    the p-value and the least relative change. A step that looks small next to its neighbours may
+//!    be large when the neighbours are removed.
 //!
 //! The t-test in place of random permutations is Hunter's: it gives the same answer twice. Otava
 //! 0.8.0 differs in these points:

@@ -1,4 +1,4 @@
-//! Every figure of two sides beside each other, what changed most first.
+//! Every figure of two sides compared, the largest change first.
 
 use crate::judge::Sides;
 use crate::metric::{Figure, Kind, Metric, Per};

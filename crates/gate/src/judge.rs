@@ -54,7 +54,8 @@ pub enum Test {
     Pairs,
     /// Two samples: Mann and Whitney's rank test.
     Samples,
-    /// One run beside several: whether it lies in their spread (Student's prediction interval).
+    /// One run compared with several: whether it lies in their spread (Student's prediction
+    /// interval).
     OneRun,
     /// Too few runs for any.
     None,

@@ -120,9 +120,9 @@ tables! {
     Irqs = "irqs", true, "irqs": [time("total"), count("count"), span("max")];
     /// Events that mean something to the program alone: writes to trace_marker, probes.
     Events = "events", true, "": [count("count")];
-    /// The same work on several numbers of CPUs, or by several numbers of threads, which are the
-    /// keys: what of the added ones helped, and how long the work (or a unit of it) took. Rounds
-    /// have it ([`crate::rounds`]), no single recording.
+    /// The same work on several numbers of CPUs, or by several numbers of threads (the keys): what
+    /// part of the added CPUs or threads helped, and how long the work (or a unit of work) took.
+    /// Only rounds ([`crate::rounds`]) have these figures, not a single recording.
     Scaling = "scaling", true, "": [part("efficiency"), span("time")];
 }
 
@@ -254,14 +254,18 @@ fn cut(text: &str) -> Result<(&str, String, &str), String> {
                 '\\' => key.extend(chars.next().map(|(_, c)| c)),
                 '"' => {
                     let column = quoted[at + 1..].strip_prefix("].");
-                    return Ok((table, key, column.ok_or("after the key comes \"].COLUMN")?));
+                    return Ok((
+                        table,
+                        key,
+                        column.ok_or("the key must be followed by \"].COLUMN")?,
+                    ));
                 }
                 c => key.push(c),
             }
         }
         return Err("the key in [\"...\"] does not end".to_owned());
     }
-    let rest = rest.strip_prefix('.').ok_or("a key in brackets stands in quotes: [\"...\"]")?;
+    let rest = rest.strip_prefix('.').ok_or("a key in brackets must be in quotes: [\"...\"]")?;
     Ok(match rest.rsplit_once('.') {
         Some((key, column)) => (table, key.to_owned(), column),
         None => (table, String::new(), rest),
@@ -311,25 +315,23 @@ impl Metric {
         let Some((measure, per)) = column(table, rest) else {
             let names: Vec<&str> = table.measures().iter().map(|m| m.name).collect();
             return Err(unknown(format!(
-                "'{name}' has no column '{}'; it has {}, each also with _per_s, _per_work or _pct",
+                "'{name}' has no column '{}'; its columns are {}, each also with _per_s, _per_work \
+                 or _pct",
                 rest.escape_default(),
                 names.join(", ")
             )));
         };
         let adds_up = match measure.kind {
             Kind::Time | Kind::Count => None,
-            Kind::Span => Some("a length of time that does not add up"),
-            Kind::Part => Some("a part already"),
+            Kind::Span => Some("a single duration, which is not a sum"),
+            Kind::Part => Some("already a ratio"),
         };
         if let Some(what) = adds_up.filter(|_| per != Per::Recording) {
             let (name, suffix) = (measure.name, per.suffix());
             return Err(unknown(format!("'{name}' is {what}; write it without _{suffix}")));
         }
         if measure.kind == Kind::Count && per == Per::Capacity {
-            return Err(unknown(format!(
-                "'{}' counts; it is not a part of CPU time",
-                measure.name
-            )));
+            return Err(unknown(format!("'{}' is a count, not a part of CPU time", measure.name)));
         }
         Ok(Metric::Number { figure: Figure { table, key, measure }, per })
     }
@@ -406,8 +408,8 @@ mod tests {
             ("syscalls.blocked", "write syscalls[\"KEY\"].blocked"),
             ("runq.all.delay", "has no rows"),
             ("runq.delay_p98", "it has delay, delays, delay_p50"),
-            ("runq.delay_p99_per_s", "does not add up"),
-            ("scaling.4.efficiency_per_s", "is a part already; write it without _per_s"),
+            ("runq.delay_p99_per_s", "which is not a sum"),
+            ("scaling.4.efficiency_per_s", "is already a ratio; write it without _per_s"),
             ("locks[\"a", "does not end"),
         ] {
             let error = Metric::parse(text).unwrap_err().to_string();

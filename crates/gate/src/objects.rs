@@ -37,12 +37,15 @@ pub(crate) fn objects(judged: &Attribution<'_>, diagnosis: &Diagnosis) -> Vec<Ob
             .map(|h| format!("{} ({}) {:.0} %", h.comm, Tid(h.tid).words(), h.pct_explained))
             .collect();
         if !held.is_empty() {
-            people += &format!("; held meanwhile by {}", held.join(", "));
+            people += &format!("; held in that time by {}", held.join(", "));
         } else if let Some(waker) = row.top_waker {
             people += &format!("; mostly woken by {}", Tid(waker).words());
         }
         if let Some(worth) = named(&row.object).map(|f| &f.worth) {
-            people += &format!(". Without it the work is {:.2} times as fast", worth.times);
+            people += &format!(
+                ". Without these waits the work would be {:.2} times as fast",
+                worth.times
+            );
         }
         all.push(Object { key, people });
     }

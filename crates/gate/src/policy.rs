@@ -10,7 +10,7 @@
 //! must_see = 25                     # inconclusive if a change of 25 % could pass unseen
 //! hard = { relative = 100, max = "10 ms" }  # fails at once, however few the runs
 //!
-//! [[inform]]                        # shown beside it; decides nothing
+//! [[inform]]                        # also shown; decides nothing
 //! metric = "runq.delay_p99"
 //!
 //! [[waiver]]
@@ -139,7 +139,7 @@ pub struct Policy {
     pub work: Option<Work>,
     /// The metric that decides.
     pub primary: Limit,
-    /// Metrics shown beside it.
+    /// Metrics that are also shown.
     pub inform: Vec<Limit>,
     /// Regressions borne.
     pub waivers: Vec<Waiver>,
@@ -306,7 +306,7 @@ fn limit(file: LimitFile) -> Result<Limit, PolicyError> {
     let percent = |name: &str, value: Option<f64>, or: f64| match value {
         None => Ok(or),
         Some(p) if p.is_finite() && p >= 0.0 => Ok(p / 100.0),
-        Some(p) => Err(PolicyError(format!("{name} = {p}: a percentage of 0 or more is wanted"))),
+        Some(p) => Err(PolicyError(format!("{name} = {p}: the percentage must be 0 or more"))),
     };
     let relative = percent("relative", file.relative, default.relative)?;
     let hard = Hard {
@@ -328,7 +328,7 @@ fn limit(file: LimitFile) -> Result<Limit, PolicyError> {
 fn amount(metric: &Metric, amount: &Amount) -> Result<f64, PolicyError> {
     let words = match amount {
         Amount::Number(n) if n.is_finite() && *n >= 0.0 => return Ok(*n),
-        Amount::Number(n) => return Err(PolicyError(format!("{n}: 0 or more is wanted"))),
+        Amount::Number(n) => return Err(PolicyError(format!("{n}: the number must be 0 or more"))),
         Amount::Words(words) => words.trim(),
     };
     let end = words.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(words.len());
@@ -367,7 +367,7 @@ fn waiver(file: WaiverFile) -> Result<Waiver, PolicyError> {
         )));
     };
     if file.reason.trim().is_empty() {
-        return Err(PolicyError(format!("the waiver of {metric} gives no reason")));
+        return Err(PolicyError(format!("the waiver of {metric} has no reason")));
     }
     Ok(Waiver { metric, until: file.until, until_day, reason: file.reason })
 }
@@ -414,7 +414,7 @@ reason = "known"
             ("relative = 5", "relatve = 5", "unknown field `relatve`"),
             ("20 us", "20 parsecs", "is not an amount of syscalls.futex.total_per_work"),
             ("2027-01-31", "2027-02-29", "write YYYY-MM-DD"),
-            ("\"known\"", "\" \"", "gives no reason"),
+            ("\"known\"", "\" \"", "has no reason"),
             ("syscall:write", "write", "write syscall:NAME"),
             ("relative = 5", "relative = -5", "0 or more"),
         ] {

@@ -1,8 +1,8 @@
 //! The same work on 1, 2, 4 … CPUs, round after round: a run a round, which a gate can compare.
 //!
 //! A round holds one recording for each number of CPUs (or of threads). How the work scales is a
-//! ratio within the round: its time on the fewest beside its time on more. What made the whole
-//! round slower, such as a colder machine or another host, is in both and falls out.
+//! ratio within the round: its time on the fewest CPUs to its time on more CPUs. What made the
+//! whole round slower, such as a colder machine or another host, is in both times and cancels out.
 //!
 //! The run of a round is that on the most CPUs, with the rows of [`Table::Scaling`] added: its
 //! waits, locks and ledger say what took the CPUs that did not help.
@@ -27,13 +27,15 @@ pub fn rounds(recordings: Numbered, work: &Work) -> Result<Vec<Run>, String> {
     }
     let each: Vec<(u32, usize)> = by_number.iter().map(|(n, runs)| (*n, runs.len())).collect();
     let [(first, times), .., (most, _)] = each[..] else {
-        let on = each.first().map_or(String::new(), |(n, _)| format!("; all of these are on {n}"));
+        let on = each
+            .first()
+            .map_or(String::new(), |(n, _)| format!("; all of these recordings are on {n}"));
         return Err(format!("scaling needs recordings on two or more numbers of CPUs{on}"));
     };
     if let Some((number, other)) = each.iter().find(|(_, n)| *n != times) {
         return Err(format!(
-            "a round has one recording on each number of CPUs: there are {times} on {first} and \
-             {other} on {number}"
+            "each round needs one recording on each number of CPUs, but there are {times} on \
+             {first} CPUs and {other} on {number} CPUs"
         ));
     }
     let mut folded = Vec::with_capacity(times);
@@ -50,7 +52,7 @@ fn fold(round: &[(u32, &Run)], most: u32, work: &Work) -> Result<Run, String> {
     let seconds = |run: &Run| match unit(run, work) {
         Some(ns) if ns >= 1.0 => Ok(ns),
         Some(_) => Err(format!("{}: a unit of the work takes less than a nanosecond", run.name)),
-        None => Err(format!("--work: {} shows no unit of {work}", run.name)),
+        None => Err(format!("--work: {} contains no unit of {work}", run.name)),
     };
     let (fewest, alone) = round[0];
     let alone = seconds(alone)?;

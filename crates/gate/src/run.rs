@@ -42,7 +42,7 @@ pub struct Judgement {
 
 fn class<'de, D: serde::Deserializer<'de>>(from: D) -> std::result::Result<Class, D::Error> {
     let id = String::deserialize(from)?;
-    Class::from_id(&id).ok_or_else(|| serde::de::Error::custom(format!("no class '{id}'")))
+    Class::from_id(&id).ok_or_else(|| serde::de::Error::custom(format!("there is no class '{id}'")))
 }
 
 /// CPU time that programs outside the work took.

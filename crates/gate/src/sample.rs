@@ -25,13 +25,13 @@ impl fmt::Display for Missing {
                 write!(f, "the events for '{}' were not recorded", table.name())
             }
             Missing::OtherCalls => {
-                f.write_str("it was recorded with other system calls than the first run")
+                f.write_str("its recording has other system calls than the first run's")
             }
             Missing::NoWork(work) if work.is_empty() => {
-                f.write_str("nothing says what a unit of work is (--work)")
+                f.write_str("the unit of work was not named (--work)")
             }
-            Missing::NoWork(work) => write!(f, "it shows no unit of the work {work}"),
-            Missing::NoTime => f.write_str("it has no length"),
+            Missing::NoWork(work) => write!(f, "it contains no unit of the work {work}"),
+            Missing::NoTime => f.write_str("its duration is 0"),
         }
     }
 }

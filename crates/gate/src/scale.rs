@@ -44,8 +44,8 @@ pub struct Scaling {
     /// Where the CPUs went that did not help: for every row of recordings but the first, the leaves
     /// of the ledger, those that took most first. Empty where the first row has no recordings.
     pub leaves: Vec<Leaf>,
-    /// The kernel's CPU time per system call beside that of the first row; those that cost most
-    /// first. Empty where the recordings have no system calls.
+    /// The kernel's CPU time per system call compared with the first row; the most expensive calls
+    /// come first. Empty where the recordings have no system calls.
     pub calls: Vec<Call>,
 }
 
@@ -81,7 +81,7 @@ pub struct WithoutSetup {
     pub speedup: f64,
 }
 
-/// A leaf of the ledger on one number of CPUs, beside the first row.
+/// A leaf of the ledger on one number of CPUs, compared with the first row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Leaf {
     /// CPUs.
@@ -94,7 +94,7 @@ pub struct Leaf {
     pub lost_cpus: f64,
 }
 
-/// The kernel's way through a system call on one number of CPUs, beside the first row.
+/// The kernel's CPU time of a system call on one number of CPUs, compared with the first row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
     /// CPUs.
@@ -125,7 +125,7 @@ pub fn scaling(mut steps: Vec<Step>, work: &Work, setup: Option<f64>) -> Result<
     steps.sort_by_key(|s| s.cpus);
     let seconds: Vec<f64> = steps.iter().map(|s| s.seconds(work)).collect::<Result<_, _>>()?;
     let rungs = steps.iter().zip(&seconds).map(|(s, &time)| Rung { cpus: s.cpus, time }).collect();
-    let ladder = Ladder::new(rungs).ok_or("a ladder has each number of CPUs once")?;
+    let ladder = Ladder::new(rungs).ok_or("each number of CPUs must be given once")?;
     let usl = Usl::fit(&ladder);
     let rests = without_setup(&steps, &seconds, work, setup)?;
     let one = usl.map(|law| law.throughput(f64::from(ladder.rungs()[0].cpus)));
@@ -168,7 +168,7 @@ impl Step {
             Known::Runs(runs) => {
                 if let Some(other) = runs.iter().find(|r| r.setting.cpus != self.cpus) {
                     let (name, cpus) = (&other.name, other.setting.cpus);
-                    return Err(format!("{}={name}: that recording is of {cpus} CPUs", self.cpus));
+                    return Err(format!("{}={name}: the recording is of {cpus} CPUs", self.cpus));
                 }
                 let each = runs.iter().map(|r| Ok(r.wall_ns as f64 * 1e-9 / units(r, work)?));
                 median(&each.collect::<Result<Vec<_>, String>>()?).unwrap_or(f64::NAN)
@@ -210,7 +210,10 @@ fn without_setup(
         && let Some((step, time)) = steps.iter().zip(seconds).find(|(_, time)| **time <= setup)
     {
         let cpus = step.cpus;
-        return Err(format!("on {cpus} CPUs all took {time} s, and the set-up alone {setup} s"));
+        return Err(format!(
+            "on {cpus} CPUs the work with its set-up took {time} s, which is not more than the \
+             set-up alone ({setup} s)"
+        ));
     }
     let mut setups: Vec<Option<f64>> = match (given, work) {
         (Some(_), _) => vec![given; steps.len()],
@@ -238,7 +241,7 @@ fn without_setup(
 fn units(run: &Run, work: &Work) -> Result<f64, String> {
     match work {
         Work::Unknown => Ok(1.0),
-        work => work.units(run).ok_or(format!("--work: {} shows no unit of {work}", run.name)),
+        work => work.units(run).ok_or(format!("--work: {} contains no unit of {work}", run.name)),
     }
 }
 

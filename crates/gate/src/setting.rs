@@ -100,11 +100,11 @@ impl Setting {
             if let (Some(a), Some(b)) = (a, b)
                 && a != b
             {
-                add(aspect, format!("{what} {a} against {b}"));
+                add(aspect, format!("{what} {a} versus {b}"));
             }
         }
         if self.cpus != other.cpus {
-            add(Aspect::Cpus, format!("{} CPUs against {}", self.cpus, other.cpus));
+            add(Aspect::Cpus, format!("{} CPUs versus {}", self.cpus, other.cpus));
         }
         let missing = |from: &Setting, of: &Setting| {
             let lacking = of.events.iter().filter(|e| !from.events.contains(e));
@@ -165,7 +165,12 @@ pub fn first_difference<'a>(
         let mut allow: Vec<&str> = found.iter().map(|d| d.aspect.word()).collect();
         allow.dedup();
         Some(Mismatch {
-            words: format!("{} and {} do not compare: {}", first.name, run.name, words.join("; ")),
+            words: format!(
+                "{} and {} cannot be compared: {}",
+                first.name,
+                run.name,
+                words.join("; ")
+            ),
             allow: allow.join(","),
         })
     })

@@ -63,7 +63,8 @@ pub struct Verdict {
     pub waived: Option<Waiver>,
     /// Waivers that are over.
     pub expired: Vec<Waiver>,
-    /// Runs left out because others took too much of the machine beside them, and their partners.
+    /// Runs left out because other programs took too much of the machine during these runs, and
+    /// their partners.
     pub set_aside: Vec<String>,
     /// What changed most for the worse, if anything did.
     pub why: Vec<Reason>,
@@ -224,7 +225,7 @@ fn problems(sides: Sides<'_>, judgement: &Judgement, allowed: &[Aspect]) -> Vec<
             code: "settings",
             words: mismatch.words,
             remedy: format!(
-                "record both sides alike, or compare all the same with --allow {}",
+                "record both sides in the same way, or compare them nevertheless with --allow {}",
                 mismatch.allow
             ),
         });
@@ -240,12 +241,14 @@ fn problems(sides: Sides<'_>, judgement: &Judgement, allowed: &[Aspect]) -> Vec<
             found.push(Problem {
                 code: "background-load",
                 words: format!(
-                    "programs outside the work took {part:.1} % of capacity {side} ({}); the limit \
-                     is {} %",
+                    "programs that are not part of the work took {part:.1} % of capacity {side} \
+                     ({}); the limit is {} %",
                     names.join(", "),
                     judgement.others_pct
                 ),
-                remedy: "keep the machine to the work, or pin both to CPUs of their own".to_owned(),
+                remedy: "run only the work on the machine, or pin the work and the other programs \
+                    to separate CPUs"
+                    .to_owned(),
             });
         }
     }
@@ -259,7 +262,7 @@ fn problems(sides: Sides<'_>, judgement: &Judgement, allowed: &[Aspect]) -> Vec<
         found.push(Problem {
             code: "lost-events",
             words: format!(
-                "{} of {} runs lost events, {} most: {}",
+                "{} of {} runs lost events; {} lost the most: {}",
                 losses.len(),
                 sides.runs().count(),
                 worst.name,
@@ -284,10 +287,10 @@ fn unknown(metric: &Metric, sides: Sides<'_>) -> String {
     keys.dedup();
     let near: Vec<String> = keys.iter().take(5).map(|k| format!("\"{k}\"")).collect();
     if figure.table == Table::Scaling && keys.is_empty() {
-        return format!("{metric} is of recordings on several numbers of CPUs: gate --scaling");
+        return format!("{metric} needs recordings on several numbers of CPUs: use gate --scaling");
     }
     format!(
-        "unknown metric '{metric}': no run has a row \"{}\" of {}; the nearest are {}",
+        "unknown metric '{metric}': no run has a row \"{}\" in {}; the nearest rows are {}",
         figure.key,
         figure.table.name(),
         if near.is_empty() { "none".to_owned() } else { near.join(", ") }

@@ -1,4 +1,4 @@
-//! Who waits for whom: what a failing gate says beside its number.
+//! Who waits for whom: what a failing gate says in addition to its number.
 
 use crate::diff::{self, Row};
 use crate::judge::Sides;

@@ -26,7 +26,7 @@ impl Work {
     pub fn parse(text: &str) -> Result<Work, String> {
         let wrong = "write syscall:NAME, event:SYSTEM:NAME, or the number of units each run does";
         let named = |name: &str| match name.is_empty() {
-            true => Err(format!("'{text}' names nothing; {wrong}")),
+            true => Err(format!("'{text}' does not name a unit of work; {wrong}")),
             false => Ok(name.to_owned()),
         };
         if let Some(name) = text.strip_prefix("syscall:") {
@@ -37,7 +37,7 @@ impl Work {
         }
         match text.parse::<f64>() {
             Ok(units) if units.is_finite() && units > 0.0 => Ok(Work::Units(units)),
-            _ => Err(format!("'{}' is not work; {wrong}", text.escape_default())),
+            _ => Err(format!("'{}' is not a unit of work; {wrong}", text.escape_default())),
         }
     }
 

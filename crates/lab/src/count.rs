@@ -1,4 +1,4 @@
-//! What a workload counts itself: the truth that verdicts are held against.
+//! What a workload counts itself: the truth with which verdicts are compared.
 
 use crate::param::Settings;
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Add what a helper of this worker counted, but for its time.
+    /// Add what a helper of this worker counted, except for its time.
     pub(crate) fn add(&mut self, other: &Tally) {
         self.wait_ns += other.wait_ns;
         self.hold_ns += other.hold_ns;

@@ -1,9 +1,9 @@
 //! The lab: programs that are held up by one thing on purpose, and count that themselves.
 //!
 //! A [`Workload`] of the one list [`WORKLOADS`] makes one class of trouble, as strongly as its
-//! [`Settings`] say, and has a twin whose settings fix it. [`run`] runs it, and returns what it
-//! [`Counted`]: a truth that a diagnosis of a recording can be held against. Nothing here knows
-//! recordings or verdicts.
+//! [`Settings`] say, and has a fixed variant whose settings remove the bottleneck. [`run`] runs it,
+//! and returns what it [`Counted`]: a truth with which a diagnosis of a recording can be compared.
+//! Nothing here knows recordings or verdicts.
 
 mod clock;
 mod count;

@@ -43,17 +43,17 @@ impl Need {
         };
         match self {
             Need::Cpus if cpus() < 2 => lack(
-                "this process may use one CPU only, where nothing can wait for another CPU's work",
+                "this process may use only one CPU, so nothing can wait for work on another CPU",
                 "give the machine a second CPU, or widen the affinity (taskset -c 0-1)",
             ),
             Need::Counters => counters.cloned(),
             Need::Uniprocessor => lack(
-                "it shows in a comparison only: the same work under a kernel for one CPU",
+                "it shows only in a comparison with the same work under a kernel for one CPU",
                 "record holdup lab run kernel-path twice, once after a boot with nosmp, then \
                  holdup diagnose --baseline ONE.data MANY.data",
             ),
             Need::Disk if !places().iter().any(|place| on_disk(place)) => lack(
-                "the folders for temporary files live in memory",
+                "the folders for temporary files are in memory",
                 "set TMPDIR to a folder on a disk",
             ),
             Need::Quota if groups().is_none() => lack(
@@ -61,7 +61,7 @@ impl Need {
                 "run it as root, where the cpu controller is mounted and writable",
             ),
             Need::Workers if !writable(Path::new(WORKERS)) => lack(
-                "where the kernel's workers run cannot be set here",
+                "the CPUs that the kernel's workers may use cannot be set here",
                 "run it as root, outside of a container, on a kernel with \
                  /sys/devices/virtual/workqueue/cpumask",
             ),

@@ -25,7 +25,7 @@ pub enum Error {
     #[error("{0}")]
     Impossible(String),
     /// A worker ended badly.
-    #[error("{0} ended before its time")]
+    #[error("{0} ended too early")]
     Worker(String),
 }
 

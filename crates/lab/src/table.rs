@@ -24,7 +24,7 @@ pub struct Workload {
     pub also: Option<(&'static str, &'static str)>,
     /// What it does, in a sentence without a full stop.
     pub does: &'static str,
-    /// What can be set, beside [`COMMON`].
+    /// What can be set, in addition to [`COMMON`].
     pub params: &'static [Param],
     /// The settings that fix it; empty where it has no twin.
     pub fix: &'static [(&'static str, &'static str)],
@@ -55,17 +55,17 @@ const fn size(key: &'static str, default: &'static str, means: &'static str) -> 
     Param { key, unit: Unit::Size, default, means }
 }
 
-const HOLD: Param = time("hold", "300us", "work while the thing is held");
-const THINK: Param = time("think", "100us", "work between two times");
+const HOLD: Param = time("hold", "300us", "work while the resource is held");
+const THINK: Param = time("think", "100us", "work between two operations");
 const LOCKS: Param = count("locks", "1", "locks; workers are spread over them");
 const FILES: Param = count("files", "1", "files; workers are spread over them");
 const EVEN: Param = count("even", "0", "1: the same work, shared out evenly");
 const PROCESSES: Param = count("apart", "0", "1: each worker is a process of its own");
 
-/// What every workload can be told.
+/// Settings of every workload.
 pub const COMMON: &[Param] = &[
-    count("workers", "cpus", "threads or processes that work"),
-    time("duration", "1s", "how long it runs"),
+    count("workers", "cpus", "number of threads or processes that work"),
+    time("duration", "1s", "how long the workload runs"),
 ];
 
 /// A workload whose workers are never processes.
@@ -89,7 +89,7 @@ pub static WORKLOADS: &[Workload] = &[
         fixes: "a server for each client",
         twin_also: Some((
             OVERLOAD,
-            "a client and a server for each CPU are two processes for each",
+            "with a client and a server for each CPU there are two processes per CPU",
         )),
         needs: &[Need::Cpus],
         make: serve::make,
@@ -99,10 +99,11 @@ pub static WORKLOADS: &[Workload] = &[
         name: "barrier",
         class: "workload-imbalance",
         also: None,
-        does: "threads meet at a barrier after each round, and one has more to do than the others",
+        does: "threads meet at a barrier after each round, and one thread has more work than the \
+            others",
         params: &[
             time("work", "2ms", "work of a round"),
-            percent("skew", "200%", "so much more work of the first thread"),
+            percent("skew", "200%", "additional work of the first thread"),
             EVEN,
         ],
         fix: &[("even", "1")],
@@ -119,7 +120,7 @@ pub static WORKLOADS: &[Workload] = &[
         does: "one thread prepares each round alone, while the others wait at a barrier",
         params: &[
             time("work", "2ms", "work of each thread in a round"),
-            time("serial", "3ms", "work of the first thread before it"),
+            time("serial", "3ms", "work of the first thread before the round"),
             EVEN,
         ],
         fix: &[("even", "1")],
@@ -133,10 +134,10 @@ pub static WORKLOADS: &[Workload] = &[
         name: "pipeline",
         class: "workload-imbalance",
         also: None,
-        does: "processes hand pieces on through pipes, and the last has most work with each",
+        does: "processes pass items through pipes, and the last process has the most work per item",
         params: &[
-            time("work", "150us", "work with a piece"),
-            percent("skew", "300%", "so much more work of the last stage"),
+            time("work", "150us", "work per item"),
+            percent("skew", "300%", "additional work of the last stage"),
             EVEN,
         ],
         fix: &[("even", "1")],
@@ -232,9 +233,10 @@ pub static WORKLOADS: &[Workload] = &[
         class: "application-serialization",
         also: Some((
             "workload-imbalance",
-            "one process at a time has work, and needs what the one before it did",
+            "one process at a time has work, and needs the result of the previous process",
         )),
-        does: "processes pass a token around in a ring of sockets, and who has it works",
+        does: "processes pass a token around in a ring of sockets, and only the process with the \
+            token works",
         params: &[HOLD, count("tokens", "1", "tokens in the ring")],
         fix: &[("tokens", "workers")],
         fixes: "a token for each process",
@@ -260,8 +262,13 @@ pub static WORKLOADS: &[Workload] = &[
         name: "rwlock",
         class: "thread-serialization",
         also: None,
-        does: "threads contend for a lock for readers and writers, and most write",
-        params: &[HOLD, THINK, LOCKS, percent("writes", "80%", "times that a thread writes")],
+        does: "threads contend for a reader-writer lock, mostly as writers",
+        params: &[
+            HOLD,
+            THINK,
+            LOCKS,
+            percent("writes", "80%", "share of acquisitions as a writer"),
+        ],
         fix: &[("locks", "workers")],
         fixes: "a lock for each thread",
         twin_also: None,
@@ -288,9 +295,9 @@ pub static WORKLOADS: &[Workload] = &[
         also: None,
         does: "threads map and unmap memory of one address space",
         params: &[
-            size("size", "48M", "memory mapped at a time; more than 32M is mapped by every libc"),
-            count("pages", "2", "pages of it that are written"),
-            time("think", "2us", "work between two times"),
+            size("size", "48M", "memory mapped at a time; every libc maps more than 32M with mmap"),
+            count("pages", "2", "number of its pages that are written"),
+            time("think", "2us", "work between two operations"),
             PROCESSES,
         ],
         fix: &[("apart", "1")],
@@ -305,7 +312,10 @@ pub static WORKLOADS: &[Workload] = &[
         class: "kernel-lock-conflict",
         also: None,
         does: "processes make and remove files in one directory",
-        params: &[time("think", "2us", "work between two times"), count("folders", "1", "folders")],
+        params: &[
+            time("think", "2us", "work between two operations"),
+            count("folders", "1", "folders"),
+        ],
         fix: &[("folders", "workers")],
         fixes: "a directory for each process",
         twin_also: None,
@@ -317,7 +327,7 @@ pub static WORKLOADS: &[Workload] = &[
         name: "file",
         class: "kernel-lock-conflict",
         also: None,
-        does: "processes write into one file, whose inode lets one write at a time",
+        does: "processes write into one file, whose inode lock allows one write at a time",
         params: &[
             size("size", "64k", "bytes of a write"),
             time("think", "2us", "work between two writes"),
@@ -334,11 +344,15 @@ pub static WORKLOADS: &[Workload] = &[
         name: "position",
         class: "kernel-lock-conflict",
         also: None,
-        does: "threads read through one open file, whose position lets one read at a time",
+        does: "threads read through one open file, whose position lock allows one read at a time",
         params: &[
             size("size", "64k", "bytes of a read"),
             time("think", "2us", "work between two reads"),
-            count("opened", "1", "times the file is opened; threads are spread over them"),
+            count(
+                "opened",
+                "1",
+                "how often the file is opened; threads are spread over the open files",
+            ),
         ],
         fix: &[("opened", "workers")],
         fixes: "an open file for each thread",
@@ -353,8 +367,8 @@ pub static WORKLOADS: &[Workload] = &[
         also: None,
         does: "threads start and end threads, whose stacks are mapped in one address space",
         params: &[
-            size("size", "48M", "stack of a thread; no libc keeps one so large"),
-            time("think", "2us", "work between two times"),
+            size("size", "48M", "stack of a thread; no libc caches a stack this large"),
+            time("think", "2us", "work between two operations"),
             PROCESSES,
         ],
         fix: &[("apart", "1")],
@@ -377,7 +391,10 @@ pub static WORKLOADS: &[Workload] = &[
         ],
         fix: &[("funnel", "0")],
         fixes: "workers free to run anywhere",
-        twin_also: Some((OVERLOAD, "a writer, a reader and a worker for each CPU are three")),
+        twin_also: Some((
+            OVERLOAD,
+            "with a writer, a reader and a worker for each CPU there are three tasks per CPU",
+        )),
         needs: &[Need::Cpus, Need::Workers],
         make: driver::terminal,
         worker: driver::terminal_worker,
@@ -402,7 +419,7 @@ pub static WORKLOADS: &[Workload] = &[
         does: "threads stream through more memory than the caches hold",
         params: &[size("size", "256M", "memory of each thread")],
         fix: &[("size", "128k")],
-        fixes: "memory that a cache holds",
+        fixes: "memory that fits into a cache",
         twin_also: None,
         needs: &[Need::Cpus, Need::Counters],
         make: memory::bandwidth,
@@ -412,8 +429,8 @@ pub static WORKLOADS: &[Workload] = &[
         name: "false-sharing",
         class: "hardware-bandwidth",
         also: None,
-        does: "threads count in words of one cache line",
-        params: &[count("apart", "0", "1: each word in a cache line of its own")],
+        does: "threads increment words in the same cache line",
+        params: &[count("apart", "0", "1: each word is in its own cache line")],
         fix: &[("apart", "1")],
         fixes: "a cache line for each thread",
         twin_also: None,
@@ -425,11 +442,11 @@ pub static WORKLOADS: &[Workload] = &[
         name: "disk",
         class: "io-bound",
         also: None,
-        does: "processes write records, and wait until the disk has them",
+        does: "processes write records, and wait until the records are on the disk",
         params: &[
             size("size", "4k", "bytes of a record"),
             time("think", "100us", "work for a record"),
-            count("each", "1", "records after which a process waits for the disk"),
+            count("each", "1", "number of records after which a process waits for the disk"),
         ],
         fix: &[("each", "100")],
         fixes: "one wait for a hundred records",
@@ -442,11 +459,11 @@ pub static WORKLOADS: &[Workload] = &[
         name: "quota",
         class: "cpu-quota",
         also: None,
-        does: "threads compute in a control group that may use less CPU time than they would",
+        does: "threads compute in a control group whose quota is less CPU time than they need",
         params: &[
             time("work", "1ms", "a piece of work"),
-            percent("share", "40%", "of all CPUs that the group may use; 0: no quota"),
-            time("period", "20ms", "over which the kernel counts"),
+            percent("share", "40%", "share of all CPUs that the group may use; 0: no quota"),
+            time("period", "20ms", "period of the quota"),
         ],
         fix: &[("share", "0")],
         fixes: "no quota",
@@ -462,7 +479,7 @@ pub static WORKLOADS: &[Workload] = &[
         does: "more threads compute than there are CPUs",
         params: &[
             time("work", "1ms", "a piece of work"),
-            count("each", "4", "so many threads for each of the workers"),
+            count("each", "4", "number of threads for each worker"),
         ],
         fix: &[],
         fixes: "",
@@ -501,16 +518,20 @@ pub static WORKLOADS: &[Workload] = &[
         name: "jobs",
         class: HEALTHY,
         also: None,
-        does: "parallel jobs at once, as PARbench makes them: rounds of computing, a barrier of \
-               the job's threads, and writing",
+        does: "parallel jobs that run at the same time, as in PARbench: rounds of computing, a \
+               barrier of the job's threads, and writing",
         params: &[
             count("threads", "1", "threads of a job"),
-            time("work", "500ms", "computing of a job, shared by its threads"),
-            time("round", "5ms", "computing of a job between two barriers"),
-            percent("io", "0", "of a job's rounds that end with a record for the disk"),
+            time("work", "500ms", "computing time of a job, shared by its threads"),
+            time("round", "5ms", "computing time of a job between two barriers"),
+            percent(
+                "io",
+                "0",
+                "share of a job's rounds that end with writing a record to the disk",
+            ),
             count("busy", "0", "1: threads wait at barriers without sleeping"),
             count("bound", "0", "1: the threads of a job stay on one CPU"),
-            time("delay", "0", "so much later than the one before each job starts"),
+            time("delay", "0", "how much later each job starts than the previous one"),
         ],
         fix: &[],
         fixes: "",

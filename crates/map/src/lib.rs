@@ -30,7 +30,7 @@ pub struct Map {
     used: Box<[AtomicUsize]>,
 }
 
-/// Pages are given back so many bytes at a time: each time interrupts the other CPUs.
+/// Pages are released this many bytes at a time: each release interrupts the other CPUs.
 const BLOCK: usize = 4 << 20;
 
 /// Where a map lies, for the handler.

@@ -14,7 +14,7 @@ pub(crate) fn name(head: &[u8]) -> ErrorKind {
     if head.is_empty() {
         return unsupported(
             "an empty file",
-            "the recording was not finished or went elsewhere; record again",
+            "the recording was not finished or was written elsewhere; record again",
         );
     }
     if head.iter().all(|&b| b == 0) {

@@ -208,7 +208,8 @@ fn unwrap_all(
     let mut head = Vec::new();
     while let Some(wrapper) = next {
         if layers.len() == LAYERS {
-            let what = format!("a trace wrapped more than {LAYERS} times");
+            let what =
+                format!("a trace inside more than {LAYERS} layers of compression or archives");
             return Err(ErrorKind::Unsupported {
                 what,
                 way_out: format!("unpack it first: {}", outermost.command()),
@@ -271,7 +272,7 @@ fn inside(kind: ErrorKind, names: &str) -> ErrorKind {
 
 /// Why a wrapped trace cannot be read.
 fn not_unpacked(kind: ErrorKind, wrapper: Wrapper, meter: &Meter) -> ErrorKind {
-    let way_out = format!("if that is right, unpack it first: {}", wrapper.command());
+    let way_out = format!("if that is intended, unpack the trace first: {}", wrapper.command());
     if meter.is_too_much() {
         let what = format!(
             "{} bytes of {} data that unpack to more than {RATIO} times as much",
@@ -287,7 +288,7 @@ fn not_unpacked(kind: ErrorKind, wrapper: Wrapper, meter: &Meter) -> ErrorKind {
         (ErrorKind::Io(e), _) if e.kind() == io::ErrorKind::StorageFull => ErrorKind::Unsupported {
             what: "no room for the unpacked trace in the folder for temporary files".to_owned(),
             way_out: format!(
-                "point TMPDIR at a larger disk, or unpack it there: {}",
+                "set TMPDIR to a folder on a larger disk, or unpack the trace there: {}",
                 wrapper.command()
             ),
         },
@@ -307,7 +308,7 @@ fn not_unpacked(kind: ErrorKind, wrapper: Wrapper, meter: &Meter) -> ErrorKind {
                 meter.bytes_read(),
                 record,
                 "a whole file",
-                format!("one that ends early ({damage}); what precedes: {kind}"),
+                format!("a file that ends early ({damage}); error in the data before that: {kind}"),
             )
         }
         (kind, None) => kind,

@@ -5,9 +5,9 @@ use holdup_trace::ErrorKind;
 /// Lines looked at.
 const LINES: usize = 40;
 
-const FROM_PERF_DATA: &str = "give holdup the perf.data it was made from";
-const RECORD: &str = "it does not say who had which CPU when; record with perf record or trace-cmd \
-                      record";
+const FROM_PERF_DATA: &str = "give holdup the perf.data from which it was made";
+const RECORD: &str = "it does not say which thread had which CPU when; record with perf record or \
+                      trace-cmd record";
 
 /// A kind of text: what its lines begin with or contain, what it is, and the way out.
 struct Printed {

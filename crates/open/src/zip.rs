@@ -92,7 +92,7 @@ fn not_one(n: usize, entries: &[Entry]) -> ErrorKind {
     let more = if n > SHOWN { ", …" } else { "" };
     ErrorKind::Unsupported {
         what: format!("a zip archive of {n} files ({}{more})", names.join(", ")),
-        way_out: "unpack the one that is the trace: unzip -p FILE NAME | holdup ... -".into(),
+        way_out: "unpack the file that is the trace: unzip -p FILE NAME | holdup ... -".into(),
     }
 }
 

@@ -159,7 +159,7 @@ impl Seen {
         }
     }
 
-    /// What the records met hold beside their events.
+    /// What the records read so far hold in addition to their events.
     fn beside(&self, attrs: &[Attr]) -> Beside {
         let met = || attrs.iter().zip(&self.attrs).filter(|(_, seen)| **seen).map(|(a, _)| a);
         Beside {
@@ -171,7 +171,7 @@ impl Seen {
     }
 }
 
-/// What perf was asked for beside tracepoints.
+/// What perf was asked for in addition to tracepoints.
 fn promised(attrs: &[Attr]) -> Beside {
     Beside {
         stacks: attrs.iter().any(Attr::has_chains),

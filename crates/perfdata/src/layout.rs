@@ -1,11 +1,10 @@
 //! Where the fields of a sample are, computed once per attr.
 //!
 //! A sample's fields follow each other in a fixed order, present or not by `sample_type`. Up to
-//! PERIOD all have a fixed width, so their offsets are constants of the attr; RAW is a constant
-//! too unless READ or CALLCHAIN, whose length varies, precede it. What comes after RAW
-//! (branch stack, registers, user stack …) is of no interest here, but for one register where it is
-//! all that follows ([`Attr::tells_calls`]), and for the control group, whose place is known from
-//! the end.
+//! PERIOD all have a fixed width, so their offsets are constants of the attr; RAW is a constant too
+//! unless READ or CALLCHAIN, whose length varies, precede it. What comes after RAW (branch stack,
+//! registers, user stack …) is of no interest here, except for one register where it is all that
+//! follows ([`Attr::tells_calls`]), and for the control group, whose place is known from the end.
 //!
 //! Records that are not samples end with a subset of these fields (`sample_id_all`), located from
 //! the end.

@@ -187,7 +187,8 @@ impl Facts {
         let records = match &header.file {
             Some(file) => {
                 if file.unfinished() {
-                    let what = "did not end: its recorder was killed, or could write no more";
+                    let what = "was not finished: the recorder was killed, or could not write any \
+                        more";
                     facts.info.extra.push(("recording".into(), what.into()));
                 }
                 facts.attrs(source, file)?;

@@ -89,7 +89,7 @@ pub(crate) struct RunReader<'a, E> {
 }
 
 impl<'a, E: Endian> RunReader<'a, E> {
-    /// Of all events, or of switches and what is known beside the events.
+    /// Of all events, or of switches and what is known apart from the events.
     pub(crate) fn new(
         content: &'a Content,
         span: Span,

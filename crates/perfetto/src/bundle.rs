@@ -108,7 +108,7 @@ impl<'a> Compact<'a> {
     }
 }
 
-/// What a bundle says beside its events.
+/// What a bundle says in addition to its events.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Head<'a> {
     pub(crate) cpu: Option<u64>,

@@ -2,7 +2,7 @@
 //!
 //! Every bundle is looked through once when the trace is opened, on all cores: its CPU, its first
 //! and last time, the kinds of its events. The bundles of a CPU follow each other in time, with
-//! exceptions: two ftrace instances are recorded beside each other, and a damaged time leads
+//! exceptions: two ftrace instances are recorded at the same time, and a damaged time leads
 //! anywhere. So a CPU has as many runs as it takes to keep each in order.
 
 use crate::bundle::{Compact, Head, Lane, Raw};

@@ -8,10 +8,10 @@
 //! ```
 //!
 //! A trace is a protobuf message, `Trace`, whose packets follow each other; each says how long it
-//! is. One kind of packet holds what the recorder read from the ftrace buffer of a CPU at one
-//! time, a *bundle*. Those are read, the samples of `linux.perf` with their call chains, and of the
-//! other packets what tells about the machine, its threads and what was lost. What programs trace
-//! themselves (track events, counters, heap profiles) is passed over.
+//! is. One kind of packet holds what the recorder read from the ftrace buffer of a CPU at one time,
+//! a *bundle*. Those are read, the samples of `linux.perf` with their call chains, and of the other
+//! packets what tells about the machine, its threads and what was lost. What programs trace
+//! themselves (track events, counters, heap profiles) is skipped.
 //!
 //! Nothing is believed: lengths are checked against what is there, damage is counted, and what can
 //! be read is read.

@@ -41,7 +41,7 @@ impl Perfetto {
                 0,
                 None,
                 "packets of a Perfetto trace",
-                format!("{} bytes that hold none", file.all().len()),
+                format!("{} bytes without a packet", file.all().len()),
             ));
         }
         let source = Source::new(file, unpacked.bytes);

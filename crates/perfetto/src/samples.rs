@@ -80,7 +80,7 @@ pub(crate) struct Defaults {
 /// Samples, as packet after packet is met.
 #[derive(Default)]
 pub(crate) struct Samples {
-    /// With times of the clock beside them, and where their packets lie.
+    /// With times of the clock, and where their packets lie.
     met: Vec<(Sample, u64, Key)>,
     tables: Vec<Tables>,
     events: Vec<Timebase>,

@@ -5,7 +5,8 @@ use holdup_syscalls::Preset;
 use holdup_trace::EventKind;
 use wildmatch::WildMatch;
 
-/// The events of each preset beside system calls. A preset has those of the lesser ones too.
+/// The events of each preset in addition to system calls. A preset includes the events of the
+/// smaller presets.
 ///
 /// Left out are events that cost more than they tell a first look: page faults, and each stretch
 /// of run time.
@@ -149,7 +150,7 @@ impl Choice {
         let unknown = |why| Unknown { name: pattern.to_owned(), why };
         let Some((system, name)) = pattern.split_once(':') else {
             return Err(unknown(
-                "is not a tracepoint; they are named SYSTEM:NAME, as in perf list",
+                "is not a tracepoint; tracepoints are named SYSTEM:NAME, as in perf list",
             ));
         };
         let (systems, names) = (WildMatch::new(system), WildMatch::new(name));
@@ -172,7 +173,7 @@ impl Choice {
     }
 }
 
-/// The events of `preset` and of the lesser ones beside system calls.
+/// The events of `preset` and of the smaller presets, without system calls.
 pub fn events(preset: Preset) -> impl Iterator<Item = EventKind> {
     let blocks = EVENTS.iter().filter(move |(least, _)| *least <= preset);
     blocks.flat_map(|(_, kinds)| kinds.iter().copied())

@@ -25,8 +25,8 @@ pub struct Counter {
 
 /// A name that is no counter's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}: no counter of this name; there are {known}, each with :u or :k for user or kernel \
-         mode only, and PMU/EVENT/ for what {devices} names",
+#[error("{0}: there is no counter of this name; the counters are {known}, each also with :u or :k \
+         for user or kernel mode only, and PMU/EVENT/ for the events below {devices}",
         known = NAMES.map(|n| n.0).join(", "), devices = pmu::DEVICES)]
 pub struct NoCounter(pub String);
 
@@ -112,7 +112,7 @@ impl Counter {
         self.cpus.is_some()
     }
 
-    /// Whether one group may hold both: a group is of one PMU, but for what the kernel counts
+    /// Whether one group may hold both: a group is of one PMU, except for what the kernel counts
     /// itself.
     pub(crate) fn may_join(&self, other: &Counter) -> bool {
         let own = |c: &Counter| c.kind >= abi::PERF_TYPE_MAX;

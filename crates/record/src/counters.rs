@@ -3,8 +3,8 @@
 //! * **At every switch.** On each CPU the tracepoint `sched_switch` becomes the leader of a group,
 //!   whose other members are the counters: each of its samples then says what they all stand at.
 //! * **At an interval.** On each CPU a clock of the kernel leads the group, and is sampled at that
-//!   interval. Where counters have no room beside each other there are several such groups, which
-//!   take turns.
+//!   interval. Counters that do not fit on the PMU together are in several such groups, which are
+//!   multiplexed.
 //!
 //! A group is on the processor as a whole or not at all, the leader included. Where counters that
 //! the switch leads have no room, because there are few, or others have taken them (the kernel's
@@ -49,10 +49,12 @@ impl std::fmt::Display for Lack {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Lack::NotSupported => f.write_str("not supported by this machine's PMU"),
-            Lack::NoRoom => f.write_str("no room for it on the PMU beside the others"),
+            Lack::NoRoom => {
+                f.write_str("it does not fit on the PMU together with the other counters")
+            }
             Lack::OfSocket => f.write_str(
-                "it counts for a whole socket: it is read at an interval only \
-                 (--counters-interval), and of the whole machine",
+                "it counts for a whole socket: it can be read only at an interval \
+                 (--counters-interval), and only for the whole machine",
             ),
             Lack::Refused(why) => write!(f, "{why}"),
         }

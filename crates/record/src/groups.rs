@@ -91,7 +91,7 @@ fn all(mount: &Path) -> Vec<(String, PathBuf)> {
     found
 }
 
-/// What is read at the beginning, to be held against the end.
+/// What is read at the beginning, to be compared with the end.
 #[derive(Debug)]
 pub(crate) struct Look {
     mounts: Mounts,

@@ -77,7 +77,7 @@ pub enum Error {
     #[error(transparent)]
     Open(#[from] OpenError),
     /// There is no such process.
-    #[error("process {0}: there is none")]
+    #[error("there is no process {0}")]
     NoProcess(u32),
     /// There is no such control group.
     #[error("control group {}: {error}", path.display())]
@@ -88,7 +88,7 @@ pub enum Error {
         error: io::Error,
     },
     /// A CPU is not online.
-    #[error("CPU {cpu} is not online; there are {online}")]
+    #[error("CPU {cpu} is not online; the online CPUs are {online}")]
     NoCpu {
         /// The CPU.
         cpu: u32,

@@ -175,7 +175,7 @@ pub enum OpenError {
         error: io::Error,
     },
     /// No thread, or no CPU, of those that were to be recorded is there any more.
-    #[error("nothing of what is to be recorded is there any more")]
+    #[error("none of the threads or CPUs to record exists any more")]
     Nothing,
 }
 

@@ -27,7 +27,7 @@ impl FromStr for Trigger {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Trigger, String> {
-        let wrong = || format!("is not a condition; there are {SPELLINGS}");
+        let wrong = || format!("is not a condition; the conditions are {SPELLINGS}");
         let text: String = text.chars().filter(|c| !c.is_whitespace()).collect();
         if let Some((name, limit)) = text.split_once('>') {
             let limit = limit.parse().ok().filter(|x: &f64| x.is_finite() && *x >= 0.0);

@@ -303,7 +303,7 @@ impl Inlines {
     }
 }
 
-/// A file of the unit's list: with its folder, where that is written beside it.
+/// A file of the unit's list: with its folder, if the list has the folder.
 fn file_name(unit: UnitRef<'_, Slice>, index: u64) -> Option<String> {
     let header = unit.line_program.as_ref()?.header();
     let file = header.file(index)?;

@@ -241,7 +241,8 @@ impl<'a> Symbols<'a> {
             match (named, module.found.refused.first(), build) {
                 (true, ..) => {}
                 (false, Some((path, here)), Some(build)) => remarks.push(format!(
-                    "{}: not the file that was recorded: build id {}, recorded was {build}",
+                    "{}: is not the recorded file: its build id is {}, the recorded build id is \
+                     {build}",
                     path.display(),
                     here.map_or("none".to_owned(), |id| id.to_string()),
                 )),
@@ -250,7 +251,7 @@ impl<'a> Symbols<'a> {
         }
         if !unverified.is_empty() {
             remarks.push(format!(
-                "unverified, as the trace has no build id of it: {}",
+                "unverified, because the trace has no build id for: {}",
                 few(&unverified)
             ));
         }
@@ -258,16 +259,18 @@ impl<'a> Symbols<'a> {
         let mut made: Vec<String> = made.map(|(pid, _)| format!("perf-{pid}.map")).collect();
         if !made.is_empty() {
             made.sort();
-            remarks
-                .push(format!("unverified, as nothing says when it was written: {}", few(&made)));
+            remarks.push(format!(
+                "unverified, because the time of writing is not known: {}",
+                few(&made)
+            ));
         }
         if !missing.is_empty() {
             missing.dedup();
-            remarks.push(format!("not found, so without functions: {}", few(&missing)));
+            remarks.push(format!("not found, so their functions are not known: {}", few(&missing)));
         }
         if self.kernel.get().is_some_and(Kernel::is_unknown) {
             remarks.push(
-                "no list of the recorded kernel's functions is at hand: --kallsyms names one"
+                "no list of the recorded kernel's functions was found; name a list with --kallsyms"
                     .to_owned(),
             );
         }

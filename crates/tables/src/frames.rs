@@ -110,8 +110,8 @@ impl Frames {
                         return Err(Error::input(
                             &path,
                             format!(
-                                "column {column} is of another type than in other traces; \
-                                     export them with one version of holdup"
+                                "column {column} has another type than in other traces; export all \
+                                 traces with the same version of holdup"
                             ),
                         ));
                     }

@@ -512,8 +512,8 @@ fn generated_queries_give_the_rows_of_sqlite() {
             }
             (Err(why), Ok(_)) => {
                 // Two keys of one column clash in polars, which says so.
-                named_alike += u64::from(why.contains("have one name"));
-                why.contains("have one name")
+                named_alike += u64::from(why.contains("have the same name"));
+                why.contains("have the same name")
             }
             _ => false,
         };

@@ -56,8 +56,7 @@ codes! {
     /// of a recording, which counts the same losses as the LOST records in it.
     LostSamples = (
         "lost-samples", Error,
-        "samples lost by the kernel's own count; what lost-events says is part of it, not added \
-         to it"
+        "samples lost, by the kernel's own count, which includes the events of lost-events"
     ),
     /// Chunks (not events) perf reported lost, when the number of events is unknown.
     LostChunks = (
@@ -72,7 +71,8 @@ codes! {
     /// The file ends in the middle of something.
     Truncated = (
         "truncated", Error,
-        "times the data end too early, as in a file that was cut off; what precedes was read"
+        "times the data end too early, as in a file that was cut off; the data before the end were \
+         read"
     ),
     /// Bytes skipped because they made no sense.
     SkippedBytes = (
@@ -82,7 +82,7 @@ codes! {
     /// Records that are too short for what they must hold, or carry an unknown id.
     BadRecords = (
         "bad-records", Warning,
-        "records that did not hold what their header promises; skipped"
+        "records whose contents do not match their header; skipped"
     ),
     /// Lines of text that cannot be read.
     UnreadableLines = (
@@ -110,20 +110,21 @@ codes! {
     /// Bytes behind the last record that are no record.
     TrailingBytes = (
         "trailing-bytes", Info,
-        "bytes behind the last record that are none: zeros, or messages of the recorder"
+        "bytes after the last record that are not records: zeros, or messages of the recorder"
     ),
     /// Record types the reader has never heard of.
     UnknownRecords = (
         "unknown-records", Info,
-        "records of a type not known; skipped by their length"
+        "records of an unknown type; skipped"
     ),
     /// Events recorded without time stamp of their own.
     Untimed = (
         "untimed-events", Warning,
-        "events without time stamp; placed beside their predecessor in the file"
+        "events without time stamp; placed directly after their predecessor in the file"
     ),
     /// Events the format did not keep in the order it promises; re-sorted.
-    Reordered = ("reordered", Info, "events stored out of the order the format promises; sorted"),
+    Reordered = ("reordered", Info, "events not stored in the order that the format promises; \
+        sorted"),
     /// Time went backwards in a way that could not be repaired.
     TimeBackwards = (
         "time-backwards", Warning,
@@ -153,21 +154,21 @@ codes! {
     /// An event was enabled in more than one buffer of a file.
     RepeatedEvents = (
         "repeated-events", Warning,
-        "kinds of events recorded in more than one buffer of the file: what several buffers \
-         recorded counts several times"
+        "kinds of events recorded in more than one buffer of the file: an event that is in several \
+         buffers counts several times"
     ),
     /// Events of a pair whose other half was not recorded.
     HalfRecorded = (
         "half-recorded", Warning,
         "events of pairs of which only one half was recorded (sys_enter without sys_exit, a begin \
-         without its end): not used, because what lies between cannot be known"
+         without its end): not used, because the time between the two halves is not known"
     ),
     /// A group of counters was off its CPU between two readings.
     GroupOff = (
         "group-off", Warning,
-        "readings of counters that had not counted all the time, because others had their turn on \
-         the processor: counts are scaled up, and events of the group itself (its switches) are \
-         missing; record fewer counters in a group"
+        "readings of counters that did not count all the time, because counters were multiplexed: \
+         counts are scaled up, and events of the group itself (its switches) are missing; record \
+         fewer counters in a group"
     ),
     /// Current thread of a CPU changed without a switch event.
     SwitchGap = (
@@ -184,32 +185,32 @@ codes! {
     /// A switch from the idle task of a CPU that never records them, put where a thread was woken.
     PresumedSwitch = (
         "presumed-switch", Info,
-        "threads woken on an idle CPU whose switches out of idle are never recorded; taken to run \
-         there since, unaccounted until they show"
+        "threads woken on an idle CPU whose switches out of idle are never recorded; assumed to \
+         run there from then on, unaccounted until their next event"
     ),
     /// A thread still counted ready on the queue of a CPU that goes idle.
     QueuedAtIdle = (
         "queued-at-idle", Info,
-        "threads that ran or moved unseen: counted ready until their CPU went idle, which it does \
-         only when nobody is; that time is in no sum"
+        "threads that ran or moved unseen: counted as ready until their CPU went idle, which it \
+         does only if no thread is ready; that time is in no sum"
     ),
     /// A thread seen on a second CPU without having left the first.
     TwoCpus = (
         "two-cpus", Info,
-        "threads seen on a CPU while still counted on another; the time since the last event \
-         there is unaccounted"
+        "threads seen on a CPU while still counted on another CPU; the time since the last event \
+         on that other CPU is unaccounted"
     ),
     /// A thread woken while counted ready after a wake-up.
     WokenTwice = (
         "woken-twice", Info,
-        "threads woken again while still counted ready: they ran and slept unseen in between; \
+        "threads woken again while still counted as ready: they ran and slept unseen in between; \
          that time is in no sum"
     ),
     /// A thread left a CPU in a state that no table has a letter for.
     UnknownState = (
         "unknown-state", Warning,
-        "switches in which a thread leaves in a state not known here, of a kernel newer than this \
-         program: what it did until it was woken is in no sum"
+        "switches in which a thread leaves in an unknown state, from a kernel newer than this \
+         program: its time until it was woken is in no sum"
     ),
     /// sys_exit without sys_enter, inside the trace.
     OrphanSysExit = (
@@ -234,24 +235,24 @@ codes! {
     /// Recorded for some tasks, not for the whole system.
     NotSystemWide = (
         "not-system-wide", Warning,
-        "recording of some tasks only: CPU time of the others is unaccounted"
+        "recording of some tasks only: CPU time of other tasks is unaccounted"
     ),
     /// A choice of system calls: counts those recorded.
     UntracedCalls = (
         "untraced-calls", Info,
         "system calls were recorded, all others are untraced: application code and untraced calls \
-         are one figure, and what only a recording of all calls can show is n/a"
+         are one figure, and figures that need all system calls are n/a"
     ),
     /// PERF_SAMPLE_STACK_USER: counts the events recorded so.
     CopiedStacks = (
         "copied-stacks", Info,
-        "events were recorded with copies of stacks (--call-graph dwarf), which are not followed: \
-         callers in programs are n/a; -g (frame pointers) shows them"
+        "events were recorded with copies of stacks (--call-graph dwarf), which holdup does not \
+         unwind: callers in programs are n/a; -g (frame pointers) records them"
     ),
     /// Go programs that the recorder ran without `--runtime-locks`: counts them.
     UnseenTasks = (
         "unseen-tasks", Info,
-        "Go programs of which only the threads are seen: what goroutines wait for is n/a; \
+        "Go programs of which only the threads were recorded: what goroutines wait for is n/a; \
          holdup record --runtime-locks records it"
     ),
     /// Thread switched in without wake-up although wake-ups are recorded.
@@ -277,7 +278,7 @@ codes! {
     AuxErrors = (
         "aux-errors", Info,
         "losses and errors of the hardware trace (AUX data), which is not read: no figure is \
-         worse for it"
+         affected"
     ),
 }
 

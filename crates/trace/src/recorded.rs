@@ -24,7 +24,7 @@
 use crate::{Calls, Capabilities, EventDesc, EventId, EventKind, Presence};
 use std::collections::{BTreeSet, HashSet};
 
-/// What a file holds beside events that have a name.
+/// What a file holds in addition to events that have a name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Beside {
     /// Call chains.
@@ -145,7 +145,7 @@ impl Recorded {
         self.halves.get(event.0 as usize) == Some(&true)
     }
 
-    /// Which events are to be left alone, by number: half pairs, and `syscalls:*` beside
+    /// Which events are to be left alone, by number: half pairs, and `syscalls:*` in addition to
     /// `raw_syscalls:*`, which are the same calls a second time. Empty where there are none.
     pub fn unused(&self, events: &[EventDesc]) -> Vec<bool> {
         let twice = self.has(EventKind::SysEnter) && self.has(EventKind::SysEnterNamed);
@@ -159,7 +159,7 @@ impl Recorded {
 }
 
 impl Capabilities {
-    /// What a file can prove with these events and with what it holds beside them.
+    /// What a file can prove with these events and with what else it holds.
     pub fn of(events: &[EventDesc], beside: Beside) -> Capabilities {
         Capabilities::from(&Recorded::of(events), counting_work(events, beside))
     }

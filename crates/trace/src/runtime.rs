@@ -60,7 +60,7 @@ impl Parked {
     }
 }
 
-/// What a runtime does, beside parking a task.
+/// What a runtime does, apart from parking a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Runtime {
     /// Puts a task, at this address, on a queue of those that can run: it was parked, or is new.

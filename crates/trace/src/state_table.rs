@@ -73,8 +73,12 @@ impl StateTable {
     pub fn note(&self) -> Option<(String, String)> {
         let words = match self.origin {
             Origin::Format => return None,
-            Origin::Release => "read by the kernel's release; their format is missing",
-            Origin::Assumed => "read as Linux 4.14 and later write them; format missing",
+            Origin::Release => {
+                "decoded by the kernel's release, because the event format is missing"
+            }
+            Origin::Assumed => {
+                "decoded as Linux 4.14 and later write them, because the event format is missing"
+            }
         };
         Some(("states of threads".to_owned(), words.to_owned()))
     }

@@ -58,7 +58,7 @@ impl CpuData {
         Ok((CpuData { source, page_size, storage: Storage::Chunks(chunks), codec }, cut))
     }
 
-    /// How many blocks there are. Each holds whole pages, but for a cut end.
+    /// How many blocks there are. Each holds whole pages, except at a cut end.
     pub(crate) fn blocks(&self) -> usize {
         match &self.storage {
             Storage::Flat { len, .. } => len.div_ceil(self.block_len() as u64) as usize,

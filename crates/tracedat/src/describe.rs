@@ -24,7 +24,7 @@ pub(crate) fn describe_machine(info: &mut TraceInfo, meta: &Meta) {
     }
 }
 
-/// All that is known beside the events.
+/// All that is known apart from the events.
 pub(crate) fn describe(
     info: &mut TraceInfo,
     meta: &Meta,

@@ -82,7 +82,7 @@ impl LatencyText {
         std::mem::take(&mut self.text)
     }
 
-    /// Add what the file says beside the text to what the text says.
+    /// Add what the file says outside of the text to what the text says.
     pub fn amend(&self, info: &mut TraceInfo, quality: &mut Quality) {
         info.format = format!("trace.dat v{}, text of a latency tracer", self.meta.version);
         // The text says how many CPUs recorded; where it does not, the file does.

@@ -108,8 +108,7 @@ pub fn open(path: &Path) -> Result<TraceDat> {
 
 /// Open a trace.dat, whichever it holds.
 ///
-/// # Errors
-/// As [`open`], but for the text of a latency tracer, which is no error here.
+/// # Errors Like [`open`], except that the text of a latency tracer is no error here.
 pub fn content(path: &Path) -> Result<Content> {
     let source =
         File::open(path).and_then(Source::file).map_err(|e| ErrorKind::from(e).in_file(path))?;

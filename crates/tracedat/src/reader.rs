@@ -54,7 +54,7 @@ impl TraceDat {
         Ok(content)
     }
 
-    /// What is known beside the events.
+    /// What is known apart from the events.
     pub(crate) fn into_info(self) -> (TraceInfo, Quality) {
         (self.opened.info, self.opened.quality)
     }

@@ -100,7 +100,7 @@ fn a_phase_is_selected_by_its_number() {
     assert!(0 < first && first < all, "{first} of {all}");
     let wrong = run(&["cpus", "--phase", "9", trace]);
     assert_eq!(wrong.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&wrong.stderr).contains("--phase: no phase 9"));
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("--phase: there is no phase 9"));
 }
 
 /// The labelled recordings.

@@ -145,7 +145,7 @@ fn mistakes_on_the_command_line_are_told_before_anything_is_read() {
         (&["in"][..], "--to"),
         (&["-", "--to", "out"], "standard input"),
         (&["in", "--to", "file"], "is not a folder"),
-        (&["--one", "in", "in", "--to", "out"], "name one trace"),
+        (&["--one", "in", "in", "--to", "out"], "takes one trace"),
         (&["in", "--to", "out", "--jobs", "0"], "--jobs"),
     ] {
         let out = bench.run(words);

@@ -79,7 +79,7 @@ fn few_runs_neighbours_losses_and_other_machines_are_inconclusive() {
         });
     });
     assert_eq!(code, 4, "{said}");
-    assert!(said.contains("programs outside the work took 25.0 %"), "{said}");
+    assert!(said.contains("programs that are not part of the work took 25.0 %"), "{said}");
     let (code, said) =
         changed("lossy.json", &|runs| each(runs, &|run| run["lost_events"] = 9000.into()));
     assert_eq!(code, 4, "{said}");

@@ -52,7 +52,7 @@ fn a_wrong_name_of_a_table_lists_the_right_ones() {
     let out = run(&["export", name(&trace), "--to", "/tmp", "--tables", "run"]);
     assert_eq!(out.status.code(), Some(2));
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
-    assert!(said.contains("no table run; there are switches, runs"), "{said}");
+    assert!(said.contains("there is no table run; the tables are switches, runs"), "{said}");
 }
 
 #[test]

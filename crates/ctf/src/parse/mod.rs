@@ -103,7 +103,7 @@ pub(crate) fn parse(text: &[u8]) -> Result<Metadata, ErrorKind> {
             text.len() as u64,
             "text of the metadata".to_owned(),
             "a trace block",
-            "the end without one",
+            "the end of the metadata without a trace block",
         ));
     }
     Ok(out)

@@ -28,8 +28,7 @@ pub(crate) fn write(input: &Path, keep: Keep, output: &Path) -> Result<Written, 
     let raw = open_raw(input)?;
     if !raw.has_times() {
         let refused = ErrorKind::Unsupported {
-            what: "its samples do not say when they were taken, so that no part of it has a time"
-                .into(),
+            what: "its samples have no time stamps, so no part can be selected".into(),
             way_out: "record with perf record -T".into(),
         };
         return Err(refused.in_file(input).into());

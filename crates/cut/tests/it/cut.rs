@@ -195,7 +195,7 @@ fn what_cannot_be_cut_says_so() {
     std::fs::write(&page, text).unwrap();
     let reader = holdup_open::open(&page).unwrap();
     let error = cut(&*reader, &page, &Cut::default(), &folder.path().join("cut")).unwrap_err();
-    assert!(error.to_string().contains("a page for a browser"), "{error}");
+    assert!(error.to_string().contains("an HTML page"), "{error}");
 }
 
 proptest! {

@@ -15,7 +15,7 @@ use crate::line::Line;
 use crate::scan::{Keys, blank, hex, int, trim_start};
 use holdup_trace::{Batch, Cpu, EventKind, LocalNames, NameId, StackRef, StatKind, Tid, What};
 
-/// What the field readers need beside the text.
+/// What the field readers need in addition to the text.
 pub(crate) struct Context<'a> {
     pub(crate) names: &'a mut LocalNames,
     pub(crate) batch: &'a mut Batch,
@@ -32,7 +32,7 @@ impl Context<'_> {
         self.names.name(hint, name)
     }
 
-    /// A name that is passed over.
+    /// A name that is skipped.
     #[inline]
     fn unread(&mut self, name: Option<&[u8]>) {
         if let (Some(found), Some(name)) = (&mut self.found, name) {

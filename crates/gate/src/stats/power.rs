@@ -91,8 +91,8 @@ pub fn smallest_change(noise: Noise<'_>, runs: Runs, ask: &Ask, power: f64) -> O
 /// How many runs a side (or pairs) catch this change with the chance `power`; at least 2. `None` as
 /// for [`chance`], or if 100 do not suffice.
 ///
-/// It supposes that more runs catch more, which holds but for the steps in which the p-value of few
-/// runs falls: one run less may do as well.
+/// It supposes that more runs detect more, which holds except for the steps in which the p-value of
+/// few runs falls: one run less may be enough.
 pub fn runs_needed(noise: Noise<'_>, change: f64, ask: &Ask, power: f64) -> Option<usize> {
     let caught =
         |n: usize| chance(noise, change, Runs::each(n), ask).is_some_and(|found| found >= power);

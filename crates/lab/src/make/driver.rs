@@ -29,7 +29,7 @@ impl Mask {
 impl Drop for Mask {
     fn drop(&mut self) {
         if let Err(e) = fs::write(WORKERS, self.0.trim()) {
-            eprintln!("holdup: {WORKERS} could not be set back to {}: {e}", self.0.trim());
+            eprintln!("holdup: {WORKERS} could not be restored to {}: {e}", self.0.trim());
         }
     }
 }

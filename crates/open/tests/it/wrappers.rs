@@ -163,7 +163,7 @@ fn every_format_in_every_wrapper() {
             }
         }
         let thrice = refusal(&gz(&xz(&zst(data))));
-        assert!(thrice.contains("more than 2 times") && thrice.contains("gzip -dc"), "{thrice}");
+        assert!(thrice.contains("more than 2 layers") && thrice.contains("gzip -dc"), "{thrice}");
     }
 }
 

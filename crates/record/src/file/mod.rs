@@ -120,7 +120,7 @@ impl Event {
 /// Bytes of the attr that perf 6.1 knows: `PERF_ATTR_SIZE_VER7`.
 const PERF_6_1: usize = 128;
 
-/// A clock, and how it runs beside that of the calendar.
+/// A clock, and how it relates to the calendar's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
     /// The kernel's number of it (`CLOCK_MONOTONIC` is 1).
@@ -159,7 +159,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// Writing failed in the middle of the recording.
-    #[error("{}: {why}; it holds what was written before", path.display())]
+    #[error("{}: {why}; the file contains what was written before the error", path.display())]
     Stopped {
         /// The file, which has whole rounds.
         path: PathBuf,

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// Version of the layout.
 const VERSION: &str = "0.6";
 
-/// The formats of the recorded tracepoints, and what tracefs has beside them.
+/// The formats of the recorded tracepoints, and what else tracefs has.
 #[derive(Clone, Debug, Default)]
 pub struct TracingData {
     header_page: Vec<u8>,

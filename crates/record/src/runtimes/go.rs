@@ -52,7 +52,8 @@ pub(super) fn probes(
     path: &CStr,
 ) -> Result<Vec<Probe>, String> {
     if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
-        return Err("how Go passes arguments on this machine is not known".to_owned());
+        return Err("is for an architecture on which holdup does not know how Go passes arguments"
+            .to_owned());
     }
     if holdup_trace::kernel_version(version).is_none_or(|version| version < FIRST) {
         return Err(format!("was built with a version of Go before {}.{}", FIRST.0, FIRST.1));
@@ -70,7 +71,10 @@ pub(super) fn probes(
     }
     let missing: Vec<&str> = names.iter().copied().filter(|&name| !at.contains_key(name)).collect();
     if !missing.is_empty() {
-        return Err(format!("has no function {}: a version not known", missing.join(", ")));
+        return Err(format!(
+            "has no function {}: this version of Go is not known to holdup",
+            missing.join(", ")
+        ));
     }
     let reasons = reasons(file);
     let probe = |(&(function, does), name): (&(&str, Option<Runtime>), &&str)| Probe {
@@ -87,7 +91,7 @@ pub(super) fn probes(
 }
 
 /// Where functions begin in a file without symbols: the runtime itself needs their names, and has
-/// them beside the table of lines (`debug/gosym`, `runtime.pcHeader`), which no tool strips.
+/// them next to the table of lines (`debug/gosym`, `runtime.pcHeader`), which no tool strips.
 fn offsets_by_lines(file: &Elf<'_>, names: &[&str]) -> Option<HashMap<String, u64>> {
     /// Since Go 1.18, and since 1.20.
     const MAGIC: [u32; 2] = [0xffff_fff0, 0xffff_fff1];

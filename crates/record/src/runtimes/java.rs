@@ -44,7 +44,10 @@ pub(super) fn mapped(maps: &str) -> Option<&Path> {
 /// The probes in the library, as the file is to be opened.
 pub(super) fn probes(file: &Elf<'_>, pmu: u32, path: &CStr) -> Result<Vec<Probe>, String> {
     if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
-        return Err("passes arguments in a way that is not known on this machine".to_owned());
+        return Err(
+            "is for an architecture on which holdup does not know how arguments are passed"
+                .to_owned(),
+        );
     }
     if file.symbols().next().is_none() {
         return Err("is stripped of the names of its functions".to_owned());
@@ -62,7 +65,9 @@ fn probe(file: &Elf<'_>, function: &str, pmu: u32, path: &CStr) -> Result<Probe,
     });
     let at = symbol.and_then(|symbol| offset_of(file, symbol.address()));
     let at = at.ok_or_else(|| {
-        format!("has no function ObjectMonitor::{later}, or a version that is not known")
+        format!(
+            "has no function ObjectMonitor::{later}, or is of a version that is not known to holdup"
+        )
     })?;
     Ok(Probe {
         name: format!("java:{function}"),

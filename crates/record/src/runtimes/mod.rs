@@ -102,9 +102,7 @@ pub fn find(proc: &Path, pids: Option<&[u32]>, named: &[PathBuf]) -> Found {
             Ok(None) => None,
             Ok(Some(file)) => match found.add(pmu, path, path, file) {
                 Ok(true) => None,
-                Ok(false) => {
-                    Some("is not a program with a runtime that is known: Go, Java".to_owned())
-                }
+                Ok(false) => Some("is not a program with a known runtime (Go or Java)".to_owned()),
                 Err(why) => Some(why),
             },
         };

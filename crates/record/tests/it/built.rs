@@ -170,7 +170,7 @@ fn a_file_that_ends_anywhere_is_read_to_its_last_whole_record() {
             cut.info()
                 .extra
                 .iter()
-                .any(|(what, how)| what == "recording" && how.contains("did not end"))
+                .any(|(what, how)| what == "recording" && how.contains("was not finished"))
         );
     }
     // Cut even further, as no kill does it: no table then, and still no error.
@@ -228,7 +228,8 @@ fn limited() {
     let stopped = (0..1000).find_map(|_| writer.data(&records, &[]).err()).unwrap();
     let said = stopped.to_string();
     assert!(
-        said.contains("file: ") && said.ends_with("; it holds what was written before"),
+        said.contains("file: ")
+            && said.ends_with("; the file contains what was written before the error"),
         "{said}"
     );
     // Who does not hear of it in time does no harm.

@@ -32,7 +32,7 @@ pub fn query(frames: &Frames, sql: &str) -> Result<DataFrame, Error> {
     let ordered = rewrite::query(&mut query);
     // polars has `unwrap`s that a query may reach; one wrong query must not end the prompt.
     let done = catch_unwind(AssertUnwindSafe(|| run(frames, &query, ordered)));
-    done.unwrap_or_else(|_| Err(Error::sql("polars failed at this query; write it another way")))
+    done.unwrap_or_else(|_| Err(Error::sql("polars failed on this query; write it another way")))
 }
 
 /// The tables that `sql` names, whether they exist or not.
@@ -74,7 +74,7 @@ fn told(error: &PolarsError) -> Error {
             return Error::Input(text.to_string());
         }
         PolarsError::Duplicate(_) => {
-            "two columns of the answer have one name; give one of them another with AS".to_owned()
+            "two columns of the answer have the same name; rename one of them with AS".to_owned()
         }
         other => {
             let text = other.to_string();

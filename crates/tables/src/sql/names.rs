@@ -110,7 +110,7 @@ impl Known {
     }
 
     pub(crate) fn column(&self, name: &Ident) -> Result<(), Error> {
-        known("column", name, &self.columns, "holdup query --list lists them")
+        known("column", name, &self.columns, "holdup query --list lists the columns")
     }
 }
 
@@ -125,7 +125,7 @@ fn known(what: &str, name: &Ident, among: &BTreeSet<String>, way_out: &str) -> R
     };
     let mut message = format!("no {what} {}; {hint}", name.value.escape_default());
     if what == "column" && name.quote_style == Some('"') {
-        message += " (words stand in single quotes, names in double ones)";
+        message += " (text is written in single quotes, names in double quotes)";
     }
     Err(Error::at(place(name.span.start), message))
 }

@@ -16,9 +16,9 @@ pub(crate) fn query(sql: &str) -> Result<Query, Error> {
         .map_err(|e| told(&e))?;
     match <[Statement; 1]>::try_from(statements) {
         Ok([Statement::Query(query)]) => Ok(*query),
-        Ok([_]) => Err(Error::sql("only SELECT is answered: the tables cannot be changed")),
+        Ok([_]) => Err(Error::sql("only SELECT is supported: the tables cannot be changed")),
         Err(none) if none.is_empty() => Err(Error::sql("no query: write SELECT ... FROM ...")),
-        Err(_) => Err(Error::sql("one query at a time, please")),
+        Err(_) => Err(Error::sql("only one query at a time is supported")),
     }
 }
 

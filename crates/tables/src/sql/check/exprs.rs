@@ -37,10 +37,7 @@ impl Check<'_> {
                 | Value::Null => Ok(()),
                 other => refuse(
                     place(value.span.start),
-                    format!(
-                        "{other}: write a number, or \
-                    words in single quotes"
-                    ),
+                    format!("{other}: write a number, or text in single quotes"),
                 ),
             },
             Expr::Nested(e)
@@ -102,11 +99,11 @@ impl Check<'_> {
             ),
             Expr::Subquery(query) => refuse(
                 start(&**query),
-                "a subquery that stands for a value is not answered; write CROSS JOIN (SELECT \
-                 max(duration_ns) AS longest FROM runs) AS m",
+                "a subquery as a value is not supported; write CROSS JOIN (SELECT max(duration_ns) \
+                 AS longest FROM runs) AS m",
             ),
             Expr::Function(function) => self.function(function, spot),
-            other => refuse(start(other), format!("{other}: this is not answered")),
+            other => refuse(start(other), format!("{other}: this is not supported")),
         }
     }
 
@@ -116,7 +113,7 @@ impl Check<'_> {
             let name = function.name.to_string();
             let all = functions::FUNCTIONS.iter().map(|f| f.name);
             let hint = names::near(&name, all.clone()).map_or_else(
-                || format!("there are {}", all.collect::<Vec<_>>().join(", ")),
+                || format!("the functions are {}", all.collect::<Vec<_>>().join(", ")),
                 |near| format!("did you mean {near}?"),
             );
             return refuse(at, format!("no function {name}; {hint}"));
@@ -130,8 +127,8 @@ impl Check<'_> {
             return refuse(
                 at,
                 format!(
-                    "{name} with FILTER or IGNORE NULLS is not answered; write \
-                CASE WHEN ... THEN ... END inside of {name}"
+                    "{name} with FILTER or IGNORE NULLS is not supported; write CASE WHEN ... THEN \
+                     ... END inside of {name}"
                 ),
             );
         }
@@ -143,7 +140,7 @@ impl Check<'_> {
             match argument {
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => arguments.push(e),
                 FunctionArg::Unnamed(FunctionArgExpr::Wildcard) if name == "count" => {}
-                other => return refuse(at, format!("{name}({other}) is not answered")),
+                other => return refuse(at, format!("{name}({other}) is not supported")),
             }
         }
         if !(known.least..=known.most).contains(&list.args.len()) || !list.clauses.is_empty() {
@@ -152,11 +149,17 @@ impl Check<'_> {
         if list.duplicate_treatment == Some(DuplicateTreatment::Distinct)
             && (name != "count" || function.over.is_some() || arguments.is_empty())
         {
-            return refuse(at, "DISTINCT inside of a function: only count(DISTINCT column)");
+            return refuse(
+                at,
+                "DISTINCT inside of a function is supported only in count(DISTINCT column)",
+            );
         }
         let fixed = known.name.starts_with("quantile") || matches!(name, "lag" | "lead" | "round");
         if let Some(second) = arguments.get(1).filter(|e| fixed && !constant(e)) {
-            return refuse(start(*second), format!("the second argument of {name} is a number"));
+            return refuse(
+                start(*second),
+                format!("the second argument of {name} must be a number"),
+            );
         }
         if let (Kind::Aggregate | Kind::Window, Some(first)) = (known.kind, arguments.first()) {
             // Of a constant polars sums one value, however many rows there are.
@@ -169,14 +172,14 @@ impl Check<'_> {
         }
         match (known.kind, &function.over, spot) {
             (Kind::Scalar, None, _) => self.exprs(arguments, spot),
-            (Kind::Scalar, Some(_), _) => refuse(at, format!("{name} has no window")),
+            (Kind::Scalar, Some(_), _) => refuse(at, format!("{name} cannot have a window")),
             (Kind::Window, None, _) => refuse(at, format!("{name} needs OVER (ORDER BY ...)")),
             (Kind::Aggregate, None, Spot::Group) => self.exprs(arguments, Spot::Row),
             (Kind::Aggregate, None, _) => refuse(
                 at,
                 format!(
-                    "{name} stands among the columns or behind HAVING; to compare with it \
-                         write a subquery"
+                    "{name} is possible only among the columns or in HAVING; to compare with it, \
+                     write a subquery"
                 ),
             ),
             (_, Some(over), Spot::Window) => {
@@ -185,8 +188,9 @@ impl Check<'_> {
             }
             (_, Some(_), _) => refuse(
                 at,
-                "windows stand among the columns, and not beside aggregates or GROUP BY; group in \
-                 a subquery: SELECT ... OVER (...) FROM (SELECT ... GROUP BY ...) AS g",
+                "windows are possible only among the columns, and not together with aggregates or \
+                 GROUP BY; group in a subquery: SELECT ... OVER (...) FROM (SELECT ... GROUP BY \
+                 ...) AS g",
             ),
         }
     }
@@ -237,18 +241,18 @@ impl Check<'_> {
             (true, true) => refuse(
                 at,
                 format!(
-                    "{name} with ORDER BY in its window: write ROWS BETWEEN UNBOUNDED \
-                         PRECEDING AND CURRENT ROW there; no other frame is answered"
+                    "{name} with ORDER BY in its window: write ROWS BETWEEN UNBOUNDED PRECEDING \
+                     AND CURRENT ROW there; no other frame is supported"
                 ),
             ),
-            _ => refuse(at, format!("{name} takes PARTITION BY alone in its window")),
+            _ => refuse(at, format!("{name} takes only PARTITION BY in its window")),
         }
     }
 
     /// Of one column: how a window with several orders ties is not the same everywhere.
     pub(super) fn window_order(&self, by: &OrderByExpr) -> Checked {
         if by.options.nulls_first.is_some() {
-            return refuse(start(by), "NULLS FIRST and LAST are not answered in a window");
+            return refuse(start(by), "NULLS FIRST and LAST are not supported in a window");
         }
         self.expr(&by.expr, Spot::Row)
     }

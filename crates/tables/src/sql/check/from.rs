@@ -13,7 +13,7 @@ impl Check<'_> {
         match alias {
             Some(alias) if !alias.columns.is_empty() || alias.at.is_some() => refuse(
                 place(alias.name.span.start),
-                "name columns with AS inside the subquery, not behind its name",
+                "name columns with AS inside the subquery, not after its name",
             ),
             _ => Ok(()),
         }
@@ -23,17 +23,14 @@ impl Check<'_> {
         match factor {
             TableFactor::Table { name, alias, args: None, .. } => {
                 let Some(table) = names::simple(name) else {
-                    return refuse(start(name), "tables have names of one part");
+                    return refuse(start(name), "a table name has only one part");
                 };
                 self.known.relation(table)?;
                 self.alias(alias.as_ref())
             }
             TableFactor::Table { name, .. } => refuse(
                 start(name),
-                format!(
-                    "{name}(...) is not answered: a query reads the tables of the trace and \
-                         nothing else"
-                ),
+                format!("{name}(...) is not supported: a query reads only the tables of the trace"),
             ),
             TableFactor::Derived { lateral: false, subquery, alias, sample: None } => {
                 if alias.is_none() {
@@ -53,7 +50,7 @@ impl Check<'_> {
             JoinOperator::Join(on) | JoinOperator::Inner(on) => self.joined(on, at),
             JoinOperator::Left(on) | JoinOperator::LeftOuter(on) => self.joined(on, at),
             JoinOperator::CrossJoin(JoinConstraint::None) => Ok(()),
-            _ => refuse(at, "of the joins there are JOIN, LEFT JOIN and CROSS JOIN"),
+            _ => refuse(at, "the supported joins are JOIN, LEFT JOIN and CROSS JOIN"),
         }
     }
 
@@ -76,8 +73,8 @@ impl Check<'_> {
                 if !equal(on) {
                     return refuse(
                         start(on),
-                        "ON takes a.column = b.column, joined by AND; other conditions go behind \
-                         WHERE",
+                        "ON takes a.column = b.column, combined with AND; write other conditions \
+                         after WHERE",
                     );
                 }
                 self.expr(on, Spot::Row)
@@ -86,7 +83,7 @@ impl Check<'_> {
                 columns.iter().filter_map(names::simple).try_for_each(|c| self.known.column(c))
             }
             JoinConstraint::Natural | JoinConstraint::None => {
-                refuse(at, "say what is joined: ON a.column = b.column, or USING (column)")
+                refuse(at, "say how to join: ON a.column = b.column, or USING (column)")
             }
         }
     }

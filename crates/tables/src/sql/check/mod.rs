@@ -59,7 +59,7 @@ impl Check<'_> {
     fn query(&self, query: &Query) -> Checked {
         if let Some(with) = &query.with {
             if with.recursive {
-                return refuse(start(query), "WITH RECURSIVE is not answered");
+                return refuse(start(query), "WITH RECURSIVE is not supported");
             }
             for cte in &with.cte_tables {
                 let name = &cte.alias.name;
@@ -72,7 +72,7 @@ impl Check<'_> {
             }
         }
         if query.fetch.is_some() {
-            return refuse(start(query), "FETCH is not answered; write LIMIT");
+            return refuse(start(query), "FETCH is not supported; write LIMIT");
         }
         self.limit(query)?;
         match &*query.body {
@@ -82,8 +82,8 @@ impl Check<'_> {
                 if query.order_by.is_some() || query.limit_clause.is_some() {
                     return refuse(
                         start(query),
-                        "ORDER BY and LIMIT of a UNION: write SELECT * FROM (... UNION ...) AS u \
-                         ORDER BY ... LIMIT ...",
+                        "ORDER BY and LIMIT of a UNION are not supported; write SELECT * FROM (... \
+                         UNION ...) AS u ORDER BY ... LIMIT ...",
                     );
                 }
                 Ok(())
@@ -111,15 +111,15 @@ impl Check<'_> {
                     return refuse(
                         start(body),
                         format!(
-                            "{op} {set_quantifier} is not answered; there are UNION, UNION \
-                                 ALL, EXCEPT and INTERSECT"
+                            "{op} {set_quantifier} is not supported; write UNION, UNION ALL, \
+                             EXCEPT or INTERSECT"
                         ),
                     );
                 }
                 self.set(left)?;
                 self.set(right)
             }
-            other => refuse(start(other), "only SELECT is answered here"),
+            other => refuse(start(other), "only SELECT is supported here"),
         }
     }
 
@@ -142,15 +142,15 @@ impl Check<'_> {
     }
 
     fn select(&self, select: &Select, order: Option<&OrderBy>) -> Checked {
-        none(select.qualify.as_ref(), "QUALIFY is not answered; write WHERE around a subquery")?;
+        none(select.qualify.as_ref(), "QUALIFY is not supported; write WHERE around a subquery")?;
         if let Some(window) = select.named_window.first() {
             return refuse(
                 place(window.0.span.start),
-                "WINDOW is not answered; write the window after each OVER",
+                "WINDOW is not supported; write the window after each OVER",
             );
         }
         if let Some(Distinct::On(_)) = select.distinct {
-            return refuse(start(select), "DISTINCT ON is not answered; write GROUP BY");
+            return refuse(start(select), "DISTINCT ON is not supported; write GROUP BY");
         }
         if select.from.is_empty() {
             return refuse(start(select), "SELECT needs a table: write FROM");
@@ -166,10 +166,10 @@ impl Check<'_> {
             self.expr(condition, Spot::Row)?;
         }
         let GroupByExpr::Expressions(keys, modifiers) = &select.group_by else {
-            return refuse(start(select), "GROUP BY ALL is not answered; name the columns");
+            return refuse(start(select), "GROUP BY ALL is not supported; name the columns");
         };
         if !modifiers.is_empty() {
-            return refuse(start(select), "ROLLUP, CUBE and TOTALS are not answered");
+            return refuse(start(select), "ROLLUP, CUBE and TOTALS are not supported");
         }
         keys.iter().try_for_each(|key| self.key(key))?;
         let items = items(select);
@@ -197,7 +197,7 @@ impl Check<'_> {
     /// A key of GROUP BY: by number it would be another one in each database.
     fn key(&self, key: &Expr) -> Checked {
         if matches!(key, Expr::Value(_)) {
-            return refuse(start(key), "GROUP BY a number is not answered; name the column");
+            return refuse(start(key), "GROUP BY a number is not supported; name the column");
         }
         self.expr(key, Spot::Row)
     }
@@ -217,10 +217,13 @@ impl Check<'_> {
                 self.known.relation(name)?;
                 options
             }
-            other => return refuse(start(other), "this form of a column is not answered"),
+            other => return refuse(start(other), "this form of a column is not supported"),
         };
         if grouped {
-            return refuse(start(item), "* beside GROUP BY or an aggregate: name the columns");
+            return refuse(
+                start(item),
+                "* is not possible with GROUP BY or an aggregate; name the columns",
+            );
         }
         let plain = options.opt_ilike.is_none()
             && options.opt_exclude.is_none()
@@ -228,7 +231,11 @@ impl Check<'_> {
             && options.opt_replace.is_none()
             && options.opt_rename.is_none()
             && options.opt_alias.is_none();
-        if plain { Ok(()) } else { refuse(start(item), "* stands alone; name the columns instead") }
+        if plain {
+            Ok(())
+        } else {
+            refuse(start(item), "* takes no options; name the columns instead")
+        }
     }
 
     /// What a grouping query shows must be one value a group. Returns the names it gives.
@@ -247,7 +254,7 @@ impl Check<'_> {
             if !by_alias {
                 of_groups(expr, keys, &[])?;
             } else if has_aggregate(expr) {
-                return Err(Error::at(start(*expr), "GROUP BY names an aggregate"));
+                return Err(Error::at(start(*expr), "GROUP BY cannot contain an aggregate"));
             }
         }
         Ok(outputs)
@@ -255,10 +262,10 @@ impl Check<'_> {
 
     fn order(&self, order: &OrderBy, select: &Select, spot: Spot, distinct: bool) -> Checked {
         let OrderByKind::Expressions(by) = &order.kind else {
-            return refuse(start(order), "ORDER BY ALL is not answered; name the columns");
+            return refuse(start(order), "ORDER BY ALL is not supported; name the columns");
         };
         if order.interpolate.is_some() {
-            return refuse(start(order), "INTERPOLATE is not answered");
+            return refuse(start(order), "INTERPOLATE is not supported");
         }
         let items = items(select);
         for one in by {
@@ -287,13 +294,13 @@ impl Check<'_> {
                 if !(wildcard && matches!(one.expr, Expr::Identifier(_))) {
                     return refuse(
                         start(&one.expr),
-                        "ORDER BY what is not shown: add it to the columns, with AS, and order by \
-                         that name",
+                        "ORDER BY an expression that is not a column of the answer: add it to the \
+                         columns with AS, and order by that name",
                     );
                 }
             }
             if one.with_fill.is_some() {
-                return refuse(start(one), "WITH FILL is not answered");
+                return refuse(start(one), "WITH FILL is not supported");
             }
         }
         Ok(())

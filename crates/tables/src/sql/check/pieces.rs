@@ -102,7 +102,7 @@ pub(super) fn operator(op: &BinaryOperator, whole: &Expr) -> Checked {
             "a % b differs between databases where a is negative; \
             write a - (a // b) * b",
         ),
-        other => refuse(start(whole), format!("the operator {other} is not answered")),
+        other => refuse(start(whole), format!("the operator {other} is not supported")),
     }
 }
 
@@ -118,10 +118,7 @@ pub(super) fn castable(to: &DataType, whole: &Expr) -> Checked {
         | DataType::Varchar(None) => Ok(()),
         other => refuse(
             start(whole),
-            format!(
-                "CAST to {other}: there are BIGINT, DOUBLE and \
-            TEXT"
-            ),
+            format!("CAST to {other} is not supported; the types are BIGINT, DOUBLE and TEXT"),
         ),
     }
 }
