@@ -88,7 +88,7 @@ pub struct Counted {
     pub name: &'static str,
     /// The class of trouble that it makes with these settings.
     pub makes: &'static str,
-    /// Whether it ran as its fixed twin.
+    /// Whether it ran as its fixed variant.
     pub fixed: bool,
     /// With which settings: times in nanoseconds, sizes in bytes.
     pub settings: Settings,

@@ -28,7 +28,7 @@ const MUSTER: Duration = Duration::from_secs(20);
 pub struct Order {
     /// The workload.
     pub workload: &'static Workload,
-    /// As its fixed twin.
+    /// As its fixed variant.
     pub fixed: bool,
     /// With these settings.
     pub settings: Settings,

@@ -558,7 +558,7 @@ impl Workload {
         !self.fix.is_empty()
     }
 
-    /// Its settings, with those of the fixed twin if that is wanted, and `changes` on top.
+    /// Its settings, with those of the fixed variant if that is wanted, and `changes` on top.
     pub fn settings<'a>(
         &self,
         fixed: bool,
