@@ -1,37 +1,41 @@
 //! Threads contend for a kernel service.
 //!
 //! # What it does
-//! It adds leaves of the ledger. `idle/kernel-services` is idle CPU time while threads slept in
+//! It adds up leaves of the ledger. `idle/kernel-services` is idle CPU time while threads slept in
 //! calls on semaphores, message queues and file locks, in reads and writes that another thread
 //! ended (pipes, local sockets), or in futex calls on memory that processes share.
-//! `busy/kernel/kernel-services` is CPU time of those calls that slept or ended another thread's
-//! sleep. Calls that never sleep and wake nobody do not count, however many there are: nobody
-//! waits in them.
+//! `busy/kernel/kernel-services` is the CPU time of those calls that slept or that ended another
+//! thread's sleep. Calls that never sleep and wake nobody do not count, however many they are: no
+//! thread waits in them.
 //!
-//! Three more ways to wait belong here, each shown by a pattern:
-//! * **a latch**: who sleeps in `epoll_wait`, `poll` or `pause` until a thread of its own program
-//!   sends a signal or writes to its eventfd, pipe or local socket, and does the same for others;
-//! * **a retry loop**: a try for a file lock or semaphore fails, the thread sleeps for a time, and
-//!   tries again, again and again. Nobody wakes it. The holder is who got the lock meanwhile;
-//! * **a loop around `sched_yield`** in several processes of one name (`busy/spin`): yields that
-//!   follow each other with hardly any code in between, of threads that work at other times.
+//! Three more kinds of waiting belong to this class. Each is recognised by a pattern:
+//! * **a latch**: a thread sleeps in `epoll_wait`, `poll` or `pause` until another thread of its
+//!   program sends it a signal or writes to its eventfd, pipe or local socket; it also wakes other
+//!   threads in this way;
+//! * **a retry loop**: a try for a file lock or semaphore fails, the thread sleeps for a time and
+//!   tries again, repeatedly. Nobody wakes it. The holder is the thread that got the lock
+//!   meanwhile;
+//! * **a loop around `sched_yield`** in several processes of the same name (`busy/spin`): threads
+//!   that work at other times make many yields in a row, with hardly any code of their own in
+//!   between.
 //!
 //! # Why it holds a system up
-//! The service protects one shared resource; one thread at a time passes. The signature is a
-//! large part of the kernel's time in few such calls and a high switch rate. Which thread holds
-//! the object changes all the time: that tells it from one busy server (workload-imbalance).
+//! The service protects one shared resource, and only one thread at a time can use it. The
+//! signature is a high switch rate and a large part of the kernel's time in a few such calls. The
+//! thread that holds the object changes all the time: this distinguishes contention from one busy
+//! server (workload-imbalance).
 //!
 //! # What it is not
-//! A thread that waits for the result of another, which is busy itself and never waits for it in
-//! turn, waits in order: a stage of a pipeline, a pool's main thread. No finer lock would help it.
-//! Such idle time is in the leaf `idle/order`, and costs nothing here. Where each of two threads
-//! waits for the other, order and contention look the same.
+//! A thread that waits for the result of a busy thread, where the busy thread never waits for the
+//! first one in turn, waits in order: a stage of a pipeline, a pool's main thread. Finer locks
+//! would not help it. This idle time is in the leaf `idle/order` and costs nothing here. Where each
+//! of two threads waits for the other, order and contention look the same.
 //!
 //! # What it cannot tell
-//! A program that looks at a lock now and then by intent, and naps in any case, looks like a retry
-//! loop. Event loops of one program that hand each other work in both directions look like latches.
-//! Which file a lock is on is not in the trace: locks of one kind that one program tries for count
-//! as one. A try that makes no system call (`pthread_mutex_trylock` and a nap) is not seen.
+//! A program that checks a lock now and then by design, and sleeps in any case, looks like a retry
+//! loop. Event loops of one program that pass work in both directions look like latches. The trace
+//! does not say which file a lock is on: all locks of one kind that one program tries to get count
+//! as one lock. A try without a system call (`pthread_mutex_trylock` and a sleep) is not seen.
 //!
 //! # What to do
 //! Finer granularity: several semaphores or files instead of one, shorter critical sections.

@@ -1,12 +1,11 @@
 //! More work than processors.
 //!
 //! # What it does
-//! It asks whether threads were ready for CPUs while no CPU was idle, and for how long. Queueing
-//! wastes no capacity, so the cost in the ledger is 0. What counts is the CPU time that the
-//! queueing threads lacked.
+//! It measures for how long threads were ready while no CPU was idle. Queueing wastes no capacity,
+//! so the cost in the ledger is 0. What counts is the CPU time that the queueing threads lacked.
 //!
 //! # What to do
-//! Nothing is wrong with the multiprocessor: more CPUs, or less work at a time.
+//! The multiprocessor itself works well: add CPUs, or run less work at a time.
 //!
 //! Source: PARbench on the p690, loads above 100 %.
 

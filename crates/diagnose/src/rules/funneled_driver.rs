@@ -1,17 +1,17 @@
 //! Driver work confined to one CPU while others wait for it.
 //!
 //! # What it does
-//! It takes `idle/driver`: idle CPU time beside a CPU that does more of all driver work (kernel
-//! threads, interrupts, softirqs) than the others together and spends much of its own time on it.
-//! Everything goes through one interrupt line, one receive queue, one worker, one driver thread.
-//! Idle time of those who sleep for a device counts too where one driver thread, or work items of
-//! one function one at a time, are busy for as much of the time, on whichever CPU.
+//! It takes the leaf `idle/driver`: idle CPU time while one CPU does more driver work (kernel
+//! threads, interrupts, softirqs) than all other CPUs together and spends much of its own time on
+//! it. Everything goes through one interrupt line, one receive queue, one worker or one driver
+//! thread. Idle time of threads that sleep for a device also counts where, for as much of the time,
+//! one driver thread is busy or the work items of one function run one at a time, on whichever CPU.
 //!
 //! # Why it holds a system up
-//! The work of a driver is done on behalf of the threads that wait for it. Confined to one CPU it
-//! limits them all, however many CPUs there are. In AIX such drivers were those not safe on a
-//! multiprocessor, run on CPU 0; in Linux it is an affinity mask, a device with one queue, or a
-//! driver with one thread.
+//! A driver works on behalf of the threads that wait for it. If its work is confined to one CPU, it
+//! limits all of them, however many CPUs exist. In AIX such drivers were not safe on a
+//! multiprocessor and ran on CPU 0. In Linux the reason is an affinity mask, a device with one
+//! queue, or a driver with one thread.
 //!
 //! # What to do
 //! Spread interrupts (`/proc/irq/*/smp_affinity`, more queues), receive work (RPS: `rps_cpus`),

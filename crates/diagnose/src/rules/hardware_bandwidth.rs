@@ -1,38 +1,40 @@
 //! CPUs are busy in application code that the hardware slows down.
 //!
 //! # What it does
-//! Asks whether the application's own code gets slower the more CPUs are busy, and adds up the CPU
-//! time lost to that. Four ways to know, the most trusted that has enough to go by decides:
-//! * **counters** (`cycles` and `instructions` recorded beside the scheduler's events): cycles per
-//!   instruction of each thread in user mode when many CPUs are busy, against those when few are.
-//!   They are the same at any clock rate, and no hypervisor that takes the CPU away changes them;
-//! * **runs of perf stat** (`--counters`) with few CPUs busy and with about as many as here: cycles
-//!   per instruction of the one against those of the other;
-//! * **like user-mode intervals**: the typical time (median) that a thread's own code takes on a
-//!   CPU on its way to the same system call, when many CPUs are busy against when few are;
-//! * **a baseline** (`--baseline`, the same work on fewer CPUs): either of these against that of
-//!   threads with the same name there.
+//! It determines whether the application's own code gets slower the more CPUs are busy, and adds up
+//! the CPU time lost to this slowdown. There are four sources; the most trusted source with enough
+//! data decides:
+//! * **counters** (`cycles` and `instructions`, recorded together with the scheduler's events):
+//!   cycles per instruction of each thread in user mode while many CPUs are busy, compared with its
+//!   cycles per instruction while few CPUs are busy. This ratio does not depend on the clock rate
+//!   or on a hypervisor that takes the CPU away;
+//! * **runs of perf stat** (`--counters`), one with few CPUs busy and one with about as many CPUs
+//!   busy as in the trace: their cycles per instruction are compared;
+//! * **similar user-mode intervals**: the typical CPU time (median) that a thread's own code takes
+//!   before the same system call, while many CPUs are busy compared with while few are busy;
+//! * **a baseline** (`--baseline`, the same work on fewer CPUs): cycles per instruction or
+//!   user-mode intervals are compared with those of the threads of the same name in the baseline.
 //!
-//! Each thread is compared with itself or its namesake, never with others.
+//! Each thread is compared only with itself or with its namesake in the baseline.
 //!
 //! # Why it matters
-//! The CPUs look perfectly busy and do less work: they wait for a memory bus that is full, for a
+//! The CPUs look perfectly busy but do less work. They wait for a memory bus that is full, for a
 //! cache line that another CPU writes (false sharing), for the memory of another node, or for the
-//! other half of their core (SMT). Adding CPUs makes it worse.
+//! other hardware thread of their core (SMT). More CPUs make this worse.
 //!
 //! # What it cannot tell
-//! Which of these it is: that takes the commands below. Nor does a figure say
-//! why a processor needs more cycles for an instruction: a loop that spins for a lock in user mode
-//! has its own count of cycles per instruction, and spins longer under concurrency. User-mode
-//! intervals also get longer where the clock rate drops with the number of busy CPUs, where pieces
-//! of work become larger under concurrency, and where page faults take long that were not recorded
-//! (`exceptions:page_fault_user`). Cycles per instruction that are high but do not depend on
-//! concurrency are the code's own: bound by memory, but not by the multiprocessor. Where all CPUs
-//! are busy all the time there is nothing to compare with but a baseline.
+//! It cannot tell which of these causes it is: for that, use the commands that the advice names. It
+//! also cannot tell why a processor needs more cycles for an instruction: a loop that spins for a
+//! lock in user mode has its own ratio of cycles per instruction, and spins longer under
+//! concurrency. User-mode intervals also get longer where the clock rate drops with the number of
+//! busy CPUs, where pieces of work become larger under concurrency, and where long page faults were
+//! not recorded (`exceptions:page_fault_user`). If cycles per instruction are high but do not
+//! depend on concurrency, the code itself is the cause: memory bounds it, but the multiprocessor
+//! does not. If all CPUs are busy all the time, only a baseline allows a comparison.
 //!
 //! # What to do
-//! Give every thread data of its own, on cache lines of its own; keep fewer threads on the bus at a
-//! time; keep threads on the node that holds their memory.
+//! Give every thread data of its own, on cache lines of its own; let fewer threads use the memory
+//! bus at a time; keep threads on the node that holds their memory.
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Hardware Configuration.
 

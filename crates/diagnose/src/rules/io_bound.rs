@@ -1,17 +1,17 @@
 //! The disks hold it up, not the processors.
 //!
 //! # What it does
-//! Takes the idle CPU time while application threads slept uninterruptibly in reads, writes,
-//! syncs, file system calls and page faults until an interrupt or a kernel thread woke them. So
-//! does who waits for a thread that waits for the disk: eight clients of one server wait for its
-//! disk.
+//! It takes the idle CPU time while application threads slept uninterruptibly in reads, writes,
+//! syncs, file system calls and page faults until an interrupt or a kernel thread woke them. A
+//! thread that waits for such a thread counts as waiting for the disk too: eight clients of one
+//! server wait for the server's disk.
 //!
 //! # Why it is checked
 //! It is no SMP problem: "it is good practice to examine the system for obvious problems such as
 //! I/O bottlenecks … before assuming that an SMP system problem exists".
 //!
 //! # What to do
-//! Look at the disks: more of them, faster ones, or fewer and larger requests.
+//! Look at the disks: use more of them, faster ones, or fewer and larger requests.
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Hardware Configuration.
 

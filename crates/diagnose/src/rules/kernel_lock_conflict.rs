@@ -1,46 +1,46 @@
 //! Locks of the kernel itself are hot.
 //!
 //! # What it does
-//! It adds three leaves of the ledger, of two kinds:
+//! It adds up three leaves of the ledger, of two kinds:
 //! * **sleeping**: `idle/kernel-locks` is idle CPU time while threads waited for kernel locks. They
 //!   slept between `contention_begin` and `contention_end`, or uninterruptibly until another
 //!   application thread woke them;
-//! * **spinning**: `busy/kernel/lock-spin` is CPU time between events of a lock's contention.
-//!   `busy/kernel/lock-wait` is inferred: the CPU time of system calls beyond their own work, as
-//!   far as it exceeds the former. Much spinning leaves no event (optimistic spinning of rwsems,
-//!   test-and-set spinlocks in guests). But it cannot hide that calls begun concurrently cost more
-//!   than those begun alone, and that calls under one lock never end close together.
+//! * **spinning**: `busy/kernel/lock-spin` is CPU time between `contention_begin` and
+//!   `contention_end`. `busy/kernel/lock-wait` is inferred: the CPU time of system calls beyond
+//!   their own work, as far as it exceeds `lock-spin`. Much spinning leaves no event (optimistic
+//!   spinning of rwsems, test-and-set spinlocks in guests), but it has two visible effects: calls
+//!   begun concurrently cost more than calls begun alone, and calls under one lock never end close
+//!   together.
 //!
 //! Calls that change an address space (`mmap`, `munmap`, `mprotect`, `madvise`, `brk`) have a
-//! sharper sign. They are held against like calls made while no *sibling*, no other thread of the
-//! process, was on a CPU. Siblings make them wait for the lock of the address space (`mmap_lock`)
-//! and for the siblings' CPUs, which must forget what they know of the changed part (a TLB
-//! shootdown). Strangers do neither, and a machine that is slower under concurrency slows calls
-//! beside strangers too. Where `irq_vectors:call_function*` was recorded the requests to other CPUs
-//! are counted beside it.
+//! sharper sign. They are compared with similar calls made while no *sibling* (another thread of
+//! the same process) was on a CPU. Siblings make such a call wait for two things: the lock of the
+//! address space (`mmap_lock`), and the siblings' CPUs, which must flush the changed part from
+//! their TLBs (a TLB shootdown). Unrelated threads cause neither wait, while a machine that is
+//! slower under concurrency also slows calls that run concurrently with unrelated threads. If
+//! `irq_vectors:call_function*` was recorded, the requests to other CPUs are counted too.
 //!
-//! Short calls may pass one at a time although nobody is seen to wait: while one thread writes the
-//! recorder's events the other has the lock for itself. Then the gaps between the ends of their
-//! calls have a floor, the time that one call keeps the others out. If all calls together, without
-//! the recorder's part, would want the lock for more than all of the time, the finding holds,
-//! whatever was lost in the recording.
+//! Short calls may be serialised although no thread is seen to wait: while one thread writes the
+//! recorder's events, the other thread has the lock for itself. Then the gaps between the ends of
+//! their calls have a minimum, which is the time for which one call excludes the others. The
+//! finding holds if all calls together, without the recorder's part, would need the lock for more
+//! than 100 % of the time. What the recording shows as lost does not matter then.
 //!
-//! Where the application's own code takes many times its typical time too, a hypervisor or
-//! something unrecorded takes the CPU away, and only what exceeds that is the calls' own. Calls
-//! that differ in size, but not by concurrency, are not contended.
+//! Where the application's own code also takes many times its typical time, a hypervisor or
+//! something unrecorded takes the CPU away. Only the CPU time beyond this slowdown counts as the
+//! calls' own. Calls that differ in size, but not by concurrency, are not contended.
 //!
 //! Calls that applications use to wait for each other (semaphores, queues, file locks, futexes)
-//! count here only where threads burn more time in them than they sleep for each other; else they
-//! are left to application-serialization and thread-serialization.
+//! count here only if threads burn more CPU time in them than they spend asleep waiting for each
+//! other. Otherwise they belong to application-serialization and thread-serialization.
 //!
 //! # What it cannot tell
-//! A call may also cost more under concurrency because of memory bandwidth,
-//! shared cache lines, or a hypervisor that runs more virtual CPUs than it has. Waiting for the
-//! lock of an address space and waiting for other CPUs to answer are told apart by call chains of
-//! CPU samples only. Threads that are never seen without a sibling on a CPU cannot be compared: if
-//! their calls take much time, the verdict is `not-enough-evidence`. The contention events, with
-//! call chains, name the lock if it is one: `holdup record --preset locks -g`, then `holdup locks
-//! --by caller`.
+//! A call may also cost more under concurrency because of memory bandwidth, shared cache lines, or
+//! a hypervisor that runs more virtual CPUs than it has physical ones. Only call chains of CPU
+//! samples can distinguish waiting for the lock of an address space from waiting for other CPUs to
+//! answer. Threads that never run without a sibling on a CPU cannot be compared: if their calls
+//! take much time, the verdict is `not-enough-evidence`. If the cause is a lock, contention events
+//! with call chains name it: `holdup record --preset locks -g`, then `holdup locks --by caller`.
 //!
 //! # What to do
 //! Spread the load over several of the objects that the lock guards: files, directories, address

@@ -1,19 +1,19 @@
 //! The same work takes a longer way through the kernel than on one CPU.
 //!
 //! # What it does
-//! Compares the CPU time of a system call with that of a baseline trace of the same
-//! work on one CPU (`--baseline`), call by call, and adds up what the calls of this trace cost
-//! more. Calls that contend cost more under concurrency, which is another class; so only calls
-//! begun alone count. The typical call (the median) is compared: means differ by what else the
-//! machines did meanwhile.
+//! It compares the CPU time of each system call with the same call in a baseline trace of the same
+//! work on one CPU (`--baseline`), and adds up the additional cost of this trace's calls. Contended
+//! calls cost more under concurrency, but they belong to another class; therefore only calls begun
+//! while no other thread was in the kernel count. The comparison uses the typical call (the
+//! median), because means depend on what else the machines did meanwhile.
 //!
 //! # Why it matters
 //! A kernel that runs on several CPUs takes locks and orders memory where a uniprocessor kernel
-//! need not. The article puts it at 5 to 10 % for AIX, and finds it of interest only when a
-//! two-way system is compared with a uniprocessor on work that is mostly kernel time.
+//! need not. The article estimates this overhead at 5 to 10 % for AIX. It matters only if a two-way
+//! system is compared with a uniprocessor on work that is mostly kernel time.
 //!
 //! # What to do
-//! Nothing as a rule; fewer and larger system calls where it hurts.
+//! Usually nothing; fewer and larger system calls where the overhead is too high.
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section MP/UP Overhead.
 

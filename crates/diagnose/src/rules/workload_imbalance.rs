@@ -1,20 +1,23 @@
 //! Too little parallelism.
 //!
 //! # What it does
-//! It adds up the idle CPU time that more threads with work would have used:
-//! * **one server**: others sleep until one thread, itself busy nearly all the time, has served
-//!   them (AIX case 4), or until the longest worker reaches the barrier;
-//! * **one thread**: one application thread runs nearly all the time while no other has work. Two
-//!   that do so have their work divided; the machine has more CPUs than the work has threads;
-//! * **one at a time**: just one application thread has work at any time, though not always the
-//!   same one: a build without `-j`, two processes that wait for each other's answers, one consumer
-//!   of goroutines or tasks that hops between threads. Judged for the program that is the work by
-//!   itself, if one process is known to be that, so that background load does not hide it;
-//! * **bound threads**: threads are ready, CPUs are idle, and they do not come together: affinity.
+//! It adds up the idle CPU time that additional threads with work would have used:
+//! * **one server**: other threads sleep until one thread, which is busy nearly all the time, has
+//!   served them (AIX case 4), or until the slowest worker reaches the barrier;
+//! * **one thread**: one application thread runs nearly all the time, while no other thread has
+//!   work. If two threads run nearly all the time, the work is divided: the machine has more CPUs
+//!   than the work has threads;
+//! * **one at a time**: only one application thread has work at any time, though not always the
+//!   same one. Examples are a build without `-j`, two processes that wait for each other's answers,
+//!   and one consumer of goroutines or tasks that hops between threads. If one process is known to
+//!   be the traced program, only this process is judged, so that background load does not hide the
+//!   problem;
+//! * **bound threads**: threads are ready and CPUs are idle, but affinity keeps the threads off the
+//!   idle CPUs.
 //!
 //! # Why it holds a system up
-//! A thread runs on one CPU at a time. When the work goes through one of them, the other CPUs
-//! can only watch. The signature is a CPU use near 1/N with one thread near 100 % of one CPU.
+//! A thread runs on one CPU at a time. When all work goes through one thread, the other CPUs have
+//! nothing to do. The signature is a CPU use near 1/N, with one thread near 100 % of one CPU.
 //!
 //! # What to do
 //! Split the server into several processes or threads; divide the work evenly; widen the affinity.
