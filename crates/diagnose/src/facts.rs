@@ -21,7 +21,7 @@ const PAGE_FAULTS: &str = "page faults";
 /// The same where they were not: what such a wait was for is a guess.
 const NO_CALL: &str = "no recorded call";
 /// The same where not all system calls were recorded: what a thread slept in is not known.
-pub(crate) const NOT_RECORDED: &str = "calls that were not recorded";
+pub(crate) const NOT_RECORDED: &str = "unrecorded calls";
 
 /// Time a thread spent ready but not running, though it might have.
 fn ready(t: &Thread) -> Nanos {

@@ -435,7 +435,7 @@ impl Chosen {
     pub fn course(&self) -> String {
         let of = |ns| percent(ns, self.life_ns);
         format!(
-            "{}: running {:.1} % of the time, ready without a CPU {:.1} %, asleep {:.1} %",
+            "{}: running {:.1} % of the time, ready but without a CPU {:.1} %, asleep {:.1} %",
             self.listed(),
             of(self.running_ns),
             of(self.ready_ns),
@@ -461,7 +461,7 @@ impl Chosen {
         let of = |p: &BackgroundProgram| format!("{} {:.1} %", p.name(), p.pct);
         let others: Vec<String> = self.others.iter().map(of).collect();
         let all = others.join(", ");
-        (!others.is_empty()).then(|| format!("others took of the capacity: {all}"))
+        (!others.is_empty()).then(|| format!("other programs took of the capacity: {all}"))
     }
 }
 

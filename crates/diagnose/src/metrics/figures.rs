@@ -273,7 +273,7 @@ pub enum FiguresError {
 fn no_such_case(asked: Option<&str>, known: &[String]) -> String {
     match asked {
         Some(asked) if known.is_empty() => format!("no case '{asked}': the file holds only one"),
-        Some(asked) => format!("no case '{asked}'; there are: {}", known.join(", ")),
+        Some(asked) => format!("no case '{asked}'; the cases are: {}", known.join(", ")),
         None => format!("the file holds several cases; choose one of: {}", known.join(", ")),
     }
 }
@@ -316,7 +316,7 @@ impl Figures {
         let (source, title, cpus) = (own.source.clone(), own.title.clone(), own.cpus);
         if own != (Figures { source, title, cpus, ..Figures::default() }) {
             return Err(FiguresError::Value(
-                "a file of several cases has its figures inside them, not beside them".to_owned(),
+                "in a file of several cases, all figures must be inside the cases".to_owned(),
             ));
         }
         let mut names = std::collections::BTreeSet::new();
@@ -345,7 +345,7 @@ impl Figures {
     /// Percentages are within 0 and 100, all other figures 0 or more.
     fn check(&self) -> Result<(), FiguresError> {
         if !self.case.is_empty() {
-            return Err(FiguresError::Value("a case has no cases of its own".to_owned()));
+            return Err(FiguresError::Value("a case cannot contain cases".to_owned()));
         }
         if self.cpus == Some(0)
             || self.runs.iter().any(|r| r.cpus == 0 || r.seconds <= 0.0)

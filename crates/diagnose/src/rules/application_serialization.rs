@@ -76,7 +76,7 @@ fn check(facts: &Facts<'_>) -> Finding {
             at: "services of the kernel",
             nobody: "no thread waits in a kernel service",
             advice: [
-                "protect less with one object: several semaphores, files or queues instead of one",
+                "split the object: use several semaphores, files or queues instead of one",
                 "shorten the critical section",
             ],
         },
@@ -110,7 +110,7 @@ impl Turns {
 fn slow_holders(lock: &Culprit) -> Option<String> {
     let most = lock.holders_did.first()?;
     (!most.runs && most.pct > 50.0)
-        .then(|| format!("; for {:.0} % of that its holders are {}", most.pct, most.told()))
+        .then(|| format!("; for {:.0} % of that time its holders are {}", most.pct, most.told()))
 }
 
 /// Threads contend: those who sleep leave CPUs idle, and going to sleep and waking costs too.
@@ -124,7 +124,7 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
     let priced = facts.worth_removing(rule.class).and(culprits.first()).and_then(|c| c.waited_ns);
     let at = match culprits.first() {
         _ if facts.analysis.outside() == Outside::Unknown => {
-            format!("in {}, for what is not known without raw_syscalls events", of.at)
+            format!("in {}; without raw_syscalls events it is unknown for what", of.at)
         }
         Some(c) if c.kind != "syscall" => format!("for {}", c.named_in_code()),
         Some(c) => format!("in {}", c.name),
@@ -134,12 +134,13 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
         _ if spun > idle + cpu => Told {
             story: "spinning",
             summary: format!(
-                "threads wait {at} without sleeping: {:.1} of {} CPUs are lost to it",
+                "threads wait {at} without sleeping: {:.1} of {} CPUs are lost to that",
                 in_cpus(facts, idle + cpu + spun),
                 facts.analysis.cpus,
             ),
             advice: vec![
-                "let those who wait sleep: a mutex instead of a loop around sched_yield".to_owned(),
+                "let waiting threads sleep: use a mutex instead of a loop around sched_yield"
+                    .to_owned(),
                 of.advice[1].to_owned(),
             ],
         },
@@ -148,12 +149,12 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
             story: "turns",
             summary: match priced {
                 Some(waited) => format!(
-                    "threads contend {at}: on average {:.1} of them wait for it{}",
+                    "threads contend {at}: on average {:.1} threads wait for it{}",
                     in_cpus(facts, waited),
                     culprits.first().and_then(slow_holders).unwrap_or_default(),
                 ),
                 None => format!(
-                    "threads contend {at}: {:.1} of {} CPUs are lost to it, {:.1} of them idle",
+                    "threads contend {at}: {:.1} of {} CPUs are lost, {:.1} of them idle",
                     in_cpus(facts, idle + cpu + spun),
                     facts.analysis.cpus,
                     in_cpus(facts, idle),
@@ -166,24 +167,24 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
     let (wakers, most) = facts.wakers(of.cause);
     let of_wanted = cost(facts, &f);
     let slept = match facts.analysis.outside() {
-        Outside::Unknown => "idle while threads slept for each other".to_owned(),
+        Outside::Unknown => "idle while threads slept waiting for each other".to_owned(),
         _ => format!("idle while threads slept in {}", of.at),
     };
     f.evidence = vec![
         facts.share(slept, of.asleep),
-        facts.share("CPU time of the calls that slept, or woke the sleepers", of.awake),
+        facts.share("CPU time of the calls that slept or woke sleepers", of.awake),
         of_wanted,
         Evidence::of(
-            "threads asleep in them, on average",
+            "threads asleep in these calls, on average",
             waited as f64 / facts.wall.max(1) as f64,
             "threads",
             "waits",
         ),
-        Evidence::of("threads that ended those waits", wakers as f64, "threads", "wake-ups"),
-        Evidence::of("largest part ended by one of them", most, "%", "wake-ups"),
+        Evidence::of("threads that ended these waits", wakers as f64, "threads", "wake-ups"),
+        Evidence::of("largest part of the waits ended by one thread", most, "%", "wake-ups"),
     ];
     if !spinning.is_empty() {
-        f.evidence.insert(2, facts.share("CPU time of yielding again and again", of.spins));
+        f.evidence.insert(2, facts.share("CPU time of repeated yields", of.spins));
     }
     f.culprits = culprits;
     f

@@ -64,7 +64,10 @@ fn check(facts: &Facts<'_>) -> Finding {
             let limit = match (quota.period_ns, cpus) {
                 _ if read.is_some() => String::new(),
                 (Some(period), Some(cpus)) => {
-                    format!(", which allows about {cpus:.1} CPUs in each {:.0} ms", ms(period))
+                    format!(
+                        ", which allows about {cpus:.1} CPUs in each period of {:.0} ms",
+                        ms(period)
+                    )
                 }
                 _ => String::new(),
             };
@@ -72,8 +75,8 @@ fn check(facts: &Facts<'_>) -> Finding {
             Told {
                 story: "quota",
                 summary: format!(
-                    "a CPU quota{of} keeps {} off idle CPUs{limit}: {:.1} of {} CPUs are idle for \
-                     it",
+                    "a CPU quota{of} keeps {} off idle CPUs{limit}: {:.1} of {} CPUs are idle \
+                     because of it",
                     program.name,
                     in_cpus(facts, idle),
                     facts.analysis.cpus
@@ -82,8 +85,9 @@ fn check(facts: &Facts<'_>) -> Finding {
                     "raise the CPU limit of the control group: cpu.max, or cpu.cfs_quota_us in \
                      version 1; resources.limits.cpu in Kubernetes, --cpus in Docker"
                         .to_owned(),
-                    "or run no more threads than the quota has CPUs, so that it lasts for the \
-                     period; nr_throttled in the group's cpu.stat shows whether it does"
+                    "or run no more threads than the quota allows CPUs, so that the quota lasts \
+                     for the whole period; nr_throttled in the group's cpu.stat shows whether it \
+                     does"
                         .to_owned(),
                 ],
             }
@@ -103,11 +107,15 @@ fn check(facts: &Facts<'_>) -> Finding {
             value: value.map(|v| (v * 1000.0).round() / 1000.0),
             ..Evidence::of(metric, 0.0, unit, "returns without wake-up")
         };
-        f.evidence.push(of("from one period to the next", quota.period_ns.map(ms), "ms"));
+        f.evidence.push(of("length of a period", quota.period_ns.map(ms), "ms"));
         let of_time = quota
             .period_ns
             .map(|period| (quota.periods * period) as f64 * 100.0 / facts.wall.max(1) as f64);
-        f.evidence.push(of("part of all periods", of_time.map(|pct| pct.min(100.0)), "%"));
+        f.evidence.push(of(
+            "periods with the quota used up, of all periods",
+            of_time.map(|pct| pct.min(100.0)),
+            "%",
+        ));
         f.evidence.push(of("CPU time that the quota allows", cpus, "CPUs"));
         let kept_off = facts.throttled as f64 / facts.wall.max(1) as f64;
         if let Some(limit) = read {
@@ -119,9 +127,13 @@ fn check(facts: &Facts<'_>) -> Finding {
             let used_up = limit.throttled_periods as f64;
             f.evidence.push(counted("nr_throttled of the control group", used_up, "periods"));
             let stopped = ms(limit.throttled_ns);
-            f.evidence.push(counted("its run queues stopped, summed over CPUs", stopped, "ms"));
+            f.evidence.push(counted(
+                "run queues of the group stopped, summed over CPUs",
+                stopped,
+                "ms",
+            ));
         }
-        f.evidence.push(of("threads ready and kept off, on average", Some(kept_off), "threads"));
+        f.evidence.push(of("threads ready but throttled, on average", Some(kept_off), "threads"));
     }
     f.culprits = groups;
     f

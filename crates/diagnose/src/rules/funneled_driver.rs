@@ -65,7 +65,8 @@ fn check(facts: &Facts<'_>) -> Finding {
     }
     if driver.funnel.is_none() {
         f.ruled_out = Some(format!(
-            "CPU {cpu} spends {:.0} % of its time on driver work, {:.0} % of all there is",
+            "CPU {cpu} spends {:.0} % of its time on driver work, which is {:.0} % of all driver \
+             work",
             driver.saturated_pct, driver.concentrated_pct
         ));
     }
@@ -84,12 +85,12 @@ fn told(facts: &Facts<'_>, driver: &Driver, by: Option<&Culprit>, idle: f64) -> 
             Told {
                 story: "one-worker",
                 summary: format!(
-                    "{} {} is busy {of_time:.0} % of the time, one piece of work after the other, \
-                     and others wait for it: {idle:.1} CPUs are idle",
+                    "{} {} is busy {of_time:.0} % of the time, with one work item after the other, \
+                     and other threads wait for it: {idle:.1} CPUs are idle",
                     worker.kind, worker.name,
                 ),
                 advice: vec![
-                    "let the device have more than one worker: more threads or queues of its \
+                    "use more than one worker for the device: more threads or queues of its \
                      driver, or several devices"
                         .to_owned(),
                 ],
@@ -98,8 +99,8 @@ fn told(facts: &Facts<'_>, driver: &Driver, by: Option<&Culprit>, idle: f64) -> 
         Some(Funnel::Cpu) | None => Told {
             story: "confined-driver",
             summary: format!(
-                "CPU {} spends {:.0} % of its time on driver work{}, {:.0} % of all there is; the \
-                 other CPUs are idle for {idle:.1} CPUs",
+                "CPU {} spends {:.0} % of its time on driver work{}, which is {:.0} % of all \
+                 driver work; {idle:.1} other CPUs are idle meanwhile",
                 driver.busiest.cpu,
                 driver.saturated_pct,
                 by.map_or(String::new(), |c| format!(", most of it {}", c.name)),

@@ -176,7 +176,7 @@ fn costing(facts: &Facts<'_>, rule: &Rule, leaves: Vec<Part>, told: Told) -> Fin
     let weight = weight(facts, &leaves);
     let small = (!weight.holds()).then(|| {
         format!(
-            "costs {:.1} % of wanted CPU time; below {} % nothing is worth changing",
+            "costs {:.1} % of wanted CPU time; a loss below {} % is not worth a change",
             weight.value, weight.limit
         )
     });
@@ -282,7 +282,10 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
             f.worth.low = (f.demand * replay.worth.low).sqrt();
             if f.worth.low < facts.matters() {
                 f.worth = replay.worth.clone();
-                too_little(f, format!("without it the work is {:.2} times as fast", f.worth.low));
+                too_little(
+                    f,
+                    format!("without this loss the work is only {:.2} times as fast", f.worth.low),
+                );
             }
         }
         return;
@@ -292,8 +295,8 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
     f.worth = replay.worth.clone();
     if f.story == "server" && f.worth.basis == Basis::Bound {
         f.advice = vec![
-            "divide the work of that thread itself: a second one beside it gains nothing, as each \
-             piece of its work needs the one before"
+            "divide the work of that thread itself: a second thread of its kind gains nothing, \
+             because each piece of its work needs the previous piece"
                 .to_owned(),
         ];
     }

@@ -70,7 +70,7 @@ fn alone(facts: &Facts<'_>, a: &Analysis, nr: u32) -> Option<(u64, u64)> {
 
 fn check(facts: &Facts<'_>) -> Finding {
     let (Some(base), Some(overhead)) = (facts.baseline, &facts.overhead) else {
-        let why = "not judged: no baseline given (--baseline TRACE)".to_owned();
+        let why = "not judged: there is no baseline (--baseline TRACE)".to_owned();
         return not_judged(facts, &RULE, why);
     };
     let kernel = facts.total_pct(Total::Kernel);
@@ -82,27 +82,28 @@ fn check(facts: &Facts<'_>) -> Finding {
             overhead.pct()
         ),
         advice: vec![
-            "fewer, larger system calls; otherwise this is the price of a multiprocessor kernel"
+            "make fewer, larger system calls; otherwise this is the price of a multiprocessor \
+             kernel"
                 .to_owned(),
         ],
     };
     let mut f = finding(facts, &RULE, told);
     f.evidence = vec![
         Evidence::of(
-            "CPU time of system calls beyond the baseline's",
+            "additional CPU time of system calls compared with the baseline",
             overhead.pct(),
             "%",
-            "syscalls against baseline",
+            "syscalls, compared with the baseline",
         ),
         Evidence::of("kernel time of applications", kernel, "% of capacity", "ledger busy/kernel"),
         Evidence::of("CPUs of the baseline", base.cpus as f64, "CPUs", "baseline"),
     ];
     for (name, _, _, ratio) in overhead.calls.iter().take(3) {
         f.evidence.push(Evidence::of(
-            format!("{name}: cost against the baseline"),
+            format!("{name}: cost compared with the baseline"),
             *ratio,
             "times",
-            "syscalls against baseline",
+            "syscalls, compared with the baseline",
         ));
     }
     f.ruled_out = if overhead.then == 0 {

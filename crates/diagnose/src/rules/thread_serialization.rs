@@ -62,7 +62,7 @@ fn check(facts: &Facts<'_>) -> Finding {
             at: "the threads library (futex)",
             nobody: "no thread waits in the threads library",
             advice: [
-                "use finer locks: the data behind this one is wanted by several threads at once",
+                "use finer locks: several threads at once want the data behind this lock",
                 "move work out of the critical section",
             ],
         },

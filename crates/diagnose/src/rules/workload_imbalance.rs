@@ -47,7 +47,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// What helps where threads wait for the last of them.
-const EVENLY: &str = "divide the work evenly: the thread that comes last has the most";
+const EVENLY: &str = "divide the work evenly: the thread that arrives last has the most work";
 
 /// What the rule tells.
 enum Story {
@@ -82,8 +82,8 @@ impl Story {
             Story::Server { server } => (
                 "server",
                 format!(
-                    "{} is busy {:.0} % of the time on one CPU; others wait for it, and {idle:.1} \
-                        of {cpus} CPUs have nothing to do",
+                    "{} is busy {:.0} % of the time on one CPU; other threads wait for it, and \
+                        {idle:.1} of {cpus} CPUs have nothing to do",
                     facts.name(server.slot),
                     server.busy_pct(),
                 ),
@@ -93,8 +93,8 @@ impl Story {
             Story::Barrier => (
                 "barrier",
                 format!(
-                    "threads wait at barriers for whoever comes last: {idle:.1} of {cpus} CPUs \
-                        have nothing to do"
+                    "threads wait at barriers for the thread that arrives last: {idle:.1} of \
+                        {cpus} CPUs have nothing to do"
                 ),
                 EVENLY,
             ),
@@ -106,32 +106,32 @@ impl Story {
                     facts.name(slot),
                     runs,
                 ),
-                "divide the work among threads: only one of them has any",
+                "divide the work among threads: only one thread has work",
             ),
             Story::OneThread { slot } => (
                 "few-threads",
                 format!(
-                    "{} runs {:.0} % of the time and nothing else has work: {idle:.1} of {cpus} \
+                    "{} runs {:.0} % of the time and no other thread has work: {idle:.1} of {cpus} \
                         CPUs stay idle",
                     facts.name(slot),
                     runs,
                 ),
-                "divide the work among threads: only one of them has any",
+                "divide the work among threads: only one thread has work",
             ),
             Story::Serial { part } => (
                 "serial",
                 format!(
-                    "one thread at a time has work for {part:.0} % of the time, not always the \
-                        same one: {idle:.1} of {cpus} CPUs stay idle"
+                    "for {part:.0} % of the time only one thread has work, though not always the \
+                        same thread: {idle:.1} of {cpus} CPUs stay idle"
                 ),
-                "let the pieces of work run side by side (make -j, a pool, a pipeline that does \
-                    not wait for each answer)",
+                "let pieces of the work run in parallel (make -j, a pool, a pipeline that does not \
+                    wait for each answer)",
             ),
             Story::Bound => (
                 "bound",
                 format!(
-                    "threads are ready to run while {idle:.1} of {cpus} CPUs are idle: they are \
-                        bound to other CPUs"
+                    "threads are ready to run while {idle:.1} of {cpus} CPUs are idle: the threads \
+                        are bound to other CPUs"
                 ),
                 "widen the CPU affinity of the waiting threads (taskset -p, cpusets)",
             ),
@@ -176,7 +176,7 @@ fn check(facts: &Facts<'_>) -> Finding {
         share("idle while others waited for one busy thread", Leaf::OneServer),
         share("idle while application threads queued for other CPUs", Leaf::Bound),
         Evidence::checked(
-            "just one application thread, or one of the program, running or ready",
+            "only one application thread (or one thread of the program) running or ready",
             &alone.serial,
             "% of the time",
             "run queue",
@@ -189,7 +189,7 @@ fn check(facts: &Facts<'_>) -> Finding {
         f.evidence.push(Evidence::checked(metric, running, "% of its life", "procs"));
     }
     if let Some(server) = facts.judged.server {
-        let metric = format!("waiting time ended by {}", facts.name(server.slot));
+        let metric = format!("part of the waiting time that {} ended", facts.name(server.slot));
         let ended = facts.at_least(server.ended_pct(), &SERVER_ENDS);
         f.evidence.push(Evidence::checked(metric, &ended, "%", "wake-ups"));
     }
