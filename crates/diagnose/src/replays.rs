@@ -51,7 +51,7 @@ impl HolderWorth {
         };
         let tries = [
             (LockChange::Awake, "without their sleep", pct(HolderPart::is_asleep)),
-            (LockChange::First, "never without a CPU", pct(HolderPart::is_without_cpu)),
+            (LockChange::First, "if they always had a CPU", pct(HolderPart::is_without_cpu)),
         ];
         let matter = tries.into_iter().filter(|of| of.2 >= matters_pct);
         matter

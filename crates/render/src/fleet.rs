@@ -223,7 +223,11 @@ impl FleetReport {
             };
         }
         let others = [
-            (head.same, "has the same content as another", "have the same content as others"),
+            (
+                head.same,
+                "has the same content as another trace",
+                "have the same content as other traces",
+            ),
             (head.no_traces, "is not a trace", "are not traces"),
             (head.failed, "could not be read", "could not be read"),
         ];

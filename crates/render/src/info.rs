@@ -97,7 +97,7 @@ pub struct Fact {
 }
 
 /// What `syscalls` is good for where a choice of them was recorded.
-const CHOSEN_CALLS: &str = "time in the chosen calls; whether threads sleep in one of them";
+const CHOSEN_CALLS: &str = "time in the chosen calls; whether threads sleep in a chosen call";
 
 /// What is known of each capability: what `info` says it saw, and what is `listed`.
 fn capabilities(

@@ -125,9 +125,9 @@ pub fn outputs() -> Value {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": format!("{HOME}/holdup-1.json"),
         "title": SCHEMA,
-        "description": "What holdup prints with --format json. A time is in integer nanoseconds \
-                        (_ns); null means that the trace cannot say. events prints one object per \
-                        event, not this envelope.",
+        "description": "What holdup prints with --format json. Times (keys that end in _ns) are \
+                        integer nanoseconds; null means that the trace does not contain the value. \
+                        The verb events prints one object per event, without this envelope.",
         "oneOf": names,
         "$defs": defs,
     })

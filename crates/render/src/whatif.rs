@@ -64,7 +64,7 @@ pub(crate) fn gain_in_words(gain: Option<f64>, certain: bool) -> String {
         None => "n/a".to_owned(),
         Some(gain) if (gain - 1.0).abs() < LEAST_GAIN => "none".to_owned(),
         Some(gain) if certain => format!("{gain:.2}x"),
-        Some(gain) => format!("{gain:.2}x (or chance)"),
+        Some(gain) => format!("{gain:.2}x (may be chance)"),
     }
 }
 
@@ -99,13 +99,13 @@ impl WhatifBody {
         let head = &self.head;
         let unchanged = self.table.rows.first().and_then(|row| self.table.line(row).int("wall_ns"));
         let off = match head.replay_off_pct {
-            pct if pct.abs() < 0.05 => "as traced".to_owned(),
-            pct if pct < 0.0 => format!("{:.1} % less than traced", -pct),
-            pct => format!("{pct:.1} % more than traced"),
+            pct if pct.abs() < 0.05 => "the same as in the trace".to_owned(),
+            pct if pct < 0.0 => format!("{:.1} % less than in the trace", -pct),
+            pct => format!("{pct:.1} % more than in the trace"),
         };
         format!(
-            "The work of the {} with 98 % of the CPU time took {}, from the first moment that one \
-             ran until all were done; replayed unchanged it takes {}, {off}.",
+            "The work of the {} with 98 % of the CPU time took {}, from the moment at which the \
+             first of them ran until all were done; a replay without changes takes {}, {off}.",
             count(head.work_threads, "thread", "threads"),
             duration(head.traced_wall_ns),
             unchanged.map_or("n/a".to_owned(), duration),
@@ -122,7 +122,7 @@ mod tests {
         let words = |gain, certain| gain_in_words(gain, certain);
         assert_eq!(words(Some(1.182), true), "1.18x");
         assert_eq!(words(Some(0.852), true), "0.85x");
-        assert_eq!(words(Some(1.02), false), "1.02x (or chance)");
+        assert_eq!(words(Some(1.02), false), "1.02x (may be chance)");
         assert_eq!(words(Some(1.004), true), "none");
         assert_eq!(words(Some(0.996), true), "none");
         assert_eq!(words(None, true), "n/a");
