@@ -103,7 +103,7 @@ fn root_of_a_user_namespace_is_told_that_it_is_none() {
         (&"missing".into(), &true.into())
     );
     assert!(permission["found"].as_str().unwrap().contains("user namespace"), "{permission}");
-    assert!(text.contains("  way out  record outside of the user namespace"), "{text}");
+    assert!(text.contains("  way out  record outside the user namespace"), "{text}");
 }
 
 #[needs(root, unshare)]

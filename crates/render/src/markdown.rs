@@ -191,7 +191,7 @@ fn write_diagnosis(d: &Diagnosis, trace: &TraceHead, out: &mut dyn Write) -> io:
 }
 
 fn write_finding(f: &Finding, out: &mut dyn Write) -> io::Result<()> {
-    let cost = f.priced().map_or("cost not known".to_owned(), |ns| {
+    let cost = f.priced().map_or("cost unknown".to_owned(), |ns| {
         format!("{:.1} % of capacity, {:.3} CPU-s", f.share, ns as f64 / 1e9)
     });
     writeln!(out, "\n## {}: {cost}\n\n{}\n", f.class.id(), plain(&f.summary))?;

@@ -52,7 +52,8 @@ invariants! {
     /// even before it shows. Its time counts when an event of its own confirms it, and is
     /// unaccounted otherwise.
     BlindTakesWoken = PresumedSwitch,
-        "so does one whose switches out of idle are not recorded, before the thread shows";
+        "so does an idle CPU whose switches out of idle are not recorded, even before the thread \
+         has an event";
     /// A CPU that switches to idle has an empty run queue: `pick_next_task_idle` is asked last. A
     /// thread believed ready there ran unseen and sleeps, or was moved.
     ///

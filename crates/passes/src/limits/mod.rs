@@ -126,10 +126,10 @@ pub struct Thresholds {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ThresholdError {
     /// Not TOML.
-    #[error("no TOML: {}", .0.trim_end())]
+    #[error("not TOML: {}", .0.trim_end())]
     Syntax(String),
     /// No rule has such a threshold.
-    #[error("unknown threshold '{}'; there are: {}", key.escape_debug(), known.join(", "))]
+    #[error("unknown threshold '{}'; the thresholds are: {}", key.escape_debug(), known.join(", "))]
     Unknown {
         /// What the file says.
         key: String,

@@ -153,7 +153,7 @@ impl Analysis {
             Key::MessageQueue(id) => format!("msqid {}", id as i32),
             Key::Descriptor { .. } => self.descriptor_name(object, thing),
             Key::Call { nr: u32::MAX, .. } if self.capabilities.syscalls.chosen().is_some() => {
-                "a call that was not recorded".to_owned()
+                "an unrecorded call".to_owned()
             }
             Key::Call { nr: u32::MAX, .. } => "no recorded call".to_owned(),
             Key::Call { nr, .. } => self.call_name(nr),

@@ -202,7 +202,7 @@ fn head_line(trace: &TraceHead) -> String {
         );
     }
     let cpus = match trace.cpus {
-        0 => "CPUs not known".to_owned(),
+        0 => "CPUs unknown".to_owned(),
         n => units::count(n.into(), "CPU", "CPUs"),
     };
     let (wall, events) = (units::duration(trace.wall_ns), trace.events);

@@ -36,10 +36,10 @@ const SLICE_NS: Nanos = 3_000_000;
 #[derive(Debug, thiserror::Error)]
 pub enum CannotReplay {
     /// Nobody knows who ran.
-    #[error("the trace has no sched_switch events: nobody knows who ran when")]
+    #[error("the trace has no sched_switch events, so it is unknown which threads ran when")]
     NoSwitches,
     /// Nothing ran.
-    #[error("no thread is seen to run in this trace")]
+    #[error("no thread runs in this trace")]
     NothingRan,
 }
 
