@@ -42,7 +42,7 @@ pub struct Facts<'a> {
     pub measured: &'a [Measured],
     /// The code around what threads waited for, where call chains were recorded.
     pub(crate) code: Option<&'a dyn KnowsCode>,
-    /// What it can prove.
+    /// What the trace can show.
     pub caps: Capabilities,
     /// CPUs x wall.
     pub capacity: Nanos,

@@ -22,23 +22,23 @@ use serde::{Serialize, Serializer};
 /// A walk and what it ends in.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Walk {
-    /// Every question; the first is where the walk begins.
+    /// Every question; the walk begins with the first.
     pub questions: Vec<Question>,
     /// The report at its end.
     #[serde(skip)]
     pub diagnosis: Diagnosis,
 }
 
-/// A fork.
+/// A question of the guide.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Question {
-    /// What branches name it by.
+    /// The id by which branches refer to it.
     pub id: &'static str,
     /// The question.
     pub text: String,
     /// What is known about it.
     pub figures: Vec<Figure>,
-    /// Where one can go.
+    /// The possible answers.
     pub branches: Vec<Branch>,
     /// Index of the recommended branch.
     pub recommended: usize,
@@ -46,12 +46,12 @@ pub struct Question {
     pub tables: &'static [&'static str],
 }
 
-/// A figure at a fork.
+/// A figure of a question.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Figure {
     /// What.
     pub label: String,
-    /// How much; `null` where the trace cannot say.
+    /// The value; `null` if the trace does not contain it.
     pub value: Option<f64>,
     /// Of what.
     pub unit: &'static str,
@@ -60,9 +60,9 @@ pub struct Figure {
 /// A way on.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Branch {
-    /// The answer that it stands for.
+    /// The answer.
     pub answer: String,
-    /// What speaks for it.
+    /// The reason for this answer.
     pub why: String,
     /// Where it leads.
     pub to: To,

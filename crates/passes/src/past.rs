@@ -103,7 +103,7 @@ impl HolderPart {
         }
     }
 
-    /// Ready, and without a CPU.
+    /// Ready, but without a CPU.
     pub fn is_without_cpu(self) -> bool {
         matches!(self, HolderPart::Woken | HolderPart::Preempted | HolderPart::Throttled)
     }

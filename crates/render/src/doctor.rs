@@ -13,23 +13,23 @@ pub(crate) struct Doctor<'a> {
     schema: &'static str,
     /// The verb.
     command: &'static str,
-    /// Whether `holdup record` works on this host, for this user; null if that could not be tried.
+    /// Whether `holdup record` works on this host, for this user; null if that could not be tested.
     can_record: Option<bool>,
     /// What a recording depends on, in the order in which a recorder meets it.
     rows: Vec<Row<'a>>,
 }
 
-/// A thing that a recording depends on.
+/// A property of the host that a recording depends on.
 #[derive(Serialize, schemars::JsonSchema)]
 #[schemars(rename = "HostFact")]
 struct Row<'a> {
     /// Its name.
     name: &'static str,
-    /// How it stands.
+    /// Its state.
     state: Word,
-    /// What was found, or why nothing was.
+    /// What was found, or why nothing was found.
     found: &'a str,
-    /// What is lost by what is missing; null where nothing is missing, or nobody knows.
+    /// What the obstacle costs; null if there is no obstacle, or if it is unknown.
     costs: Option<&'a str>,
     /// Whether nothing can be recorded because of it.
     stops_recording: bool,

@@ -28,7 +28,7 @@ use serde_json::{Map, Value, json};
 /// Where the schemas live.
 const HOME: &str = "https://github.com/holdup/holdup/docs/schema";
 
-/// The tables of a summary; those a recording may lack are optional.
+/// The tables of a summary; tables that a recording may lack are optional.
 #[derive(Serialize, JsonSchema)]
 struct Tables {
     sar: Rows<Vec<SarRow>>,
@@ -55,7 +55,7 @@ struct Summary {
     summary: Tables,
 }
 
-/// Manual pages; they are about no trace.
+/// Manual pages; they are not about a trace.
 #[derive(Serialize, JsonSchema)]
 struct Rules {
     /// Version of this format.

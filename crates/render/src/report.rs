@@ -49,14 +49,14 @@ pub struct PathBody {
     pub table: Table,
 }
 
-/// Whose path it is.
+/// The thread whose path it is.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct PathHead {
     /// Thread.
     pub tid: u32,
     /// Its name.
     pub comm: String,
-    /// Length: its life within the trace.
+    /// Length of the path: the lifetime of the thread within the trace.
     pub total_ns: u64,
 }
 

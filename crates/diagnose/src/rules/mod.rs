@@ -41,9 +41,9 @@ pub struct Rule {
     pub file: &'static str,
     /// Names of the capabilities without which it cannot hold; `a or b` where one will do.
     pub needs: &'static [&'static str],
-    /// What it holds figures against.
+    /// The thresholds that the rule compares figures with.
     pub thresholds: &'static [Threshold],
-    /// Recordings that show it at work.
+    /// Recordings that show the rule at work.
     pub fixtures: Fixtures,
 }
 
@@ -52,7 +52,7 @@ pub struct Rule {
 pub struct Fixtures {
     /// Its class is the verdict.
     pub positive: &'static str,
-    /// Looks like it, or close to it, and is not.
+    /// Looks similar, but is another class.
     pub negative: &'static str,
 }
 
@@ -82,11 +82,11 @@ pub struct Page {
     pub title: String,
     /// The manual page, Markdown.
     pub manual: String,
-    /// Capabilities without which it cannot hold.
+    /// Capabilities without which the rule cannot hold.
     pub needs: Vec<&'static str>,
-    /// What it holds figures against.
+    /// The thresholds that the rule compares figures with.
     pub thresholds: Vec<Threshold>,
-    /// Recordings that show it at work.
+    /// Recordings that show the rule at work.
     pub fixtures: Fixtures,
 }
 

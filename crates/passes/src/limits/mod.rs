@@ -26,16 +26,15 @@ pub use list::*;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The three kinds of limits. What is of none of them is no limit but a principle, and has no
-/// number.
+/// The three kinds of limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LimitKind {
-    /// What is worth changing something for.
+    /// The size from which on a loss is worth a change.
     Matters,
-    /// When a figure is more than chance.
+    /// When a figure is statistically significant.
     Significance,
-    /// When a trace, or a part of it, is believed.
+    /// When a trace, or a part of it, is reliable.
     Soundness,
 }
 
@@ -50,14 +49,14 @@ impl LimitKind {
     }
 }
 
-/// A limit that a figure is held against.
+/// A limit that a figure is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[allow(clippy::manual_non_exhaustive, reason = "nor may the rest of this crate make one")]
 pub struct Threshold {
     /// `rule-id.name`; the part before the point is the table in the file. Some tables belong to no
     /// single rule: `all`, `verdict`, and those of the attribution and the replay.
     pub key: &'static str,
-    /// Its value where no file sets it.
+    /// Its value if no file sets it.
     pub default: f64,
     /// Of what: `% of capacity`, `ms`.
     pub unit: &'static str,
@@ -103,14 +102,14 @@ impl Check {
     }
 }
 
-/// A threshold that a file has set to something else than its default.
+/// A threshold that a file has set to a value other than its default.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Setting {
     /// Which.
     pub key: &'static str,
     /// Its value.
     pub value: f64,
-    /// What it would have been.
+    /// Its default value.
     pub default: f64,
     /// Of what.
     pub unit: &'static str,

@@ -161,7 +161,7 @@ function objects() {
     el('div', { class: 'cards' },
       culprits.map((c) => el('div', { class: 'card', 'data-object': clean(c.id) },
         el('h3', {}, name(c.name)),
-        el('p', { class: 'dim', text: `costs ${duration(c.ns)} of CPU time` }),
+        el('p', { class: 'dim', text: `${duration(c.ns)} of CPU time` }),
         code('threads wait in', c.code?.waits), code('waits are ended in', c.code?.wakes),
         code('meanwhile its holders ran', c.code?.runs),
         code('meanwhile its holders were in', c.code?.calls?.map((call) =>
