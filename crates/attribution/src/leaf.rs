@@ -107,11 +107,11 @@ leaves! {
     /// In calls on futexes that slept, or ended the sleep of another thread; and in those by which
     /// threads fight for a mutex although none sleeps.
     ThreadTurns = Some(Total::Kernel), Some(Resource::ThreadLock), "busy/kernel/thread-sync",
-        "futex calls that slept or woke others";
+        "futex calls that slept or woke other threads";
     /// The same in calls on semaphores, message queues, file locks; and what reads and writes cost
     /// beyond their own work while threads sleep in them for each other.
     ServiceTurns = Some(Total::Kernel), Some(Resource::Service), "busy/kernel/kernel-services",
-        "calls on kernel services that slept or woke others";
+        "calls on kernel services that slept or woke other threads";
     /// The same where the calls are clients' way of waiting for one busy thread.
     ServedTurns = Some(Total::Kernel), Some(Resource::Server), "busy/kernel/one-server",
         "calls in which threads wait for a thread that is busy itself";

@@ -37,7 +37,8 @@ pub enum Value {
     Missing(Missing),
 }
 
-/// One event of a measurement, summed over CPUs, sockets or threads if they were told apart.
+/// One event of a measurement, summed over CPUs, sockets or threads if they were counted
+/// separately.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Count {
     /// Its name as perf printed it.

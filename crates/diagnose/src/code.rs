@@ -90,7 +90,7 @@ impl Culprit {
     /// sleep on none of the program's stacks, but who wakes them is on one.
     fn let_go_in_code(&self, most: usize) -> Option<String> {
         let words = match Deed::of(self.role) {
-            Deed::Takes => "let go in",
+            Deed::Takes => "released in",
             Deed::Waits if self.places_in_code(1).is_none() => "woken in",
             Deed::Waits | Deed::Runs => return None,
         };

@@ -11,7 +11,7 @@ const TRACE: &str = "counters";
 /// Where those of `--counters` come from.
 const STAT: &str = "perf stat";
 
-/// What the trace's own counters say, then what was measured beside it.
+/// What the trace's own counters show, then what was measured in other runs.
 pub(crate) fn evidence(facts: &Facts<'_>) -> Vec<Evidence> {
     let mut found = of_trace(facts);
     found.extend(of_measured(facts.measured));

@@ -76,7 +76,7 @@ pub struct Judged {
     pub window: Option<Analysis>,
 }
 
-/// What is wanted beside the verdict.
+/// What is wanted in addition to the verdict.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted {
     /// Which part of what is judged to replay: 1 is all, see [`crate::replayed_part`].

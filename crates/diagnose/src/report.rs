@@ -365,7 +365,7 @@ impl Evidence {
         }
     }
 
-    /// The figure of a check, beside the limit that it is held against.
+    /// The figure of a check, with the limit that it is compared with.
     pub(crate) fn checked(
         metric: impl Into<String>,
         check: &Check,
@@ -467,7 +467,7 @@ impl Chosen {
         let of = |p: &BackgroundProgram| format!("{} {:.1} %", p.name(), p.pct);
         let others: Vec<String> = self.others.iter().map(of).collect();
         let all = others.join(", ");
-        (!others.is_empty()).then(|| format!("other programs took of the capacity: {all}"))
+        (!others.is_empty()).then(|| format!("capacity taken by other programs: {all}"))
     }
 }
 

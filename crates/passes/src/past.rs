@@ -279,7 +279,7 @@ impl Past {
 }
 
 /// Different things that one thread did with one object, at most: of what is beyond, the calls and
-/// objects are not told apart.
+/// objects are not distinguished.
 const DIFFERENT: usize = 64;
 
 /// What the holders of an object did while others waited for it, added up.

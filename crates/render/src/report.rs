@@ -60,7 +60,7 @@ pub struct PathHead {
     pub total_ns: u64,
 }
 
-/// A prediction: its rows, its picture, and in the notes of the table what to know beside.
+/// A prediction: its rows, its picture, and the notes of the table.
 #[derive(Clone, Debug)]
 pub struct PredictBody {
     /// The rows.

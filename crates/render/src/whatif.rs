@@ -87,7 +87,7 @@ pub struct WhatifHead {
     pub conclusions: Vec<String>,
 }
 
-/// An answer to "what if": its rows, the first without a change, and what to know beside.
+/// An answer to "what if": its rows, the first without a change, and notes.
 #[derive(Clone, Debug)]
 pub struct WhatifBody {
     /// What they are about.

@@ -204,7 +204,7 @@ impl<'a> View<'a> {
         Ok(view)
     }
 
-    /// Who gets this lock when it is given back.
+    /// Which thread gets this lock when it is released.
     pub(crate) fn order(&self, object: ObjectId) -> Order {
         match self.program.objects.get(object.0 as usize) {
             Some(known) if self.free => known.order,

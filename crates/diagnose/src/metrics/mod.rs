@@ -31,7 +31,7 @@ use holdup_attribution::{Leaf, Ledger, Threshold, Thresholds};
 /// The figures with what follows from them at once.
 pub(crate) struct View<'a> {
     pub(crate) figures: &'a Figures,
-    /// Runs of perf stat given beside them.
+    /// Runs of perf stat supplied with them.
     pub(crate) measured: &'a [Measured],
     pub(crate) thresholds: &'a Thresholds,
     /// Processors, 1 if nobody says.
@@ -144,7 +144,8 @@ pub fn judge(path: &str, figures: &Figures, thresholds: Thresholds) -> Diagnosis
     judge_beside(&format!("--metrics {path}{case}"), figures, &[], thresholds)
 }
 
-/// Judge figures beside runs of perf stat. `options` are those that name both, for the commands.
+/// Judge figures together with runs of perf stat. `options` are those that name both, for the
+/// commands.
 pub fn judge_beside(
     options: &str,
     figures: &Figures,

@@ -1,5 +1,5 @@
-//! Threads contend for an object: the synchronisation calls use much of the processing time
-//! (AIX cases 1 and 3), and the idle time beside them is theirs.
+//! Threads contend for an object: the synchronisation calls use much of the processing time (AIX
+//! cases 1 and 3), and the idle time meanwhile is attributed to them.
 
 use super::calls::{Sync, object, sync};
 use super::{Owner, SystemCall, View, given, imbalance, locks};

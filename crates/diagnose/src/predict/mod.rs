@@ -237,7 +237,7 @@ pub struct Forecast {
     pub rows: Vec<PredictRow>,
     /// The curve of the first object that has a demand.
     pub curve: Option<Curve>,
-    /// What to know beside.
+    /// Notes.
     pub notes: Vec<String>,
 }
 

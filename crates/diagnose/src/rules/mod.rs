@@ -200,7 +200,7 @@ fn costing(facts: &Facts<'_>, rule: &Rule, leaves: Vec<Part>, told: Told) -> Fin
     }
 }
 
-/// A loss, held against what makes it worth a verdict.
+/// A loss, compared with the limit for a verdict.
 ///
 /// Not against capacity: the same fault on a machine with more CPUs than the work can use would
 /// be a smaller part of that.
@@ -224,7 +224,7 @@ fn idle_ns(leaves: &[Part]) -> Nanos {
     leaves.iter().filter(idle).map(|p| p.ns).sum()
 }
 
-/// The cost of a finding, held against what matters.
+/// The cost of a finding, compared with the limit.
 fn cost(facts: &Facts<'_>, f: &Finding) -> Evidence {
     let weight = weight(facts, &f.leaves);
     Evidence::checked("together", &weight, "% of wanted CPU time", "ledger")

@@ -69,7 +69,7 @@ enum Story {
     Serial {
         part: f64,
     },
-    /// Threads are ready beside idle CPUs.
+    /// Threads are ready while CPUs are idle.
     Bound,
     Spread,
 }
@@ -173,7 +173,7 @@ fn check(facts: &Facts<'_>) -> Finding {
         Evidence::of(metric, facts.leaf_pct(leaf), "% of capacity", leaf.source())
     };
     f.evidence = vec![
-        share("idle while others waited for one busy thread", Leaf::OneServer),
+        share("idle while other threads waited for one busy thread", Leaf::OneServer),
         share("idle while application threads queued for other CPUs", Leaf::Bound),
         Evidence::checked(
             "only one application thread (or one thread of the program) running or ready",

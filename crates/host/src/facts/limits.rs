@@ -7,15 +7,15 @@ use crate::{Obstacle, State, WayOut, page_size, ways};
 /// Bytes of a CPU's buffer from which on no events were lost in the busiest recordings.
 pub const BUFFER: u64 = 4 << 20;
 
-/// Open files that a recorder has beside its events: the output, and what it reads.
+/// Open files that a recorder has in addition to its events: the output, and what it reads.
 const OTHER_FILES: u64 = 64;
 
 /// Bytes of records that the largest buffer of each CPU may have: a power of two of pages. `None`
 /// where nothing limits it or nobody knows.
 ///
-/// Beside each buffer the kernel locks a page. What is locked may take `perf_event_mlock_kb` for
-/// each CPU, and the process' own limit of locked memory; all buffers of a user count
-/// (`perf_mmap` of `kernel/events/core.c`).
+/// For each buffer the kernel locks an additional page. What is locked may take
+/// `perf_event_mlock_kb` for each CPU, and the process' own limit of locked memory; all buffers of
+/// a user count (`perf_mmap` of `kernel/events/core.c`).
 pub fn largest_buffer(host: &Host) -> Option<u64> {
     let (process, kernel) = (&host.process, &host.kernel);
     if kernel.perf.lets_everybody() || process.has(Capability::IpcLock) {

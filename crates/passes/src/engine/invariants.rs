@@ -59,8 +59,8 @@ invariants! {
     ///
     /// Exceptions: a wake-up on its way is not yet on the queue (`sched_waking` without
     /// `sched_wakeup`, `ttwu_queue_wakelist`); a thread that leaves in state R for the idle task
-    /// belongs to a group that is out of quota (`throttle_cfs_rq`) or may not run beside its
-    /// sibling (core scheduling's forced idle), and while it is queued, so may others be.
+    /// belongs to a group that is out of quota (`throttle_cfs_rq`) or may not run at the same time
+    /// as its sibling (core scheduling's forced idle), and while it is queued, so may others be.
     IdleQueueEmpty = QueuedAtIdle, "a CPU that goes idle has an empty run queue";
     /// A thread runs on one CPU at a time (`p->on_cpu`). Seen on a second, it left the first after
     /// the last event there.

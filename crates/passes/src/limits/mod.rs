@@ -2,7 +2,7 @@
 //! replayed and diagnosed.
 //!
 //! A [`Threshold`] can be made in `list.rs` alone, as nobody else can name its private field: so
-//! whatever is held against one is registered, has a kind and a source, can be set by a file, is
+//! whatever is compared with one is registered, has a kind and a source, can be set by a file, is
 //! printed by `holdup rules`, and has its row in the table of what moving it changes
 //! (docs/verdicts.md).
 //!
@@ -79,7 +79,7 @@ pub enum Direction {
     AtMost,
 }
 
-/// A figure held against a threshold: what is printed and what decides are one.
+/// A figure compared with a threshold: the printed figure is the one that decides.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Check {
     /// The figure.

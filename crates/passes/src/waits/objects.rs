@@ -22,7 +22,7 @@ pub struct ObjectStats {
     pub kind: ObjectKind,
     /// What a futex is used for; `None` for other objects.
     pub usage: Option<FutexUse>,
-    /// One thread at a time has it, and gives it back itself.
+    /// One thread at a time has it, and releases it itself.
     pub is_lock: bool,
     /// Of a futex: most calls that wake somebody wake all who wait.
     pub wakes_all: bool,

@@ -98,7 +98,7 @@ pub fn cgroups(rows: &[CgroupRow]) -> Table {
     let names: Vec<&str> =
         rows.iter().filter(at_least).filter_map(|row| row.cgroup.as_deref()).collect();
     if let [first, rest @ ..] = names.as_slice() {
-        let more = if rest.is_empty() { "" } else { " and others" };
+        let more = if rest.is_empty() { "" } else { " and other groups" };
         table.notes.push(format!(
             "{first}{more}: the throttled time is a minimum, because throttling is visible only \
              where a CPU goes idle; the maximum includes the time ready without a CPU. holdup \

@@ -47,7 +47,7 @@ pub(crate) fn culprit(c: &Culprit) -> String {
         Role::KernelLock => format!("{waiting} wait{s} for it{costs}"),
         Role::Server => format!("runs for {time}; {waiting} wait{s} for it"),
         Role::Straggler => {
-            format!("runs for {time}; it is most often the thread that the others wait for")
+            format!("runs for {time}; most often the other threads wait for this thread")
         }
         Role::Runs => format!("runs for {time}"),
         Role::Queued => format!("ready for {time}, queued behind other threads on its CPU"),

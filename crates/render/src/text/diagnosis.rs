@@ -18,7 +18,7 @@ const SHOWN_PCT: f64 = 1.5;
 const LEAVES: usize = 7;
 /// The same on a narrow terminal, where sentences take more lines.
 const LEAVES_NARROW: usize = 4;
-/// Culprits of findings beside the verdict's are for `-v`.
+/// Culprits of findings other than the verdict are for `-v`.
 const CULPRITS: usize = 3;
 /// Columns if the output is no terminal.
 pub(super) const WIDTH: usize = 80;
@@ -145,7 +145,7 @@ pub(crate) fn worth(f: &Finding) -> String {
     }
 }
 
-/// What is to be known of the trace beside the verdict.
+/// What to know about the trace in addition to the verdict.
 fn write_remarks(
     d: &Diagnosis,
     trace: &TraceHead,

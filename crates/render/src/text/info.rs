@@ -170,7 +170,11 @@ fn facts(info: &Info, trace: &TraceHead) -> Vec<(String, String)> {
         let names: Vec<_> = calls.iter().map(|name| escape(name).into_owned()).collect();
         fact(
             "system calls",
-            Some(format!("{} chosen ({}); all others are untraced", calls.len(), names.join(", "))),
+            Some(format!(
+                "{} chosen ({}); all other calls are untraced",
+                calls.len(),
+                names.join(", ")
+            )),
         );
     }
     for extra in &info.extra {

@@ -61,7 +61,7 @@ struct Builder<'a> {
     taken: FxHashMap<Slot, Vec<writer::Hold>>,
     /// Rounds of barriers, by who slept in them.
     in_round: FxHashMap<(Slot, u32), u32>,
-    /// How threads were passed over by idle CPUs.
+    /// How threads were skipped by idle CPUs.
     passed_over: FxHashMap<bound::Alike, bound::PassedOver>,
     /// When threads of the kernel slept.
     kernel_slept: FxHashMap<Slot, Spans>,
