@@ -85,13 +85,13 @@ impl Culprit {
         (!words.is_empty()).then(|| format!("meanwhile in {}", words.join(", ")))
     }
 
-    /// `let go in transfer (bank.c:33)`: who ends the waits. Of what threads only wait for that is
-    /// told where nobody knows who waits: runtimes that schedule threads of their own, as Go's,
+    /// `released in transfer (bank.c:33)`: who ends the waits. Of what threads only wait for that
+    /// is told where nobody knows who waits: runtimes that schedule threads of their own, as Go's,
     /// sleep on none of the program's stacks, but who wakes them is on one.
     fn let_go_in_code(&self, most: usize) -> Option<String> {
         let words = match Deed::of(self.role) {
             Deed::Takes => "released in",
-            Deed::Waits if self.places_in_code(1).is_none() => "woken in",
+            Deed::Waits if self.places_in_code(1).is_none() => "waiters woken in",
             Deed::Waits | Deed::Runs => return None,
         };
         Some(format!("{words} {}", functions(&self.code.as_ref()?.wakes, most)?))
