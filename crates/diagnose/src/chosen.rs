@@ -112,13 +112,12 @@ pub(crate) fn judge(facts: &Facts<'_>, mut f: Finding) -> Finding {
         return out(f, "not judged: only a replay shows what delays the chosen threads".to_owned());
     };
     let Some(replay) = replays.of_class(f.class) else {
-        return out(f, "the chosen threads wait for none of this".to_owned());
+        return out(f, "the chosen threads do not wait for this".to_owned());
     };
     if !replay.concerns {
         return out(
             f,
-            "neither the chosen threads nor the threads that they wait for wait for any of this"
-                .into(),
+            "neither the chosen threads nor the threads that they depend on wait for this".into(),
         );
     }
     f.worth = replay.worth.clone();

@@ -124,7 +124,7 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
     let priced = facts.worth_removing(rule.class).and(culprits.first()).and_then(|c| c.waited_ns);
     let at = match culprits.first() {
         _ if facts.analysis.outside() == Outside::Unknown => {
-            format!("in {}; without raw_syscalls events it is unknown for what", of.at)
+            format!("in {} (without raw_syscalls events the object is unknown)", of.at)
         }
         Some(c) if c.kind != "syscall" => format!("for {}", c.named_in_code()),
         Some(c) => format!("in {}", c.name),

@@ -45,7 +45,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     let told = Told {
         story: "more-threads-than-cpus",
         summary: format!(
-            "no CPU is idle for {of_time:.0} % of the time; {:.1} threads want {cpus} CPUs then",
+            "for {of_time:.0} % of the time no CPU is idle, while {:.1} threads want {cpus} CPUs",
             queue.value * cpus
         ),
         advice: vec![
