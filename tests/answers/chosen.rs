@@ -44,8 +44,8 @@ fn who_is_kept_off_the_cpus_by_others_is_not_healthy() {
     let d = judge(&beside_a_batch(), "served");
     assert_eq!(d.verdict.class, Class::CpuOverload, "{}", d.verdict.summary);
     let said = &d.verdict.summary;
-    assert!(said.contains("served (10): ready without a CPU for 50 % of the time"), "{said}");
-    assert!(said.contains("others took of the capacity: batch 74.9"), "{said}");
+    assert!(said.contains("served (10): ready but without a CPU for 50 % of the time"), "{said}");
+    assert!(said.contains("capacity taken by other programs: batch 74.9"), "{said}");
     let held = d.findings.iter().find(|f| f.class == Class::CpuOverload).unwrap();
     // With CPUs for all it runs all the time: it is done in half.
     assert!((1.8..2.05).contains(&held.worth.low), "{:?}", held.worth);

@@ -72,7 +72,7 @@ fn time_off_by_a_quota_is_a_lower_bound_where_no_cpu_stat_was_read() {
     assert_eq!(batch["throttled_at_least"], false, "most of its waiting is known as the quota's");
     assert!(other["throttled_at_least"].is_null(), "{other}");
     let text = stdout(&["ledger", "--by", "cgroup", &trace()]);
-    assert!(text.contains("web.service: kept off by a quota for at least that long"), "{text}");
+    assert!(text.contains("web.service: the throttled time is a minimum"), "{text}");
 }
 
 #[test]

@@ -258,7 +258,7 @@ fn runs_of_perf_stat_are_judged_alone() {
     let (code, words) = diagnose(&["--counters", &one, "--counters", &four, "--explain"]);
     assert_eq!(code, Some(0), "{words}");
     assert!(words.contains("hardware-bandwidth"), "{words}");
-    assert!(words.contains("memory traffic, as its controllers counted it"), "{words}");
+    assert!(words.contains("memory traffic, as the memory controllers counted it"), "{words}");
     let command = format!("holdup diagnose --counters {one}");
     assert!(commands_unfolded(&words).contains(&command), "{words}");
     let (code, words) =

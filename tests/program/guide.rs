@@ -88,7 +88,7 @@ fn without_a_terminal_nothing_is_asked() {
 fn enter_follows_the_recommendations_to_the_report() {
     let answered = text(guide(&["--ask"], "imb_server_c4", "\n\n\n\n\n\n"));
     assert!(
-        answered.contains("The way ends at workload-imbalance")
+        answered.contains("The questions lead to workload-imbalance")
             && answered.contains("VERDICT: workload-imbalance"),
         "{answered}"
     );
@@ -102,8 +102,11 @@ fn enter_follows_the_recommendations_to_the_report() {
 fn the_other_branch_says_why_it_does_not_hold() {
     // Busy, against the recommendation, and the first class there; back, twice, to the report.
     let answered = text(guide(&["--ask"], "imb_server_c4", "1\n1\nb\nb\nr\n"));
-    assert!(answered.contains("It does not hold: "), "{answered}");
-    assert!(answered.contains("The verdict is another: workload-imbalance"), "{answered}");
+    assert!(answered.contains("This class does not hold: "), "{answered}");
+    assert!(
+        answered.contains("The verdict is a different class: workload-imbalance"),
+        "{answered}"
+    );
     assert_eq!(answered.matches("1. Are the CPUs busy?").count(), 2, "{answered}");
     assert!(answered.contains("VERDICT: workload-imbalance"));
 }

@@ -124,7 +124,7 @@ fn a_large_text_has_an_estimate_that_is_called_one() {
     assert_eq!(capability(&full, "syscalls")["present"], false);
     let text = stdout(&["info", path.to_str().unwrap()]);
     assert!(text.contains("estimated from samples (--full counts)"), "{text}");
-    assert!(text.contains("time n/a") && text.contains("n/a: not in the samples"), "{text}");
+    assert!(text.contains("time n/a") && text.contains("n/a: not found in the samples"), "{text}");
 }
 
 #[test]

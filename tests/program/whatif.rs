@@ -51,7 +51,8 @@ fn masked(text: &str) -> String {
         out.push('\n');
     }
     // How well a trace is met is a figure too.
-    out.replace("# % less than traced", "as traced").replace("# % more than traced", "as traced")
+    let met = "the same as in the trace";
+    out.replace("# % less than in the trace", met).replace("# % more than in the trace", met)
 }
 
 #[test]
@@ -113,7 +114,10 @@ fn the_verdict_says_what_it_is_worth() {
         assert!(of("low") <= of("times") && of("times") <= of("high"), "{worth}");
         if worth["basis"] == "replayed" {
             assert_eq!(worth["unchanged_ns"], rows(&asked)[0]["wall_ns"], "{trace}");
-            assert!(stdout(&["diagnose", trace]).contains("replayed with a change"), "{trace}");
+            assert!(
+                stdout(&["diagnose", trace]).contains("result of a replay with this change"),
+                "{trace}"
+            );
         } else {
             assert_eq!(worth["basis"], "chains", "{trace}");
             assert!(

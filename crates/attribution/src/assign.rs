@@ -22,9 +22,9 @@ pub(crate) fn turns(ledger: &mut Ledger, spinning: &[Spinning]) {
     ledger.give(Leaf::Spin, Leaf::ServiceSpin, between.map(|s| s.sum.cpu_ns).sum());
 }
 
-/// Idle time beside threads that queue behind others is for lack of a CPU that they are allowed on,
-/// where it is more than wake-ups make of it: twice what matters. Each wake-up leaves a CPU idle
-/// beside a ready thread for a moment, up to 29 % of the wanted time in guests.
+/// Idle time while threads queue behind others is for lack of a CPU that they are allowed on, where
+/// it is more than wake-ups make of it: twice what matters. Each wake-up leaves a CPU idle while a
+/// thread is ready for a moment, up to 29 % of the wanted time in guests.
 pub(crate) fn bound(ledger: &mut Ledger, analysis: &Analysis, thresholds: &Thresholds) {
     let applications = analysis.all_threads().filter(|(_, t)| !t.is_kthread());
     // A kernel worker's queue is a funnel.

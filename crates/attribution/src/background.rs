@@ -27,7 +27,7 @@ pub struct Background {
     pub ns: Nanos,
     /// The process that did all of the work that matters, if that is known.
     pub program: Option<u32>,
-    /// Which programs are the work is known: else only the recorder is listed.
+    /// Whether it is known which programs are the work; if not, only the recorder is listed.
     pub work_known: bool,
     /// The processes of the work; where it is not known, all but the recorder's.
     pub work: BTreeSet<u32>,

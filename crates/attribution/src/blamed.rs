@@ -1,4 +1,4 @@
-//! The objects that idle CPU time is laid to, with the people around each: who had it, who waited.
+//! The objects that idle CPU time is attributed to, each with its holders and waiters.
 //!
 //! The table of waits ([`crate::table`]) has the same objects under the same names; here they carry
 //! what a verdict needs beside: the part of their idle time at each leaf of the ledger, and the
@@ -50,7 +50,7 @@ pub struct Blamed {
     pub rule: WaitRule,
     /// How many had it, of whom the row names those that count most.
     pub holders_in_all: u64,
-    /// Idle CPU time and waiting time laid to it, by leaf of the ledger.
+    /// Idle CPU time and waiting time attributed to it, by leaf of the ledger.
     pub leaves: BTreeMap<Leaf, WaitSum>,
     /// The system calls that threads slept in for it, longest first.
     pub calls: Vec<(String, Nanos)>,
@@ -60,14 +60,14 @@ pub struct Blamed {
     pub held: BTreeMap<Slot, HoldSum>,
     /// Of a mutex: the same of all threads, with those holds that no event shows.
     pub in_all: Option<HeldInAll>,
-    /// Objects beside that of the row that are the same lock.
+    /// Further objects that are the same lock as the object of the row.
     pub others: usize,
     /// What all of them are called, that of the row first ([`in_words`]).
     pub names: Vec<String>,
 }
 
 impl Blamed {
-    /// Idle CPU time at a leaf that is laid to it.
+    /// Idle CPU time at a leaf that is attributed to it.
     pub fn idle_ns(&self, leaf: Leaf) -> Nanos {
         self.leaves.get(&leaf).map_or(0, WaitSum::share_ns)
     }

@@ -12,8 +12,7 @@
 //!   are on CPUs too;
 //! * **siblings**: calls that change an address space ([`holdup_passes::SpaceCosts`]) cost more
 //!   while another thread of the process is on a CPU than while none is. A slower machine would
-//!   make
-//!   no difference between siblings and strangers.
+//!   make no difference between siblings and unrelated threads.
 //!
 //! What slows application code down is taken off in any case.
 

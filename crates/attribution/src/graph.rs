@@ -17,18 +17,19 @@ pub struct Node {
     pub comm: String,
     /// On a CPU.
     pub running_ns: u64,
-    /// Waiting on edges of this graph.
+    /// Time waited on edges of this graph.
     pub waiting_ns: u64,
-    /// Number of its cycle, counted from 1; `null` if it is in none.
+    /// Number of its wait cycle, counted from 1; `null` if it is in none.
     pub cycle: Option<u32>,
 }
 
-/// Waits of one thread for one object that one other thread ended.
+/// Waits of one thread for one object, ended by one other thread.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Edge {
     /// Who waited.
     pub waiter: u32,
-    /// Who ended it; `null` if no thread did (a device, an interrupt, the end of the trace).
+    /// The thread that ended the wait; `null` if no thread did (a device, an interrupt, the end of
+    /// the trace).
     pub waker: Option<u32>,
     /// Kind of the object.
     pub kind: &'static str,
@@ -45,7 +46,7 @@ pub struct Edge {
 /// Where chains of waits end.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Root {
-    /// Leaf of the ledger, the last part of its path.
+    /// Leaf of the ledger: the last part of its path.
     pub cause: &'static str,
     /// Kind of the object.
     pub kind: &'static str,
@@ -64,8 +65,8 @@ pub struct Graph {
     pub nodes: Vec<Node>,
     /// Longest first; idle waits (timers, input) are left out.
     pub edges: Vec<Edge>,
-    /// Threads that wait for each other in circles: strongly connected by edges that carry at
-    /// least a hundredth of the waiter's waiting time. Largest waiting time first.
+    /// Threads that wait for each other in a cycle: strongly connected by edges that have at least
+    /// one per cent of the waiter's waiting time. Largest waiting time first.
     pub cycles: Vec<Vec<u32>>,
     /// Largest first.
     pub roots: Vec<Root>,

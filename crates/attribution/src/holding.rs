@@ -4,7 +4,7 @@ use crate::{Attribution, WaitsBy, WaitsRow};
 use holdup_passes::{HolderTime, percent};
 use serde::Serialize;
 
-/// What holders of an object did with a part of the time in which others waited for it.
+/// One activity of the holders of an object while other threads waited for the object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct HoldingRow {
     /// Kind of the object: `futex`, `semop`, `kernel-lock` …
@@ -17,15 +17,15 @@ pub struct HoldingRow {
     pub pid: Option<u32>,
     /// Name of that process, or of the thread that waited longest.
     pub comm: String,
-    /// What its holders did: `user`, `preempted`, `disk` …; docs/waits.md lists all.
+    /// Activity of the holders: `user`, `preempted`, `disk` …; docs/waits.md lists all.
     pub did: &'static str,
-    /// The system call in which they did; `null` outside of calls.
+    /// The system call in which the holders did this; `null` outside of calls.
     pub call: Option<String>,
-    /// What they slept for; `null` of those who ran or were ready.
+    /// What the holders slept for; `null` if they ran or were ready.
     pub waited_for: Option<String>,
-    /// How long. The rows of an object add up to how long it was held while it was wanted.
+    /// How long. The rows of an object add up to the time it was held while threads waited for it.
     pub hold_ns: u64,
-    /// Of that sum, in per cent.
+    /// Part of that sum, in per cent.
     pub pct_held: f64,
 }
 

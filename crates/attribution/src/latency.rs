@@ -22,30 +22,30 @@ pub enum LatencyBy {
     Thread,
 }
 
-/// One thing that threads do or wait for, and how long it takes each time.
+/// One activity of threads, or one thing they wait for, and how long it takes each time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LatencyRow {
     /// Their name.
     pub comm: String,
-    /// Their process; `null` if not known, or if they are of several.
+    /// Their process; `null` if unknown, or if there are several.
     pub pid: Option<u32>,
-    /// The thread; `null` of several.
+    /// The thread; `null` if there are several.
     pub tid: Option<u32>,
     /// How many threads.
     pub threads: u64,
     /// `running`, `ready` (waiting for a CPU), or the kind of what they slept for; `unit` is the
     /// time from one unit of work to the next of the same thread.
     pub kind: &'static str,
-    /// What a futex is used for; `null` for all else.
+    /// What a futex is used for; `null` for other objects.
     pub usage: Option<&'static str>,
-    /// Of what they slept for, that which took most of the time; what ends a unit of work; `null`
-    /// if they did not sleep.
+    /// The object that they slept for longest, or the event that ends a unit of work; `null` if
+    /// they did not sleep.
     pub object: Option<String>,
-    /// Of how many that is one.
+    /// The number of different objects.
     pub objects: Option<u64>,
     /// How often.
     pub count: u64,
-    /// How long in all.
+    /// Total time.
     pub total_ns: u64,
     /// The part of all times of these threads, in per cent.
     pub pct: f64,
@@ -57,8 +57,8 @@ pub struct LatencyRow {
     pub p99_ns: Option<u64>,
     /// The longest.
     pub max_ns: u64,
-    /// `total_ns` for each unit of work of these threads; `null` where they did none, or where
-    /// nobody said what one is.
+    /// `total_ns` per unit of work of these threads; `null` if they did none, or if no unit of work
+    /// was defined.
     pub per_unit_ns: Option<u64>,
 }
 

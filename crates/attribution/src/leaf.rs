@@ -89,51 +89,51 @@ leaves! {
     UserUndivided = Some(Total::User), None, "busy/user", "application code";
     /// What application code took longer than like work does with few CPUs busy.
     UserStalled = Some(Total::User), Some(Resource::Memory), "busy/user/stalled",
-        "application code slowed down";
+        "application code, additional time due to slowdown";
     /// The rest of application code.
-    UserWork = Some(Total::User), None, "busy/user/work", "application code otherwise";
+    UserWork = Some(Total::User), None, "busy/user/work", "other application code";
     /// Application code or calls that were not recorded, where nothing tells how fast it ran.
     ApplicationUndivided = Some(Total::Application), None, "busy/application",
-        "application code, or calls that were not recorded";
+        "application code or unrecorded calls";
     /// What it took longer than like work does with few CPUs busy.
     ApplicationStalled = Some(Total::Application), Some(Resource::Memory),
         "busy/application/stalled",
-        "application code, or calls that were not recorded, slowed down";
+        "application code or unrecorded calls, additional time due to slowdown";
     /// The rest of it.
     ApplicationWork = Some(Total::Application), None, "busy/application/work",
-        "application code, or calls that were not recorded, otherwise";
+        "other application code or unrecorded calls";
     /// System calls, where nothing tells spinning from work.
     KernelUndivided = Some(Total::Kernel), None, "busy/kernel", "system calls";
     /// In calls on futexes that slept, or ended the sleep of another thread; and in those by which
     /// threads fight for a mutex although none sleeps.
     ThreadTurns = Some(Total::Kernel), Some(Resource::ThreadLock), "busy/kernel/thread-sync",
-        "futex calls that slept or woke others";
+        "futex calls that slept or woke other threads";
     /// The same in calls on semaphores, message queues, file locks; and what reads and writes cost
     /// beyond their own work while threads sleep in them for each other.
     ServiceTurns = Some(Total::Kernel), Some(Resource::Service), "busy/kernel/kernel-services",
-        "calls on kernel services that slept or woke others";
+        "calls on kernel services that slept or woke other threads";
     /// The same where the calls are clients' way of waiting for one busy thread.
     ServedTurns = Some(Total::Kernel), Some(Resource::Server), "busy/kernel/one-server",
-        "calls by which threads wait for one that is busy itself";
+        "calls in which threads wait for a thread that is busy itself";
     /// Spinning that events of kernel locks show.
     LockSpin = Some(Total::Kernel), Some(Resource::KernelLock), "busy/kernel/lock-spin",
         "spinning for locks of the kernel";
     /// Waiting inside the kernel that no event shows: what calls cost beyond their own work because
     /// others were in the kernel too. Inferred.
     LockWait = Some(Total::Kernel), Some(Resource::KernelLock), "busy/kernel/lock-wait",
-        "waiting in the kernel that no event shows (inferred)";
+        "waiting in the kernel without an event (inferred)";
     /// What calls made alone cost beyond the same calls of a baseline with fewer CPUs.
     MpOverhead = Some(Total::Kernel), Some(Resource::KernelPath), "busy/kernel/mp-overhead",
-        "calls beyond what they cost in the baseline";
+        "additional cost of calls compared with the baseline";
     /// The rest of system calls.
-    KernelOther = Some(Total::Kernel), None, "busy/kernel/other", "system calls otherwise";
+    KernelOther = Some(Total::Kernel), None, "busy/kernel/other", "other system calls";
     /// Threads of a program that yield, look and yield again until another lets them go on: in the
     /// calls and between them.
     Spin = Some(Total::Busy), Some(Resource::ThreadLock), "busy/spin",
-        "yielding the CPU again and again to wait";
+        "repeated sched_yield calls to wait for another thread";
     /// The same where the threads are of several processes.
     ServiceSpin = Some(Total::Busy), Some(Resource::Service), "busy/service-spin",
-        "yielding the CPU again and again to wait for another process";
+        "repeated sched_yield calls to wait for another process";
     /// Kernel threads.
     Kthreads = Some(Total::Busy), None, "busy/kthreads", "kernel threads";
     /// Interrupt handlers.
@@ -142,7 +142,7 @@ leaves! {
     Softirq = Some(Total::Busy), None, "busy/softirq", "softirqs";
     /// Idle, where nothing tells why.
     IdleUndivided = Some(Total::Idle), Some(Resource::Unknown), "idle",
-        "a reason that is not known";
+        "an unknown reason";
     /// Threads waited for futexes.
     ThreadSync = Some(Total::Idle), Some(Resource::ThreadLock), "idle/thread-sync",
         "objects of the threads library (futex)";
@@ -154,7 +154,7 @@ leaves! {
         "locks of the kernel";
     /// Threads waited for one busy thread, or for the last one at a barrier.
     OneServer = Some(Total::Idle), Some(Resource::Server), "idle/one-server",
-        "one thread that is busy itself";
+        "one thread that is itself busy";
     /// Threads waited for a device.
     Io = Some(Total::Idle), Some(Resource::Device), "idle/io", "disks and paging";
     /// Threads were ready and kept off the CPUs: their CPU quota was used up.
@@ -162,10 +162,10 @@ leaves! {
         "the next period of a CPU quota";
     /// Threads were ready, and had not been given the CPU yet.
     Scheduler = Some(Total::Idle), Some(Resource::Dispatch), "idle/scheduler",
-        "a CPU, while others are idle";
+        "a CPU, while other CPUs are idle";
     /// The same where the threads were bound to other CPUs.
     Bound = Some(Total::Idle), Some(Resource::Placement), "idle/bound",
-        "a CPU that threads are allowed on, while others are idle";
+        "a CPU in the affinity mask, while other CPUs are idle";
     /// Just one application thread, or one of two that contend with each other alone, had
     /// anything to do.
     Serial = Some(Total::Idle), Some(Resource::Parallelism), "idle/serial",
@@ -173,19 +173,19 @@ leaves! {
     /// Threads waited for the results of threads that were busy themselves, and never wait for
     /// them in turn: stages of a pipeline, not rivals for an object.
     Order = Some(Total::Idle), Some(Resource::Dependency), "idle/order",
-        "the results of threads that are busy themselves";
+        "the results of threads that are themselves busy";
     /// Driver work that one CPU or one worker did, while others waited for it.
     Driver = Some(Total::Idle), Some(Resource::Driver), "idle/driver",
-        "driver work that one CPU or one worker does";
+        "driver work of a single CPU or a single worker";
     /// No thread waited for anything that this machine could have done sooner.
     NoWork = Some(Total::Idle), Some(Resource::Outside), "idle/no-work",
         "nothing: there is no work";
     /// Lost events, gaps.
     Unaccounted = Some(Total::Unaccounted), Some(Resource::Unknown), "unaccounted",
-        "not known: events are missing";
+        "unknown: events are missing";
     /// The same, where it is known what was stolen.
     Unseen = Some(Total::Unaccounted), Some(Resource::Unknown), "unaccounted/unseen",
-        "not known: events are missing";
+        "unknown: events are missing";
     /// A hypervisor ran something else on the CPU. Inferred from missing timer ticks.
     Stolen = Some(Total::Unaccounted), Some(Resource::Hypervisor), "unaccounted/stolen",
         "taken away by the hypervisor (inferred)";

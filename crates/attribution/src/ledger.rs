@@ -16,7 +16,7 @@ use holdup_syscalls::{WaitKind, wait_kind};
 use holdup_trace::Nanos;
 use serde::Serialize;
 
-/// Where every CPU-second went. A leaf is `None` where the trace cannot tell.
+/// Where every CPU-second went. A leaf is `null` if the trace cannot show it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(into = "Rows")]
 pub struct Ledger {

@@ -82,7 +82,7 @@ pub fn analyze(reader: &dyn Reader, options: &Options) -> Result<Analysis> {
     holdup_passes::analyze(reader, options, &JUDGE)
 }
 
-/// The same beside something else that reads the trace; see [`holdup_passes::analyze_beside`].
+/// The same together with another reader of the trace; see [`holdup_passes::analyze_beside`].
 ///
 /// # Errors
 /// Those of [`holdup_passes::analyze_beside`].

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Why waits for an object count as harmful or idle; docs/waits.md explains the ids.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum WaitRule {
-    /// One thread at a time has it and gives it back itself.
+    /// One thread at a time has it and releases it itself.
     LockContention,
     /// Handed from thread to thread.
     HandoverContention,

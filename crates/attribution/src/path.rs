@@ -24,8 +24,8 @@ use std::collections::BTreeMap;
 /// One part of the critical path, over all its occurrences.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PathRow {
-    /// `run` (running, or ready to), `wait` (asleep, and no thread ended it) or `unknown` (the
-    /// trace does not say).
+    /// `run` (running, or ready to run), `wait` (asleep, and no thread ended the sleep) or
+    /// `unknown` (the trace does not show it).
     pub state: &'static str,
     /// Thread.
     pub tid: u32,
@@ -33,8 +33,8 @@ pub struct PathRow {
     pub pid: Option<u32>,
     /// Its name.
     pub comm: String,
-    /// Kind of the object that the path went through to get there; empty for the thread's own
-    /// running.
+    /// Kind of the object through which the path reached this part; empty if the thread itself
+    /// runs.
     pub kind: &'static str,
     /// What a futex is used for.
     pub usage: Option<&'static str>,
@@ -46,10 +46,10 @@ pub struct PathRow {
     pub total_ns: u64,
     /// Longest piece.
     pub max_ns: u64,
-    /// Of the path.
+    /// Part of the path, in per cent.
     pub pct_path: f64,
-    /// The function of the program in which threads wait for the object, or which the thread runs,
-    /// with its source line or file: the one with the most time. `null` without call chains.
+    /// The function of the program with the most time in which threads wait for the object, or
+    /// which the thread runs, with its source line or file. `null` without call chains.
     pub code: Option<String>,
 }
 

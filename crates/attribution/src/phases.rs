@@ -307,7 +307,7 @@ fn programs(analysis: &Analysis) -> Vec<Runs> {
     all
 }
 
-/// Programs that are told apart: more do not run at once for long.
+/// Programs that are distinguished: more do not run at once for long.
 const FOLLOWED: usize = 24;
 
 /// Which pieces are the work.

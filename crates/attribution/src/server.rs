@@ -114,7 +114,7 @@ pub(crate) fn server(
 }
 
 /// Whether there was work for one thread at a time only, whichever thread that was: of all
-/// applications, or of the one program that is the work, whatever runs beside it.
+/// applications, or of the one program that is the work, whatever runs concurrently.
 pub(crate) fn serial(analysis: &Analysis, program: Option<u32>, thresholds: &Thresholds) -> Check {
     // Work that fills less than two thirds of the recording held nothing up for the rest.
     let shortest = analysis.wall_ns() / 3 * 2;

@@ -25,35 +25,35 @@ pub enum WaitsBy {
     Cgroup,
 }
 
-/// A thread that had an object while others waited for it.
+/// A thread that had an object while other threads waited for it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Holder {
     /// Thread.
     pub tid: u32,
     /// Its name.
     pub comm: String,
-    /// How long it had it.
+    /// How long the thread had the object.
     pub hold_ns: u64,
-    /// Part of the waiting time of the others that falls into that time, in per cent.
+    /// Part of the waiting time of the other threads that falls into the hold time, in per cent.
     pub pct_explained: f64,
-    /// More than half of `hold_ns` follows from wake-ups, not from calls that took the object.
+    /// More than half of `hold_ns` is inferred from wake-ups, not from calls that took the object.
     pub inferred: bool,
 }
 
 /// Waits for one object, one kind of objects, or by one thread.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct WaitsRow {
-    /// Control group of the waiting threads by its name: service, container, pod; `null` if the
-    /// trace does not say. Only by thread or control group.
+    /// Name of the control group of the waiting threads: service, container, pod; `null` if the
+    /// trace does not contain it. Only by thread or control group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<Option<String>>,
     /// `futex`, `semop`, `pipe`, `disk` …
     pub kind: &'static str,
     /// What a futex is used for: `mutex`, `condvar`, `barrier` …
     pub usage: Option<&'static str>,
-    /// Address, id or descriptor. Of several objects: the one waited for longest.
+    /// Address, id or descriptor. For several objects: the object that threads waited for longest.
     pub object: String,
-    /// Objects in the row; absent by object.
+    /// Number of objects in the row; absent by object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub objects: Option<u64>,
     /// Process of the waiting threads; `null` if there are several, or not known.
@@ -65,7 +65,7 @@ pub struct WaitsRow {
     pub comm: String,
     /// Times a thread went to sleep for it.
     pub waits: u64,
-    /// Different threads that did.
+    /// Number of different threads that waited.
     pub waiters: u64,
     /// Time asleep, summed over the threads.
     pub wait_total_ns: u64,
@@ -75,17 +75,17 @@ pub struct WaitsRow {
     pub wait_p99_ns: Option<u64>,
     /// Longest.
     pub wait_max_ns: Option<u64>,
-    /// Elapsed time of the calls that slept, from entry to return: what the program itself would
-    /// measure. `null` for calls that are not followed to their return (`read`, `poll` …).
+    /// Elapsed time of the calls that slept, from entry to return, as the program itself would
+    /// measure it. `null` for calls that are not followed to their return (`read`, `poll` …).
     pub elapsed_ns: Option<u64>,
     /// From wake-up to running, on CPUs that were idle; not part of `wait_total_ns`.
     pub wake_delay_ns: u64,
     /// Calls that found the object changed and returned at once: spinning in retries.
     pub retries: u64,
-    /// Who had it meanwhile, most important first.
+    /// The threads that held it meanwhile, most important first.
     pub holders: Vec<Holder>,
-    /// What its holders did while others waited for it, longest first: the times add up to how long
-    /// they had it while it was wanted. Empty where nothing says who had it.
+    /// What the holders did while other threads waited for it, longest first: the times add up to
+    /// the time they held it while threads waited. Empty if the holders are unknown.
     pub holders_did: Vec<HolderTime>,
     /// Part of the waiting time that falls into holds of known threads, in per cent.
     pub pct_explained: Option<f64>,
@@ -93,14 +93,14 @@ pub struct WaitsRow {
     pub top_waker: Option<u32>,
     /// Whether the waits cost anything, judged by `rule`.
     pub harmful: bool,
-    /// Why it counts as harmful or idle: an id that docs/waits.md explains.
+    /// Why the waits count as harmful or idle: an id that docs/waits.md explains.
     pub rule: &'static str,
     /// Idle CPU time that has its root cause here.
     pub idle_blamed_ns: u64,
     /// Of all idle CPU time.
     pub pct_idle_blamed: f64,
-    /// The function of the program in which threads go to sleep for it, with its source line or
-    /// file: the one with the most time. `null` without call chains.
+    /// The function of the program in which threads sleep longest for it, with its source line or
+    /// file. `null` without call chains.
     pub code: Option<String>,
 }
 

@@ -17,7 +17,7 @@ impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Missing::NotSupported => "not supported by this machine's PMU",
-            Missing::NotCounted => "never counted: no room on the PMU, or nothing ran",
+            Missing::NotCounted => "never counted: the PMU had no free counter, or nothing ran",
         })
     }
 }
@@ -37,7 +37,8 @@ pub enum Value {
     Missing(Missing),
 }
 
-/// One event of a measurement, summed over CPUs, sockets or threads if they were told apart.
+/// One event of a measurement, summed over CPUs, sockets or threads if they were counted
+/// separately.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Count {
     /// Its name as perf printed it.

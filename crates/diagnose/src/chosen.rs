@@ -109,22 +109,28 @@ pub(crate) fn judge(facts: &Facts<'_>, mut f: Finding) -> Finding {
     }
     let Some(Ok(replays)) = &facts.replays else {
         f.story = NOT_JUDGED;
-        return out(f, "not judged: only a replay tells what holds chosen threads up".to_owned());
+        return out(f, "not judged: only a replay shows what delays the chosen threads".to_owned());
     };
     let Some(replay) = replays.of_class(f.class) else {
-        return out(f, "the chosen threads wait for nothing of it".to_owned());
+        return out(f, "the chosen threads do not wait for this".to_owned());
     };
     if !replay.concerns {
         return out(
             f,
-            "the chosen threads wait for nothing of it, nor does who they wait for".into(),
+            "neither the chosen threads nor the threads that they depend on wait for this".into(),
         );
     }
     f.worth = replay.worth.clone();
     if replay.worth.low < facts.matters() {
         f.is_too_little = true;
         let times = replay.worth.times;
-        return out(f, format!("without it the chosen threads are only {times:.2} times as fast"));
+        return out(
+            f,
+            format!(
+                "without this loss the chosen threads are only {times:.2} times as \
+                               fast"
+            ),
+        );
     }
     let threads: Vec<Slot> = replay.tids.iter().filter_map(|&tid| facts.longest(tid)).collect();
     if !threads.is_empty() {
@@ -139,8 +145,8 @@ pub(crate) fn judge(facts: &Facts<'_>, mut f: Finding) -> Finding {
         Class::CpuOverload => {
             let (who, beside) = chosen_words(facts);
             if beside.is_some() {
-                let keep = "keep the others off some CPUs (systemd's AllowedCPUs=, cpusets), or \
-                            give these threads more weight (nice, CPUWeight=)";
+                let keep = "keep the other programs off some CPUs (systemd's AllowedCPUs=, \
+                            cpusets), or give these threads more weight (nice, CPUWeight=)";
                 f.advice.insert(0, keep.to_owned());
             }
             let beside = beside.map_or_else(String::new, |beside| format!("; {beside}"));
@@ -177,10 +183,10 @@ fn queued(facts: &Facts<'_>) -> String {
         .map(|slot| (a.comm(a.thread(slot)), ready(&mut std::iter::once(a.thread(slot)))));
     match server {
         Some((name, pct)) if pct > own => format!(
-            "ready without a CPU for {own:.0} % of the time, and {name}, which they wait for, for \
+            "ready but without a CPU for {own:.0} % of the time; {name}, which they wait for, for \
              {pct:.0} %"
         ),
-        _ => format!("ready without a CPU for {own:.0} % of the time"),
+        _ => format!("ready but without a CPU for {own:.0} % of the time"),
     }
 }
 
@@ -210,12 +216,12 @@ pub(crate) fn no_evidence(facts: &Facts<'_>) -> Option<String> {
     match &facts.replays {
         Some(Ok(_)) => None,
         Some(Err(why)) => Some(format!(
-            "what holds the chosen threads up is told by a replay, and this trace cannot be \
+            "only a replay shows what delays the chosen threads, and this trace cannot be \
              replayed: {why}"
         )),
         None => Some(
-            "what holds the chosen threads up is told by a replay, and this trace was not \
-             replayed: --gain does that with any"
+            "only a replay shows what delays the chosen threads, and this trace was not replayed: \
+             --gain replays any trace"
                 .to_owned(),
         ),
     }

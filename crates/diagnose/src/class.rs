@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 
 macro_rules! classes {
     ($($(#[doc = $doc:literal])+ $name:ident = $id:literal,)+) => {
-        /// What may be wrong with a multiprocessor system; ids are stable.
+        /// The kinds of bottleneck of a multiprocessor system; ids are stable.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, schemars::JsonSchema)]
         pub enum Class {
             $($(#[doc = $doc])+ #[schemars(rename = $id)] $name),+
@@ -29,30 +29,30 @@ macro_rules! classes {
 }
 
 classes! {
-    /// Too little parallelism: one server, one long worker, one CPU's worth of threads.
+    /// Too little parallelism: one server, one long worker, or work for one CPU only.
     WorkloadImbalance = "workload-imbalance",
     /// Threads queue on kernel services: semaphores, file locks, message queues, pipes.
     ApplicationSerialization = "application-serialization",
     /// Threads queue on objects of the threads library: futexes.
     ThreadSerialization = "thread-serialization",
-    /// One or few locks of the kernel itself are hot.
+    /// One or a few locks of the kernel itself are hot.
     KernelLockConflict = "kernel-lock-conflict",
     /// Driver work confined to one CPU that others wait for.
     FunneledDriver = "funneled-driver",
     /// The same work takes a longer kernel path than on one CPU.
     MpUpOverhead = "mp-up-overhead",
-    /// CPUs busy, but slowed down: memory bandwidth, cache lines fought for, the other half of the
-    /// core.
+    /// CPUs are busy but slowed down: by memory bandwidth, contended cache lines, or the other
+    /// hardware thread of the core.
     HardwareBandwidth = "hardware-bandwidth",
-    /// The disks, not the processors.
+    /// Threads wait for disks, not for processors.
     IoBound = "io-bound",
     /// A quota of CPU time keeps threads off idle CPUs.
     CpuQuota = "cpu-quota",
     /// More work than processors.
     CpuOverload = "cpu-overload",
-    /// Nothing holds it up.
+    /// There is no bottleneck.
     Healthy = "healthy",
-    /// The trace cannot show it.
+    /// The trace does not contain enough events for a verdict.
     NotEnoughEvidence = "not-enough-evidence",
 }
 

@@ -85,13 +85,13 @@ impl Culprit {
         (!words.is_empty()).then(|| format!("meanwhile in {}", words.join(", ")))
     }
 
-    /// `let go in transfer (bank.c:33)`: who ends the waits. Of what threads only wait for that is
-    /// told where nobody knows who waits: runtimes that schedule threads of their own, as Go's,
+    /// `released in transfer (bank.c:33)`: who ends the waits. Of what threads only wait for that
+    /// is told where nobody knows who waits: runtimes that schedule threads of their own, as Go's,
     /// sleep on none of the program's stacks, but who wakes them is on one.
     fn let_go_in_code(&self, most: usize) -> Option<String> {
         let words = match Deed::of(self.role) {
-            Deed::Takes => "let go in",
-            Deed::Waits if self.places_in_code(1).is_none() => "its waits end in",
+            Deed::Takes => "released in",
+            Deed::Waits if self.places_in_code(1).is_none() => "waiters woken in",
             Deed::Waits | Deed::Runs => return None,
         };
         Some(format!("{words} {}", functions(&self.code.as_ref()?.wakes, most)?))
@@ -119,7 +119,8 @@ pub(crate) fn advise(facts: &Facts<'_>, finding: &mut Finding) {
     let advice = finding.culprits.iter().find_map(of_culprit);
     let missing = || match finding.culprits.first().map(|c| Deed::of(c.role)) {
         Some(Deed::Takes) if !facts.caps.stacks => Some(
-            "record with call chains (holdup record -g) to see which functions take it and hold it",
+            "record with call chains (holdup record -g) to see which functions acquire the lock \
+             and hold it",
         ),
         _ => None,
     };
@@ -131,14 +132,18 @@ fn of_culprit(culprit: &Culprit) -> Option<String> {
     let runs = functions(&code.runs, FUNCTIONS);
     Some(match Deed::of(culprit.role) {
         Deed::Takes => format!(
-            "while others wait, those who have it run {}: make that shorter, or do it before or \
-             after",
+            "while other threads wait, the holders run {}: make this code shorter, or run it \
+             before or after the critical section",
             runs?
         ),
-        Deed::Runs => format!("it runs {}: make that faster, or share it out", runs?),
+        Deed::Runs => format!(
+            "the thread runs {}: make this code faster, or divide it among \
+                               threads",
+            runs?
+        ),
         Deed::Waits => {
             let waits = functions(&code.waits, FUNCTIONS)?;
-            format!("those who wait for it do so in {waits}: ask for it less often there")
+            format!("the waiters wait in {waits}: use the object less often there")
         }
     })
 }

@@ -20,7 +20,7 @@ impl<'a> Facts<'a> {
         Facts::beside(info, analysis, Beside { baseline, ..Beside::default() }, thresholds)
     }
 
-    /// Draw them, with all that there is beside the trace.
+    /// Draw them, with everything that is judged together with the trace.
     pub fn beside(
         info: &'a TraceInfo,
         analysis: &'a Analysis,

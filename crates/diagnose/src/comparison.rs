@@ -22,14 +22,14 @@ impl Source {
     pub(crate) fn metric(self) -> &'static str {
         match self {
             Source::Counters | Source::Measured | Source::MeasuredElsewhere => {
-                "cycles per instruction with many CPUs busy, against few"
+                "cycles per instruction with many CPUs busy, compared with few"
             }
             Source::UserIntervals => {
-                "application code between system calls with many CPUs busy, against few"
+                "application code between system calls with many CPUs busy, compared with few"
             }
-            Source::BaselineCounters => "cycles per instruction, against the baseline",
+            Source::BaselineCounters => "cycles per instruction, compared with the baseline",
             Source::BaselineUserIntervals => {
-                "application code between system calls, against the baseline"
+                "application code between system calls, compared with the baseline"
             }
         }
     }

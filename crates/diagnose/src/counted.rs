@@ -11,7 +11,7 @@ const TRACE: &str = "counters";
 /// Where those of `--counters` come from.
 const STAT: &str = "perf stat";
 
-/// What the trace's own counters say, then what was measured beside it.
+/// What the trace's own counters show, then what was measured in other runs.
 pub(crate) fn evidence(facts: &Facts<'_>) -> Vec<Evidence> {
     let mut found = of_trace(facts);
     found.extend(of_measured(facts.measured));
@@ -56,12 +56,7 @@ fn under_concurrency(facts: &Facts<'_>) -> Vec<Evidence> {
         let concurrency = format!("with up to {upto} of the other CPUs busy");
         found.push(per_cycle(&concurrency, cpi, TRACE));
         found.extend(level.stalled_pct().map(|pct| {
-            Evidence::of(
-                format!("cycles in which execution waited, {concurrency}"),
-                pct,
-                "%",
-                TRACE,
-            )
+            Evidence::of(format!("cycles with stalled execution, {concurrency}"), pct, "%", TRACE)
         }));
     }
     if known > 1 { found } else { Vec::new() }
@@ -106,7 +101,7 @@ pub(crate) fn of_measured(measured: &[Measured]) -> Vec<Evidence> {
 }
 
 fn whose(user: bool) -> &'static str {
-    if user { "in user mode" } else { "the kernel's included" }
+    if user { "in user mode" } else { "kernel included" }
 }
 
 fn per_cycle(which: &str, cycles_per_instruction: f64, source: &'static str) -> Evidence {
@@ -119,20 +114,21 @@ fn misses(per_1000: f64, source: &'static str) -> Evidence {
 }
 
 fn stalled(pct: f64, source: &'static str) -> Evidence {
-    Evidence::of("cycles in which execution waited", pct, "% of cycles", source)
+    Evidence::of("cycles with stalled execution", pct, "% of cycles", source)
 }
 
 fn traffic(b: Bandwidth, source: &'static str) -> Evidence {
     let metric = if b.estimated {
         "memory traffic, estimated from cache misses of 64 bytes"
     } else {
-        "memory traffic, as its controllers counted it"
+        "memory traffic, as the memory controllers counted it"
     };
     Evidence::of(metric, b.bytes_per_s / 1e9, "GB/s", source)
 }
 
 /// Worth saying only where counters took turns.
 fn turns(running_pct: f64, source: &'static str) -> Option<Evidence> {
-    let metric = "time in which the counters counted; the rest is estimated, as they took turns";
+    let metric = "time in which the counters counted; the rest is estimated, because they were \
+                  multiplexed";
     (running_pct < 100.0).then(|| Evidence::of(metric, running_pct, "% of time", source))
 }

@@ -21,7 +21,7 @@ const PAGE_FAULTS: &str = "page faults";
 /// The same where they were not: what such a wait was for is a guess.
 const NO_CALL: &str = "no recorded call";
 /// The same where not all system calls were recorded: what a thread slept in is not known.
-pub(crate) const NOT_RECORDED: &str = "calls that were not recorded";
+pub(crate) const NOT_RECORDED: &str = "unrecorded calls";
 
 /// Time a thread spent ready but not running, though it might have.
 fn ready(t: &Thread) -> Nanos {
@@ -42,7 +42,7 @@ pub struct Facts<'a> {
     pub measured: &'a [Measured],
     /// The code around what threads waited for, where call chains were recorded.
     pub(crate) code: Option<&'a dyn KnowsCode>,
-    /// What it can prove.
+    /// What the trace can show.
     pub caps: Capabilities,
     /// CPUs x wall.
     pub capacity: Nanos,

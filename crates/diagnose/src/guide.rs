@@ -22,23 +22,23 @@ use serde::{Serialize, Serializer};
 /// A walk and what it ends in.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Walk {
-    /// Every question; the first is where the walk begins.
+    /// Every question; the walk begins with the first.
     pub questions: Vec<Question>,
     /// The report at its end.
     #[serde(skip)]
     pub diagnosis: Diagnosis,
 }
 
-/// A fork.
+/// A question of the guide.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Question {
-    /// What branches name it by.
+    /// The id by which branches refer to it.
     pub id: &'static str,
     /// The question.
     pub text: String,
     /// What is known about it.
     pub figures: Vec<Figure>,
-    /// Where one can go.
+    /// The possible answers.
     pub branches: Vec<Branch>,
     /// Index of the recommended branch.
     pub recommended: usize,
@@ -46,12 +46,12 @@ pub struct Question {
     pub tables: &'static [&'static str],
 }
 
-/// A figure at a fork.
+/// A figure of a question.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Figure {
     /// What.
     pub label: String,
-    /// How much; `null` where the trace cannot say.
+    /// The value; `null` if the trace does not contain it.
     pub value: Option<f64>,
     /// Of what.
     pub unit: &'static str,
@@ -60,9 +60,9 @@ pub struct Figure {
 /// A way on.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Branch {
-    /// The answer that it stands for.
+    /// The answer.
     pub answer: String,
-    /// What speaks for it.
+    /// The reason for this answer.
     pub why: String,
     /// Where it leads.
     pub to: To,
@@ -167,18 +167,18 @@ fn first(f: &Facts<'_>, d: &Diagnosis, busy: &[&Finding], idle: &[&Finding]) -> 
             figure("CPUs", Some(f64::from(f.analysis.cpus)), ""),
             figure("busy", Some(busy_pct), OF_CAPACITY),
             figure("idle", Some(idle_pct), OF_CAPACITY),
-            figure("not accounted for", Some(f.pct(f.unseen())), OF_CAPACITY),
+            figure("unaccounted for", Some(f.pct(f.unseen())), OF_CAPACITY),
             figure("threads running or ready, on average", Some(f.queue), "threads"),
             figure("context switches", rate, "1/s"),
         ],
         branches: vec![
             Branch {
-                answer: "yes: see what keeps them busy".to_owned(),
+                answer: "yes: find out what keeps them busy".to_owned(),
                 why: format!("{busy_pct:.0} % of capacity is used"),
                 to: to(busy),
             },
             Branch {
-                answer: "no: see what threads wait for".to_owned(),
+                answer: "no: find out what threads wait for".to_owned(),
                 why: format!("{idle_pct:.0} % of capacity is idle"),
                 to: to(idle),
             },
@@ -198,7 +198,7 @@ fn question(f: &Finding, busy: &[&Finding], idle: &[&Finding]) -> Question {
     let own = if shows_on_busy_cpus(f.class) { busy } else { idle };
     let next = own.iter().skip_while(|o| o.class != f.class).nth(1);
     let why = match &f.ruled_out {
-        None => format!("without it the work is {:.2} times as fast", f.worth.times),
+        None => format!("without this loss the work is {:.2} times as fast", f.worth.times),
         Some(why) => why.clone(),
     };
     Question {
@@ -220,11 +220,11 @@ fn question(f: &Finding, busy: &[&Finding], idle: &[&Finding]) -> Question {
 
 fn asked(class: Class) -> &'static str {
     match class {
-        Class::WorkloadImbalance => "Does one thread have the work that others wait for?",
+        Class::WorkloadImbalance => "Do threads wait for the work of one busy thread?",
         Class::ApplicationSerialization => "Do threads contend for a service of the kernel?",
-        Class::ThreadSerialization => "Do threads contend for a lock of their own?",
+        Class::ThreadSerialization => "Do threads contend for a lock of their process?",
         Class::KernelLockConflict => "Do threads wait for locks of the kernel itself?",
-        Class::FunneledDriver => "Does one CPU do the driver work that others wait for?",
+        Class::FunneledDriver => "Do threads wait for driver work that one CPU does?",
         Class::MpUpOverhead => "Do system calls take longer than on one CPU?",
         Class::HardwareBandwidth => "Does the hardware slow the application's code down?",
         Class::IoBound => "Do threads wait for disks?",

@@ -18,12 +18,12 @@ pub struct PhaseRow {
     pub end_ns: u64,
     /// Mean number of busy CPUs.
     pub busy_cpus: f64,
-    /// The leaf of the ledger that has most of the phase's capacity; as coarse as the timeline
-    /// knows it where the phase was not judged alone.
+    /// The leaf of the ledger with the largest part of the phase's capacity. If the phase was not
+    /// judged alone, the leaf is as coarse as in the timeline.
     pub leading_leaf: &'static str,
-    /// The verdict on the phase alone; `null` where it was not judged alone.
+    /// The verdict on this phase alone; `null` if the phase was not judged alone.
     pub class: Option<Class>,
-    /// Whether it is work, not start-up or tail.
+    /// Whether the phase is work, as opposed to start-up or tail.
     pub work: bool,
     /// `start-up`, `work` or `tail`.
     pub part: &'static str,
@@ -76,7 +76,7 @@ pub struct Judged {
     pub window: Option<Analysis>,
 }
 
-/// What is wanted beside the verdict.
+/// What is wanted in addition to the verdict.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted {
     /// Which part of what is judged to replay: 1 is all, see [`crate::replayed_part`].

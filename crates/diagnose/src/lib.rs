@@ -52,7 +52,8 @@ use holdup_passes::Analysis;
 use holdup_profile::KnowsCode;
 use holdup_trace::{TraceInfo, shell_word};
 
-/// Judge a trace by the default thresholds, beside another of the same work if there is one.
+/// Judge a trace by the default thresholds, together with a baseline of the same work if there is
+/// one.
 pub fn diagnose(info: &TraceInfo, analysis: &Analysis, baseline: Option<&Analysis>) -> Diagnosis {
     diagnose_with(info, analysis, baseline, Thresholds::default())
 }
@@ -67,7 +68,7 @@ pub fn diagnose_with(
     judge(&Facts::with(info, analysis, baseline, thresholds))
 }
 
-/// What a trace is judged beside.
+/// What a trace is judged together with.
 #[derive(Clone, Copy, Default)]
 pub struct Beside<'a> {
     /// Another trace of the same work.
@@ -88,7 +89,7 @@ pub fn diagnose_judged(
     diagnose_beside(info, judged, Beside { baseline, ..Beside::default() }, thresholds)
 }
 
-/// The same, with all that there is beside the trace.
+/// The same, with everything that is judged together with the trace.
 pub fn diagnose_beside(
     info: &TraceInfo,
     judged: &phases::Judged,

@@ -1,4 +1,4 @@
-//! Counts of `perf stat`, given beside a trace or alone (`--counters`).
+//! Counts of `perf stat`, supplied with a trace or alone (`--counters`).
 
 use holdup_counters::{Counter, Measurement, Mode, stat::Stat};
 use std::collections::BTreeMap;

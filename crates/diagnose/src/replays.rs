@@ -51,7 +51,7 @@ impl HolderWorth {
         };
         let tries = [
             (LockChange::Awake, "without their sleep", pct(HolderPart::is_asleep)),
-            (LockChange::First, "never without a CPU", pct(HolderPart::is_without_cpu)),
+            (LockChange::First, "if they always had a CPU", pct(HolderPart::is_without_cpu)),
         ];
         let matter = tries.into_iter().filter(|of| of.2 >= matters_pct);
         matter
@@ -90,8 +90,11 @@ impl Replay {
     pub(crate) fn summary(&self) -> String {
         let what = &self.subjects;
         match self.tids.is_empty() {
-            true => format!("threads wait for {what}, and the work is done sooner without that"),
-            false => format!("the work of {what} holds the rest up: divided, it is done sooner"),
+            true => format!("threads wait for {what}; without these waits the work is done sooner"),
+            false => format!(
+                "the work of {what} delays the rest; if it were divided, all would be \
+                              done sooner"
+            ),
         }
     }
 }

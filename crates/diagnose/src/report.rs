@@ -15,30 +15,32 @@ pub struct Diagnosis {
     pub verdict: Verdict,
     /// Where every CPU-second went.
     pub ledger: Ledger,
-    /// Where threads were chosen, whom the verdict is about then: what they did. Absent where it is
-    /// about the machine.
+    /// What the chosen threads did, if threads were chosen; the verdict is then about them. Absent
+    /// if the verdict is about the machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chosen: Option<Chosen>,
-    /// The phases of the trace, those that the verdict leaves out too; absent where there is but
-    /// one. `holdup phases` judges each of them alone.
+    /// The phases of the trace, including phases that the verdict leaves out; absent if there is
+    /// only one. `holdup phases` judges each of them alone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseRow>,
-    /// One per rule: those that hold first, the most worth first; then those ruled out.
+    /// One per rule: first the findings that hold, largest gain first; then the findings that are
+    /// ruled out.
     pub findings: Vec<Finding>,
-    /// What this trace makes one suspect and cannot prove.
+    /// Suspicions that this trace cannot prove.
     pub leads: Vec<Lead>,
-    /// Why the trace was not replayed, so that demand alone decides; absent where it was.
+    /// Why the trace was not replayed, so that the verdict is based on demand alone; absent if the
+    /// trace was replayed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_replayed: Option<String>,
-    /// Commands that lead on.
+    /// Commands for more detail.
     pub next: Vec<String>,
     /// Thresholds that are not at their defaults.
     pub thresholds: Vec<Setting>,
-    /// What readers of the names of code should know: files that were refused, unverified, or not
-    /// found. Absent where there is nothing, as in a trace without call chains.
+    /// Remarks about the names of code: files that were refused, unverified or not found. Absent
+    /// without remarks, as for a trace without call chains.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub code_remarks: Vec<String>,
-    /// Where figures come from that are no trace's; absent for a trace.
+    /// Where the figures come from, if not from a trace; absent for a trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }
@@ -56,10 +58,10 @@ pub struct Verdict {
     pub runner_up: Option<Class>,
     /// What lowers the confidence.
     pub reservations: Vec<String>,
-    /// CPU time that others than the work took; absent where there is no trace.
+    /// CPU time that programs other than the work took; absent without a trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub background: Option<Background>,
-    /// The factors that make the confidence, first the one that the figures alone give.
+    /// The factors of the confidence; the first is the factor that follows from the figures alone.
     pub steps: Vec<Step>,
 }
 
@@ -71,17 +73,17 @@ impl Verdict {
     }
 }
 
-/// Programs that are not the work: the recorder, and where it is known what the work is, whatever
-/// has no relation to it.
+/// Programs that are not the work: the recorder, and, if the traced program is known, all programs
+/// without a relation to it.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Background {
     /// CPU time of all of them.
     pub ns: u64,
     /// Of capacity.
     pub pct: f64,
-    /// Which programs are the work is known: else only the recorder is listed.
+    /// Whether it is known which programs are the work; if not, only the recorder is listed.
     pub work_known: bool,
-    /// Those that count most, by name.
+    /// The programs with the most CPU time, by name.
     pub programs: Vec<BackgroundProgram>,
 }
 
@@ -108,8 +110,8 @@ impl BackgroundProgram {
 pub struct BackgroundProgram {
     /// The name.
     pub comm: String,
-    /// The control group by its name: service, container, pod; `null` if the trace does not say, or
-    /// if they are in none.
+    /// Name of the control group: service, container, pod; `null` if the trace does not contain it,
+    /// or if the programs are in no group.
     pub cgroup: Option<String>,
     /// CPU time.
     pub ns: u64,
@@ -120,7 +122,7 @@ pub struct BackgroundProgram {
 /// A factor of the confidence.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Step {
-    /// What it is for.
+    /// The reason for the factor.
     pub what: String,
     /// 0 to 1.
     pub factor: f64,
@@ -140,11 +142,11 @@ pub struct Lead {
     pub class: Class,
     /// What was seen, in one sentence.
     pub summary: String,
-    /// The command that would prove it or not.
+    /// The command that would prove or disprove it.
     pub command: String,
 }
 
-/// A leaf of the ledger, or part of one, that a finding costs.
+/// A leaf of the ledger, or a part of a leaf, that belongs to the cost of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Part {
     /// The leaf's path.
@@ -155,26 +157,27 @@ pub struct Part {
     pub pct: f64,
 }
 
-/// What one rule found. A `share` that is not a number is one that cannot be known: it and
-/// `lost_cpu_ns` are `null` in JSON.
+/// What one rule found. A `share` that is not a number is unknown: then it and `lost_cpu_ns` are
+/// `null` in JSON.
 #[derive(Clone, Debug, PartialEq, schemars::JsonSchema)]
 pub struct Finding {
     /// What it is about.
     pub class: Class,
     /// The rule's id.
     pub rule: &'static str,
-    /// `lost_cpu_ns` as per cent of capacity; `null` where it cannot be known.
+    /// `lost_cpu_ns` as per cent of capacity; `null` if it is unknown.
     #[schemars(with = "Option<f64>")]
     pub share: f64,
-    /// CPU time lost to it, the sum of `leaves`; `null` where it cannot be known.
+    /// CPU time lost to it, the sum of `leaves`; `null` if it is unknown.
     #[schemars(with = "Option<u64>")]
     pub lost_cpu_ns: u64,
-    /// The leaves of the ledger that make up the cost, whole or in part. None of a finding on
-    /// published figures, which have no ledger of their own.
+    /// The leaves of the ledger that make up the cost, whole or in part. Empty for a finding on
+    /// published figures, which have no ledger.
     pub leaves: Vec<Part>,
-    /// How many times as fast the work would be done without it.
+    /// How many times as fast the work would be done without this cost.
     pub worth: Worth,
-    /// The same from the demand alone: what the CPU time that it costs would give.
+    /// The same, computed from the demand alone: the gain if the CPU time that it costs were
+    /// available.
     pub demand: f64,
     /// `lost_cpu_ns` as per cent of the CPU time that the work used or lacked: what decides whether
     /// the loss matters.
@@ -184,13 +187,13 @@ pub struct Finding {
     /// costs no capacity.
     #[schemars(skip)]
     pub lacked_ns: u64,
-    /// Which of the rule's stories it is, by a stable id.
+    /// Which variant of the rule's diagnosis it is, by a stable id.
     pub story: &'static str,
     /// The claim in one sentence.
     pub summary: String,
     /// Who or what.
     pub culprits: Vec<Culprit>,
-    /// The figures, each beside the threshold it is held against.
+    /// The figures, each with the threshold that it is compared with.
     pub evidence: Vec<Evidence>,
     /// It is ruled out for its size alone.
     #[schemars(skip)]
@@ -229,43 +232,45 @@ impl Finding {
     }
 }
 
-/// What holds things up: a thread, a lock, a file, a system call …
+/// The cause of a bottleneck: a thread, a lock, a file, a system call …
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Culprit {
-    /// What it is: for what threads wait for, the `usage` or else the `kind` of its row in
-    /// `waits` (`mutex`, `semop`, `pipe` …); else `thread`, `syscall`, `softirq` …
+    /// What it is: for objects that threads wait for, the `usage`, or else the `kind`, of its row
+    /// in `waits` (`mutex`, `semop`, `pipe` …); otherwise `thread`, `syscall`, `softirq` …
     pub kind: &'static str,
-    /// Its id among those of its kind: for what threads wait for, the `object` of its row in
-    /// `waits`; else a thread id, a system call number, an address.
+    /// Its id within its kind: for objects that threads wait for, the `object` of its row in
+    /// `waits`; otherwise a thread id, a system call number or an address.
     pub id: String,
-    /// Its name. Of what threads wait for, with what it is and whose:
-    /// `mutex 0x7f71238a0108 of wl (587)`.
+    /// Its name. For objects that threads wait for, it includes the kind and the process: `mutex
+    /// 0x7f71238a0108 of wl (587)`.
     pub name: String,
     /// Thread, if it is one.
     pub tid: Option<u32>,
     /// Its process.
     pub pid: Option<u32>,
-    /// CPU time it stands for.
+    /// CPU time that belongs to it: time that was lost to it, or time for which it ran.
     pub ns: u64,
-    /// Threads that had the object while others waited for it, longest holding first. Empty where
-    /// the culprit is no object, or the trace does not show who had it.
+    /// Threads that had the object while other threads waited for it, longest first. Empty if the
+    /// culprit is no object, or if the trace does not show which threads had it.
     pub holders: Vec<Person>,
-    /// What the holders did while others waited, longest first: the times add up to how long they
-    /// had the object while it was wanted. Empty where the culprit is no lock, or the trace does
-    /// not show who had it.
+    /// What the holders did while other threads waited, longest first: the times add up to the time
+    /// they had the object while threads waited for it. Empty if the culprit is no lock, or if the
+    /// trace does not show which threads had it.
     pub holders_did: Vec<HolderTime>,
-    /// What the work gains if holders lose none of that time by sleeping, or for want of a CPU.
-    /// Empty where neither matters, or nothing was replayed.
+    /// The gain if the holders never slept during that time, or if they always had a CPU. Empty if
+    /// neither matters, or if nothing was replayed.
     pub holders_worth: Vec<HolderWorth>,
-    /// Threads that waited for it, longest wait first. Empty where nobody is known to have waited.
+    /// Threads that waited for it, longest wait first. Empty if no waiter is known.
     pub waiters: Vec<Person>,
-    /// How many held it, of whom `holders` has those that count most; `null` where nobody is known.
+    /// How many threads held it; `holders` lists the most important of them. `null` if no holder is
+    /// known.
     pub holders_in_all: Option<u64>,
-    /// How many waited, of whom `waiters` has those that count most; `null` where nobody is known.
+    /// How many threads waited; `waiters` lists the most important of them. `null` if no waiter is
+    /// known.
     pub waiters_in_all: Option<u64>,
-    /// Time that all of them waited for it, in sum; `null` where nobody is known.
+    /// Total time that all these threads waited for it; `null` if no waiter is known.
     pub waited_ns: Option<u64>,
-    /// The code of those who wait for it, end the waits, or run; `null` where no call chains tell.
+    /// The code of the threads that wait for it, end the waits, or run; `null` without call chains.
     pub code: Option<Around>,
     /// What it does to the others, for those who put it into words.
     #[serde(skip)]
@@ -311,16 +316,16 @@ pub enum Role {
 pub struct Person {
     /// Thread.
     pub tid: u32,
-    /// Its process; `null` if the trace does not say.
+    /// Its process; `null` if the trace does not contain it.
     pub pid: Option<u32>,
     /// Its name.
     pub comm: String,
     /// Time it held the object (a holder) or waited for it (a waiter).
     pub ns: u64,
-    /// Of all the time that threads waited for the object, in per cent: the part that falls into
-    /// this holder's time, or that this waiter waited. `null` if nobody is known to have waited.
+    /// Part of all time that threads waited for the object, in per cent: the part during which this
+    /// holder had it, or the part that this waiter waited. `null` if no waiter is known.
     pub pct: Option<f64>,
-    /// Not seen in a call that names the object, but concluded from wake-ups.
+    /// Not seen in a call that names the object, but inferred from wake-ups.
     pub inferred: bool,
 }
 
@@ -329,11 +334,11 @@ pub struct Person {
 pub struct Evidence {
     /// What was measured.
     pub metric: String,
-    /// How much; `null` where the trace cannot say.
+    /// The value; `null` if the trace does not contain it.
     pub value: Option<f64>,
     /// Of what: `%`, `threads`, `1/s`.
     pub unit: &'static str,
-    /// What it is held against, if anything: the value in force.
+    /// The threshold that it is compared with, if there is one: the value in force.
     pub threshold: Option<f64>,
     /// The key of that threshold.
     #[serde(skip)]
@@ -360,7 +365,7 @@ impl Evidence {
         }
     }
 
-    /// The figure of a check, beside the limit that it is held against.
+    /// The figure of a check, with the limit that it is compared with.
     pub(crate) fn checked(
         metric: impl Into<String>,
         check: &Check,
@@ -387,37 +392,38 @@ impl Evidence {
 /// Programs that are named.
 pub(crate) const PROGRAMS: usize = 3;
 
-/// What the chosen threads did with their time, and who else was on the CPUs.
+/// What the chosen threads did with their time, and which other programs used the CPUs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Chosen {
-    /// Who they are: names, with the process of each.
+    /// The chosen threads: names, each with its process.
     pub names: Vec<String>,
     /// How many threads.
     pub threads: u64,
-    /// How long they lived, in sum.
+    /// Total lifetime of the threads.
     pub life_ns: u64,
     /// On a CPU.
     pub running_ns: u64,
-    /// Ready, and without a CPU.
+    /// Ready, but without a CPU.
     pub ready_ns: u64,
     /// Asleep.
     pub asleep_ns: u64,
-    /// What they slept for, longest first.
+    /// The objects they slept for, longest first.
     pub waits: Vec<ChosenWait>,
-    /// Who else was on the CPUs, those that took most first; threads of the kernel are one.
+    /// The other programs that used the CPUs, largest first; all kernel threads count as one
+    /// program.
     pub others: Vec<BackgroundProgram>,
 }
 
-/// What chosen threads slept for.
+/// An object that chosen threads slept for.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ChosenWait {
-    /// What it is, as `holdup waits` calls it.
+    /// Its name, as in `holdup waits`.
     pub object: String,
-    /// Time they slept for it, in sum.
+    /// Total time that they slept for it.
     pub ns: u64,
-    /// Why that is harmful or idle: the rule of its row in `holdup waits`.
+    /// Why the waits are harmful or idle: the rule of its row in `holdup waits`.
     pub rule: &'static str,
-    /// Those who had it or ended the waits, most first.
+    /// The threads that held the object or ended the waits, largest first.
     pub by: Vec<String>,
 }
 
@@ -435,7 +441,7 @@ impl Chosen {
     pub fn course(&self) -> String {
         let of = |ns| percent(ns, self.life_ns);
         format!(
-            "{}: running {:.1} % of the time, ready without a CPU {:.1} %, asleep {:.1} %",
+            "{}: running {:.1} % of the time, ready but without a CPU {:.1} %, asleep {:.1} %",
             self.listed(),
             of(self.running_ns),
             of(self.ready_ns),
@@ -461,7 +467,7 @@ impl Chosen {
         let of = |p: &BackgroundProgram| format!("{} {:.1} %", p.name(), p.pct);
         let others: Vec<String> = self.others.iter().map(of).collect();
         let all = others.join(", ");
-        (!others.is_empty()).then(|| format!("others took of the capacity: {all}"))
+        (!others.is_empty()).then(|| format!("capacity taken by other programs: {all}"))
     }
 }
 

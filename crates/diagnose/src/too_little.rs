@@ -19,7 +19,7 @@ pub(crate) fn too_little(facts: &Facts<'_>) -> Option<String> {
     let wall_ms = facts.wall as f64 / 1e6;
     if wall_ms < LEAST_MS {
         return Some(format!(
-            "the trace is only {wall_ms:.1} ms long: that shows a moment, not how the system \
+            "the trace is only {wall_ms:.1} ms long, which is too short to show how the system \
                 behaves"
         ));
     }
@@ -43,7 +43,7 @@ pub(crate) fn too_little(facts: &Facts<'_>) -> Option<String> {
     let pct = silent as f64 * 100.0 / f64::from(a.cpus.max(1));
     if whole && silent > 0 && pct >= facts.too_much() {
         return Some(format!(
-            "{silent} of {} CPUs show no event that tells what they did: they may not have been \
+            "{silent} of {} CPUs have no event that shows what they did: they may not have been \
                 recorded",
             a.cpus
         ));

@@ -37,8 +37,8 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
         ),
         None if !about_all => unhindered(facts, findings),
         None if facts.analysis.outside() == Outside::Unknown && !woken(facts) && idles(facts) => {
-            let what = "CPUs idle, and neither wake-ups nor system calls were recorded: nobody can \
-                        tell what threads waited for";
+            let what = "CPUs were idle, and neither wake-ups nor system calls were recorded: what \
+                        threads waited for is unknown";
             verdict(facts, Class::NotEnoughEvidence, 0.0, what.to_owned(), None)
         }
         None => healthy(facts, findings),
@@ -66,7 +66,7 @@ fn unexplained(facts: &Facts<'_>, best: Option<&Finding>) -> Option<String> {
     if kernel >= facts.too_much() && kernel > best.map_or(0.0, |b| b.wanted_pct) {
         return Some(format!(
             "{kernel:.0} % of the work goes into system calls ({}) and this trace does not show \
-             why: they may be long, or spin on locks",
+             why: the calls may be long, or may spin on locks",
             heaviest_calls(facts).join(", ")
         ));
     }
@@ -78,8 +78,8 @@ fn unexplained(facts: &Facts<'_>, best: Option<&Finding>) -> Option<String> {
         calls.truncate(3);
         format!(
             "{beside:.0} % of capacity goes into {} while other threads of the process are on \
-             CPUs, and none is made without them: it may be waiting for the lock of the address \
-             space, or for other CPUs to forget what changed",
+             CPUs, and no such call was made without them: the calls may wait for the lock of the \
+             address space, or for TLB shootdowns on other CPUs",
             calls.join(", ")
         )
     })
@@ -90,7 +90,7 @@ fn unhindered(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     let near = findings.iter().map(|f| f.worth.times).filter(|&times| times < facts.matters());
     let most = (near.fold(1.0, f64::max) - 1.0) * 100.0;
     let what = format!(
-        "nothing holds {} up: no change that was tried gains them more than {most:.0} %",
+        "nothing delays {}: no simulated change gains more than {most:.0} %",
         chosen::chosen_words(facts).0
     );
     verdict(facts, Class::Healthy, HEALTHY_RIGHT, what, None)
@@ -108,7 +108,7 @@ fn healthy(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
         .fold(1.0, f64::max);
     let most = (near - 1.0) * 100.0;
     let what = if busy * 2.0 >= 100.0 {
-        format!("CPUs are {busy:.0} % busy and nothing holds them up")
+        format!("CPUs are {busy:.0} % busy, and there is no bottleneck")
     } else {
         format!("CPUs are {busy:.0} % busy because there is no more work")
     };
@@ -117,24 +117,24 @@ fn healthy(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
             // Threads that hardly ever lack a CPU are no overload, whatever more would gain.
             let cpus = replays.of_class(Class::CpuOverload);
             let cpus = cpus.filter(|of| of.worth.low >= facts.matters());
-            let but = cpus.map(|of| format!(", but for more CPUs ({:.2}x)", of.worth.times));
+            let but = cpus.map(|of| format!(", except more CPUs ({:.2}x)", of.worth.times));
             let but = but.unwrap_or_default();
-            format!("{what}: no change that was tried gains more than {most:.0} %{but}")
+            format!("{what}: no simulated change gains more than {most:.0} %{but}")
         }
-        _ => format!("{what}: nothing that was found costs enough to gain more than {most:.0} %"),
+        _ => format!("{what}: removing any of the costs found gains at most {most:.0} %"),
     };
     let order = facts.leaf(Leaf::Order);
     let what = if facts.at_least(facts.wanted_pct(order), &MATTERS).holds() {
         format!(
-            "{what}; {:.1} CPUs idle while threads wait for the results of others that are busy \
-             all the time: more of those would help, finer locks would not",
+            "{what}; {:.1} CPUs are idle while threads wait for the results of threads that are \
+             busy all the time: more of these busy threads would help, finer locks would not",
             order as f64 / facts.wall.max(1) as f64
         )
     } else {
         what
     };
     let what = match in_kernel(facts) {
-        Some(who) => format!("{what}; {who}, which no CPU ends"),
+        Some(who) => format!("{what}; {who}, and more CPUs would not shorten that sleep"),
         None => what,
     };
     let nothing = near - 1.0 <= facts.limit(&WELL_MET) / 100.0;
@@ -153,7 +153,7 @@ fn in_kernel(facts: &Facts<'_>) -> Option<String> {
     let function = name.strip_prefix("in ")?.split([' ', '+']).next()?;
     let comm = a.comm(a.thread(most.first?));
     let part = percent(most.wait_ns.min(facts.wall), facts.wall);
-    Some(format!("{comm} sleeps in {function} of the kernel for {part:.0} % of the time"))
+    Some(format!("{comm} sleeps in the kernel function {function} for {part:.0} % of the time"))
 }
 
 /// How often `healthy` was right where nothing that was tried gains more than a replay misses, and
@@ -203,13 +203,15 @@ fn no_evidence_of_trace(facts: &Facts<'_>) -> Option<String> {
         {
             return Some(format!("{n} {}", code.message()));
         }
-        return Some("without scheduler events nobody can tell who ran and who waited".to_owned());
+        return Some(
+            "without scheduler events it is unknown which threads ran and which waited".to_owned(),
+        );
     }
     if facts.wall == 0 {
         return Some("all events of the trace have the same time stamp".to_owned());
     }
     if facts.capacity == 0 {
-        return Some("no event of the trace says on which CPU it happened".to_owned());
+        return Some("no event of the trace has a CPU number".to_owned());
     }
     too_little(facts)
 }
@@ -224,7 +226,7 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
         && findings.iter().any(|f| f.class == Class::WorkloadImbalance && f.ruled_out.is_none());
     if unaccounted >= facts.too_much() && !one_program {
         let why = if facts.tasks_only() {
-            "it was recorded for some tasks only"
+            "only some tasks were recorded"
         } else {
             "too many events are missing"
         };
@@ -233,7 +235,7 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
     let others = facts.pct(facts.judged.background.ns);
     if others >= facts.too_much() {
         return Some(format!(
-            "programs that are not the work took {others:.0} % of capacity ({}): record it again \
+            "other programs than the traced ones took {others:.0} % of capacity ({}): record again \
              without them",
             background(facts).listed()
         ));
@@ -241,8 +243,8 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
     let asleep = asleep_for_unknown(facts);
     if asleep >= facts.too_much() {
         return Some(format!(
-            "threads sleep uninterruptibly while CPUs idle, for {asleep:.0} % of capacity, and \
-                nothing that was recorded tells what for"
+            "threads sleep uninterruptibly while CPUs are idle, for {asleep:.0} % of capacity, and \
+                the recorded events do not show the reason"
         ));
     }
     let idle = facts.leaf_pct(Leaf::NoWork);
@@ -266,7 +268,7 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
             .any(|w| w.1 as f64 * 100.0 >= facts.wall as f64 * facts.limit(&ALONE))
     {
         return Some(format!(
-            "CPUs are idle for {idle:.0} % of capacity, and without system calls nobody can tell \
+            "CPUs are idle for {idle:.0} % of capacity, and without system calls it is unknown \
                 what threads waited for"
         ));
     }
@@ -326,7 +328,7 @@ fn verdict(
     let mut confidence = confidence;
     let mut reservations = Vec::new();
     let mut steps =
-        vec![Step::of("how often such a verdict was right, in a sound trace", confidence)];
+        vec![Step::of("how often such a verdict is right for an undamaged trace", confidence)];
     let mut doubt = |factor: f64, why: String| {
         confidence *= factor;
         steps.push(Step::of(&why, factor));
@@ -345,11 +347,14 @@ fn verdict(
     }
     let by = facts.slowdowns.first().map(|s| s.source);
     if class == Class::HardwareBandwidth && by == Some(Source::Measured) {
-        doubt(0.8, "the counters are those of other runs than this trace".to_owned());
+        doubt(0.8, "the counters come from other runs, not from this trace".to_owned());
     }
     if let Some((_, n)) = unusable(q) {
         let part = n as f64 / facts.analysis.events.max(n) as f64;
-        let what = format!("{n} events ({:.1} %) lack what is needed to use them", part * 100.0);
+        let what = format!(
+            "{n} events ({:.1} %) lack fields without which they cannot be used",
+            part * 100.0
+        );
         doubt(1.0 - part.min(0.5), what);
     }
     let gaps_seen: u64 = GAPS.iter().map(|&code| q.count(code)).sum();
@@ -357,7 +362,7 @@ fn verdict(
     // Short recordings have a handful at their beginning.
     if lost == 0 && gaps * 100.0 >= facts.limit(&NAMED) && facts.enough(gaps_seen) {
         let what = format!(
-            "{:.0} % of the events do not fit those before: events seem to be missing",
+            "{:.0} % of the events contradict earlier events: events seem to be missing",
             gaps * 100.0
         );
         doubt(1.0 - (gaps * 3.0).min(0.5), what);
@@ -386,13 +391,13 @@ fn verdict(
     }
     // Where somebody chose the work, what others took is part of the answer.
     if facts.judged.chosen.is_some() && class != Class::NotEnoughEvidence {
-        let why = "how often a verdict about chosen threads is right was not measured".to_owned();
+        let why = "the accuracy of verdicts about chosen threads was not measured".to_owned();
         doubt(CHOSEN, why);
     }
     let others = facts.pct(facts.judged.background.ns);
     if others >= facts.doubtful() && facts.judged.chosen.is_none() {
         let why = format!(
-            "programs that are not the work took {others:.0} % of capacity ({})",
+            "other programs than the traced ones took {others:.0} % of capacity ({})",
             background(facts).listed()
         );
         doubt(1.0 - others / 100.0, why);
@@ -402,12 +407,12 @@ fn verdict(
     let about_all = facts.judged.chosen.is_none();
     if class == Class::Healthy && about_all && unexplained >= facts.limit(&MATTERS) {
         let replayed = match &facts.replays {
-            Some(Ok(_)) => "no replay gains from dividing it",
-            _ => "whether dividing it would gain was not tried",
+            Some(Ok(_)) => "no replay gains from dividing this work",
+            _ => "it was not simulated whether dividing this work gains anything",
         };
         let why = format!(
-            "CPUs idle for {unexplained:.0} % of capacity while one thread at a time has work, and \
-             {replayed}"
+            "CPUs are idle for {unexplained:.0} % of capacity while one thread at a time has work, \
+             and {replayed}"
         );
         doubt(1.0 - unexplained / 100.0, why);
     }
@@ -416,13 +421,17 @@ fn verdict(
     let known = facts.judged.background.work_known;
     if class == Class::Healthy && about_all && known && slept * 2.0 >= 100.0 {
         let why = format!(
-            "CPUs idle for {slept:.0} % of capacity while the work sleeps for times that it sets, \
-             or for somebody outside: tasks that wait for each other within a thread do not show"
+            "CPUs are idle for {slept:.0} % of capacity while the work sleeps for a set time, or \
+             waits for something outside the machine: tasks that wait for each other within one \
+             thread are not visible"
         );
         doubt(1.0 - slept / 200.0, why);
     }
     if let Some(Err(_)) = &facts.replays {
-        doubt(0.9, "the trace cannot be replayed, so that demand alone decides".to_owned());
+        doubt(
+            0.9,
+            "the trace cannot be replayed, so the verdict is based on demand alone".to_owned(),
+        );
     }
     let unknown = facts.analysis.outside() == Outside::Unknown;
     let lacking: Vec<&str> = facts

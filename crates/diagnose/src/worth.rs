@@ -20,7 +20,8 @@ use serde::Serialize;
 pub enum Basis {
     /// The trace was replayed without the resource being scarce.
     Replayed,
-    /// By the chains of wake-ups: what each thread saves without waiting for the resource.
+    /// Estimated from the chains of wake-ups: the time that each thread saves without waiting for
+    /// the resource.
     Chains,
     /// From the demand in the ledger alone.
     Bound,
@@ -33,11 +34,11 @@ pub struct Worth {
     pub basis: Basis,
     /// How many times as fast: 1 is no gain.
     pub times: f64,
-    /// The same of the longest replay; all are alike but for chance.
+    /// The same for the longest replay; the replays differ only by chance.
     pub low: f64,
-    /// And of the shortest.
+    /// The same for the shortest replay.
     pub high: f64,
-    /// What is different, in the words of `holdup whatif`; `null` where nothing was replayed.
+    /// What is changed, in the syntax of `holdup whatif`; `null` if nothing was replayed.
     pub change: Option<String>,
     /// The same in plain words.
     pub fix: Option<String>,
@@ -66,15 +67,16 @@ impl Worth {
     }
 }
 
-/// How many times as fast the traced work is done if holders of a lock no longer lose some of the
-/// time for which they have it.
+/// How many times as fast the traced work is done if the holders of a lock no longer lose some of
+/// their hold time.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct HolderWorth {
-    /// What is different, in the words of `holdup whatif`.
+    /// What is changed, in the syntax of `holdup whatif`.
     pub change: String,
-    /// The same of the holders, in plain words.
+    /// The change in plain words, about the holders.
     pub fix: &'static str,
-    /// Of the time in which others waited, holders lost so much to it, in per cent.
+    /// Part of the time in which other threads waited that the holders lost in this way, in per
+    /// cent.
     pub pct: f64,
     /// How many times as fast.
     pub times: f64,

@@ -175,7 +175,11 @@ impl<'a> Describe<'a> {
             }
             What::BlockedReason { tid, io_wait, caller, name } => {
                 self.thread(out, tid, tracker.comm_of(tid));
-                out.str(if io_wait { " slept for I/O in " } else { " slept, not for I/O, in " });
+                out.str(if io_wait {
+                    " slept for I/O in "
+                } else {
+                    " slept, but not for I/O, in "
+                });
                 match name {
                     NameId::NONE => self.at(out, caller),
                     name => self.name(out, name),

@@ -9,22 +9,22 @@ use std::fmt;
 pub struct Fact {
     /// Its name, part of the JSON.
     pub name: &'static str,
-    /// How it stands.
+    /// Its state.
     pub state: State,
 }
 
-/// How it stands with a thing, in a word.
+/// The state of such a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[schemars(rename = "HostState")]
 #[serde(rename_all = "lowercase")]
 pub enum Word {
-    /// It is as a recording wants it.
+    /// It is sufficient for any recording.
     Ok,
-    /// It is there, but not all of it.
+    /// It is limited.
     Limited,
-    /// It is not there.
+    /// It is missing.
     Missing,
-    /// It cannot be found out.
+    /// It is unknown.
     Unknown,
 }
 
@@ -38,16 +38,16 @@ impl fmt::Display for Word {
 /// How it stands with a thing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It is as a recording wants it.
+    /// It is sufficient for any recording.
     Ok {
         /// What was found.
         found: String,
     },
-    /// It is there, but not all of it.
+    /// It is limited.
     Limited(Obstacle),
-    /// It is not there.
+    /// It is missing.
     Missing(Obstacle),
-    /// It cannot be found out.
+    /// It is unknown.
     Unknown {
         /// Why.
         why: String,

@@ -8,7 +8,7 @@ use holdup_trace::Cpu;
 pub struct Kernel {
     /// Whether it has perf events at all, and what whom is allowed.
     pub perf: Perf,
-    /// Bytes of buffers that a user may have for each CPU, beside locked memory.
+    /// Bytes of buffers that a user may have for each CPU, in addition to locked memory.
     pub buffer_bytes: Option<u64>,
     /// CPUs that run.
     pub online: Option<Vec<Cpu>>,

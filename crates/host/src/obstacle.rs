@@ -33,12 +33,12 @@ impl Costs {
     }
 }
 
-/// One thing that helps.
+/// One remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct WayOut {
     /// What to do, in words.
     pub what: String,
-    /// The commands that do it, for a shell; empty where none does.
+    /// The shell commands that do it; empty if there are none.
     pub commands: Vec<String>,
 }
 

@@ -18,7 +18,7 @@ pub(crate) fn why(
     match (*attempt, error) {
         (_, libc::EMFILE) => no_more_files(host, tried),
         (_, libc::ENFILE) => Obstacle::stops(
-            "the whole system has no more files to open (ENFILE)",
+            "the system-wide limit of open files is reached (ENFILE)",
             vec![WayOut::commands("allow more", &["sudo sysctl fs.file-max=1000000"])],
         ),
         (Attempt::Buffer(bytes), libc::EPERM | libc::ENOMEM) => {
@@ -28,7 +28,7 @@ pub(crate) fn why(
                 None => String::new(),
             };
             let smaller =
-                WayOut::commands("ask for smaller buffers", &["holdup record -m 128K -- COMMAND"]);
+                WayOut::commands("use smaller buffers", &["holdup record -m 128K -- COMMAND"]);
             let what = format!("no buffer of {kib} KiB for each CPU ({name}){most}");
             Obstacle::stops(what, vec![smaller, ways::as_root(&host.process)])
         }
@@ -42,7 +42,10 @@ pub(crate) fn why(
         ),
         (Attempt::Open(event), libc::ENODEV) => Obstacle::stops(
             format!("{event} cannot be opened on a CPU that is offline ({name})"),
-            vec![WayOut::commands("see which CPUs are", &["cat /sys/devices/system/cpu/online"])],
+            vec![WayOut::commands(
+                "see which CPUs are online",
+                &["cat /sys/devices/system/cpu/online"],
+            )],
         ),
         (Attempt::Open(event), _) => Obstacle::stops(
             format!("{event} cannot be opened: {}", io::Error::from_raw_os_error(error)),
@@ -58,8 +61,8 @@ pub(crate) fn why(
 /// All settings allow it, and yet the kernel refuses.
 fn by_somebody_else(host: &Host, event: &str, name: &str) -> Obstacle {
     let what = format!(
-        "{event} is refused ({name}) although no setting forbids it: a security module may \
-         (SELinux, AppArmor), or the process is one that belongs to somebody else"
+        "{event} is refused ({name}) although no setting forbids it: a security module (SELinux, \
+         AppArmor) may forbid it, or the process belongs to another user"
     );
     let mut ways = ways::container(&host.process);
     ways.push(WayOut::commands("look who did", &["sudo dmesg | tail"]));

@@ -16,17 +16,26 @@ pub(crate) fn container(process: &Process) -> Vec<WayOut> {
     match process.surroundings {
         Surroundings::Host => Vec::new(),
         Surroundings::Docker => {
-            vec![WayOut::commands("start the container with what it needs", &[&run("docker")])]
+            vec![WayOut::commands(
+                "start the container with the rights and mounts it needs",
+                &[&run("docker")],
+            )]
         }
         Surroundings::Podman => {
             let run = run("sudo podman");
-            vec![WayOut::commands("start the container as root with what it needs", &[&run])]
+            vec![WayOut::commands(
+                "start the container as root with the rights and mounts it needs",
+                &[&run],
+            )]
         }
         Surroundings::Kubernetes => {
-            vec![WayOut::words(format!("give the pod what it needs: {DOCUMENT}"))]
+            vec![WayOut::words(format!("give the pod the rights and mounts it needs: {DOCUMENT}"))]
         }
         Surroundings::Container => {
-            vec![WayOut::words(format!("give the container what it needs: {DOCUMENT}"))]
+            vec![WayOut::words(format!(
+                "give the container the rights and mounts it needs: \
+                                        {DOCUMENT}"
+            ))]
         }
     }
 }
@@ -36,8 +45,11 @@ pub(crate) fn right(process: &Process) -> Vec<WayOut> {
     let lets_all = "sudo sysctl kernel.perf_event_paranoid=-1";
     if process.users == Namespace::Inner {
         let mut ways = vec![
-            WayOut::words("record outside of the user namespace, as root of the host"),
-            WayOut::commands("or, on the host, let everybody record until it boots", &[lets_all]),
+            WayOut::words("record outside the user namespace, as root of the host"),
+            WayOut::commands(
+                "or, on the host, allow everybody to record until the next boot",
+                &[lets_all],
+            ),
         ];
         ways.extend(container(process));
         return ways;
@@ -46,10 +58,14 @@ pub(crate) fn right(process: &Process) -> Vec<WayOut> {
     if process.surroundings == Surroundings::Host {
         ways.push(as_root(process));
         ways.push(WayOut::commands(
-            "or give this program the right for good (and see to tracefs, which is root's)",
+            "or give this program the right permanently (tracefs, which belongs to root, needs \
+             access too)",
             &["sudo setcap cap_perfmon,cap_ipc_lock,cap_syslog=ep \"$(command -v holdup)\""],
         ));
-        ways.push(WayOut::commands("or let everybody record until the next boot", &[lets_all]));
+        ways.push(WayOut::commands(
+            "or allow everybody to record until the next boot",
+            &[lets_all],
+        ));
     }
     ways
 }
@@ -57,7 +73,7 @@ pub(crate) fn right(process: &Process) -> Vec<WayOut> {
 /// To be somebody else; who is root already has lost rights that this brings back.
 pub(crate) fn as_root(process: &Process) -> WayOut {
     match process.uid {
-        Some(0) => WayOut::words("run it as a root that has all capabilities"),
-        _ => WayOut::commands("run it as root", &["sudo holdup record -- COMMAND"]),
+        Some(0) => WayOut::words("run holdup as a root user with all capabilities"),
+        _ => WayOut::commands("run holdup as root", &["sudo holdup record -- COMMAND"]),
     }
 }

@@ -163,11 +163,8 @@ fn capabilities_in_a_user_namespace_are_none() {
     let fake = Fake::new();
     fake.namespace("user", 4026532177);
     let words = stop(&fake.look(), &all_well());
-    assert!(
-        words.contains("user namespace of its own, whose capabilities do not count"),
-        "{words}"
-    );
-    assert!(words.contains("record outside of the user namespace"), "{words}");
+    assert!(words.contains("its own user namespace, whose capabilities do not count"), "{words}");
+    assert!(words.contains("record outside the user namespace"), "{words}");
 }
 
 #[test]
@@ -185,7 +182,10 @@ fn a_container_is_told_what_it_needs_in_the_words_of_its_tool() {
     assert!(stop(&fake.look(), &all_well()).contains("sudo podman run --cap-add PERFMON "));
     fake.put("/proc/self/environ", "A=1\0KUBERNETES_SERVICE_HOST=10.0.0.1\0");
     let words = stop(&fake.look(), &all_well());
-    assert!(words.contains("give the pod what it needs: docs/recording.md"), "{words}");
+    assert!(
+        words.contains("give the pod the rights and mounts it needs: docs/recording.md"),
+        "{words}"
+    );
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn what_the_kernel_lacks_is_named_with_what_it_costs() {
     let State::Limited(points) = state(&host, &tried, "tracepoints") else { panic!() };
     assert_eq!(points.what, "this kernel lacks lock:contention_begin, lock:contention_end");
     assert!(points.costs.words().contains("waits for kernel locks"), "{points:?}");
-    assert_eq!(points.ways_out[0].what, "boot Linux 5.19 or later, which has them");
+    assert_eq!(points.ways_out[0].what, "boot Linux 5.19 or later, which has these events");
     let State::Limited(calls) = state(&host, &tried, "system-calls") else { panic!() };
     assert!(calls.costs.words().contains("raw_syscalls"));
     let tried = with(&["raw_syscalls:sys_enter"], Calls::None);
@@ -288,13 +288,13 @@ fn buffers_are_as_large_as_locked_memory_allows() {
     let most = largest_buffer(&fake.look()).unwrap();
     assert_eq!(most, page << ((516 + 16) * 1024 / page - 1).ilog2());
     let State::Limited(buffers) = state(&fake.look(), &all_well(), "buffers") else { panic!() };
-    assert!(buffers.what.contains("512 KiB at most"), "{buffers:?}");
+    assert!(buffers.what.contains("at most 512 KiB"), "{buffers:?}");
     let limits = format!("Max locked memory  {0}  {0}  bytes", 4 * (BUFFER + 2 * page));
     fake.put("/proc/self/limits", &limits);
     assert_eq!(largest_buffer(&fake.look()), Some(BUFFER));
     fake.put("/proc/self/limits", "Max locked memory  0  0  bytes");
     fake.put("/proc/sys/kernel/perf_event_mlock_kb", "0\n");
-    assert!(stop(&fake.look(), &all_well()).starts_with("the buffer of a CPU may have 0 KiB"));
+    assert!(stop(&fake.look(), &all_well()).contains("allow a buffer of at most 0 KiB"));
     let words = refused(&fake.look(), &all_well(), &Attempt::Buffer(1 << 20), libc::EPERM);
     assert!(words.what.starts_with("no buffer of 1024 KiB for each CPU (EPERM); 0 KiB are"));
 }

@@ -37,7 +37,7 @@ pub enum Error {
     #[error("not a dump of /proc/lock_stat")]
     NotLockStat,
     /// A version this crate has not seen.
-    #[error("lock_stat version {0} is not known; 0.3 and 0.4 are")]
+    #[error("lock_stat version {0} is not supported; 0.3 and 0.4 are")]
     Version(String),
     /// A line that makes no sense.
     #[error("line {line}: {text:?} is not a line of lock_stat")]

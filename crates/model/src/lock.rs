@@ -7,9 +7,9 @@
 
 use crate::network::{Network, Station};
 
-/// What to say beside a prediction.
-pub const OPTIMISM: &str =
-    "the model's authors find it 2 to 5 % optimistic, up to 10 % at very high demand";
+/// What to say about a prediction.
+pub const OPTIMISM: &str = "according to its authors, the model is 2 to 5 % optimistic, and up to \
+                            10 % at very high demand";
 
 /// A lock and the processors' appetite for it. Any unit of time, the same for both.
 #[derive(Clone, Copy, Debug, PartialEq)]

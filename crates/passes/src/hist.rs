@@ -270,22 +270,22 @@ impl Octaves {
     }
 }
 
-/// How many spans of one object were about so long.
+/// How many spans of one object had a length in this range.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct HistRow {
     /// What the spans are: `wait` or `hold`.
     pub spans: &'static str,
-    /// `mutex`, `condvar`, `semop`, `rwsem:R` …; `null` where it is not known.
+    /// `mutex`, `condvar`, `semop`, `rwsem:R` …; `null` if unknown.
     pub kind: Option<String>,
-    /// Which one: as in the table of the verb.
+    /// Which object: as in the table of the verb.
     pub object: String,
-    /// The shortest spans that count.
+    /// Lower end of the range, included.
     pub from_ns: u64,
-    /// All that count are shorter.
+    /// Upper end of the range, excluded.
     pub to_ns: u64,
     /// How many.
     pub count: u64,
-    /// Of all of this object.
+    /// Part of all spans of this object.
     pub pct: f64,
 }
 

@@ -163,7 +163,7 @@ pub struct WaitEnd {
     pub ended_before: bool,
     /// Threads contend for the object: those who wait for it also end others' waits for it.
     pub in_turns: bool,
-    /// One thread at a time has the object, and gives it back itself.
+    /// One thread at a time has the object, and releases it itself.
     pub lock: bool,
     /// How much of its time the sleeper has work; `None` as long as that is chance.
     pub activity: Option<Activity>,

@@ -47,7 +47,7 @@ macro_rules! doings {
 
 doings! {
     /// Nothing is known, or there was nobody to do anything.
-    Unknown = "unknown", "not known, or not there";
+    Unknown = "unknown", "unknown, or does not exist";
     /// On a CPU; a CPU: by an application's thread.
     Running = "running", "running";
     /// A CPU: by a thread of the kernel.
@@ -68,7 +68,7 @@ doings! {
     /// Asleep: [`Cause::External`].
     Outside = "outside", "waiting for input, a timer or work";
     /// Asleep for a reason that the trace does not show.
-    Asleep = "asleep", "asleep, not known for what";
+    Asleep = "asleep", "asleep for an unknown reason";
 }
 
 /// How many there are.

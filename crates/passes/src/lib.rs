@@ -133,7 +133,7 @@ pub fn analyze(reader: &dyn Reader, options: &Options, judge: &Judge) -> Result<
     read(reader, options, judge, None, None)
 }
 
-/// The same beside something else that reads the trace: `see` gets all events up to the end of the
+/// The same together with another reader of the trace: `see` gets all events up to the end of the
 /// part, in order, whatever was selected of them; and perhaps some behind it.
 ///
 /// # Errors

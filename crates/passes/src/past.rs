@@ -55,7 +55,7 @@ parts! {
     /// On a CPU that the hypervisor gave to another guest.
     Stolen = "stolen", "without their virtual CPU";
     /// Ready after a wake-up, and not on a CPU yet.
-    Woken = "woken", "woken, without a CPU yet";
+    Woken = "woken", "woken but still without a CPU";
     /// Ready after another thread took its CPU.
     Preempted = "preempted", "preempted";
     /// Ready, and not allowed to run: its control group is out of quota.
@@ -71,13 +71,13 @@ parts! {
     /// Asleep for a semaphore, queue, file lock, pipe or socket that a thread of this machine ends.
     KernelService = "kernel-service", "waiting for another thread";
     /// Asleep until a time.
-    Timer = "timer", "sleeping until a time";
+    Timer = "timer", "sleeping until a set time";
     /// Asleep for what comes from outside: a peer on the network, a client.
     Outside = "outside", "waiting for input";
     /// Asleep, and the trace does not show for what.
     Asleep = "asleep", "asleep";
     /// The trace does not show it, or it is too far back.
-    Unknown = "unknown", "not known";
+    Unknown = "unknown", "in an unknown state";
 }
 
 /// What a holder did, and where.
@@ -103,7 +103,7 @@ impl HolderPart {
         }
     }
 
-    /// Ready, and without a CPU.
+    /// Ready, but without a CPU.
     pub fn is_without_cpu(self) -> bool {
         matches!(self, HolderPart::Woken | HolderPart::Preempted | HolderPart::Throttled)
     }
@@ -279,7 +279,7 @@ impl Past {
 }
 
 /// Different things that one thread did with one object, at most: of what is beyond, the calls and
-/// objects are not told apart.
+/// objects are not distinguished.
 const DIFFERENT: usize = 64;
 
 /// What the holders of an object did while others waited for it, added up.

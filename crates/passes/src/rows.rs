@@ -25,14 +25,14 @@ pub enum Group {
 /// One system call of the system, a process or a thread.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SyscallRow {
-    /// Control group by its name: service, container, pod; `null` if the trace does not say. Only
-    /// when grouped by thread or control group.
+    /// Name of the control group: service, container, pod; `null` if the trace does not contain it.
+    /// Only when grouped by thread or control group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<Option<String>>,
     /// Name of the thread or process; absent when grouped by system.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comm: Option<String>,
-    /// Process; absent when grouped by system, `null` if the trace does not carry process ids.
+    /// Process; absent when grouped by system, `null` if the trace has no process ids.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<Option<u32>>,
     /// Thread; only when grouped by thread.
@@ -44,9 +44,9 @@ pub struct SyscallRow {
     pub nr: u32,
     /// Calls that returned in the trace.
     pub count: u64,
-    /// Of these, calls that returned a negative errno.
+    /// Calls, of these, that returned a negative errno.
     pub errors: u64,
-    /// Elapsed time from entry to return, summed. Calls seen only to return count 0.
+    /// Elapsed time from entry to return, summed. Calls of which only the return was seen count 0.
     pub total_ns: u64,
     /// Of `total_ns`: running on a CPU, interrupts excluded.
     pub cpu_ns: Option<u64>,
@@ -69,18 +69,19 @@ pub struct SyscallRow {
     pub p50_ns: Option<u64>,
     /// 99th percentile, within 1/16.
     pub p99_ns: Option<u64>,
-    /// Calls seen to start that had not returned when the trace or the thread ended.
+    /// Calls whose start was seen, but which had not returned when the trace or the thread ended.
     pub pending: u64,
-    /// Elapsed time of those so far; not part of `total_ns`.
+    /// Elapsed time of these calls so far; not part of `total_ns`.
     pub pending_ns: u64,
-    /// Calls seen only to return: begun before the trace, or while events were switched on.
+    /// Calls of which only the return was seen: they began before the trace, or while events were
+    /// being enabled.
     pub returned_only: u64,
     /// `cpu_ns` as per cent of the machine's capacity (CPUs x wall time).
     pub pct_capacity: Option<f64>,
     /// Errors by name.
     pub errnos: BTreeMap<String, u64>,
-    /// The function of the program in which threads make the call, with its source line or
-    /// file: the one with the most time. `null` without call chains.
+    /// The function of the program that makes the call for the longest total time, with its source
+    /// line or file. `null` without call chains.
     pub code: Option<String>,
 }
 
@@ -92,13 +93,14 @@ pub struct ProcRow {
     /// Process; absent when grouped by command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<Option<u32>>,
-    /// `pid` is not in the trace but follows from how the thread was made; absent with it.
+    /// `pid` is not in the trace but is inferred from the creation of the thread; absent if `pid`
+    /// is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid_inferred: Option<bool>,
     /// Thread; only when grouped by thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tid: Option<u32>,
-    /// Control group by its name: service, container, pod; `null` if the trace does not say.
+    /// Name of the control group: service, container, pod; `null` if the trace does not contain it.
     /// Absent when grouped by command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<Option<String>>,
@@ -110,14 +112,15 @@ pub struct ProcRow {
     pub threads: Option<u64>,
     /// A thread of the kernel itself.
     pub kthread: bool,
-    /// On a CPU: `app_ns` + `kernel_ns`. Interrupts on top of it are not included.
+    /// On a CPU: `app_ns` + `kernel_ns`. Interrupts during that time are not included.
     pub combined_ns: u64,
-    /// Of it in application code; all of it if the trace has no system calls. `None` if it has a
-    /// choice: calls that were not recorded are not told from application code.
+    /// Of `combined_ns`: in application code; all of it if no system calls were recorded. `null` if
+    /// only chosen calls were recorded: unrecorded calls cannot be distinguished from application
+    /// code.
     pub app_ns: Option<u64>,
-    /// Of it in system calls (kernel threads: all).
+    /// Of `combined_ns`: in system calls (for kernel threads: all of it).
     pub kernel_ns: Option<u64>,
-    /// Interrupts and softirqs that ran on top of it.
+    /// Interrupts and softirqs that interrupted it.
     pub interrupted_ns: u64,
     /// Ready to run, waiting for a CPU.
     pub runnable_ns: Option<u64>,
@@ -129,7 +132,7 @@ pub struct ProcRow {
     pub switches: u64,
     /// Of these: because it went to sleep or ended.
     pub voluntary: u64,
-    /// Of these: because another thread took the CPU.
+    /// Of these: because another thread preempted it.
     pub involuntary: u64,
     /// `switches` per second of wall time.
     pub switches_per_s: f64,
@@ -137,7 +140,7 @@ pub struct ProcRow {
     pub migrations: Option<u64>,
     /// Time holding locks / execution time (Kaieda et al.); see docs/waits.md for what is measured.
     pub lock_ratio: Option<f64>,
-    /// Time waiting for them / execution time.
+    /// Time waiting for locks / execution time.
     pub waiting_ratio: Option<f64>,
 }
 
@@ -146,8 +149,9 @@ pub struct ProcRow {
 pub struct CpuRow {
     /// CPU number.
     pub cpu: u16,
-    /// Application code; system calls too if the trace has none recorded. `None` if it has a
-    /// choice: then what the other parts leave of `wall_ns` is application code and system calls.
+    /// Application code; it includes system calls if no system calls were recorded. `null` if only
+    /// chosen system calls were recorded: then the rest of `wall_ns` is application code and system
+    /// calls.
     pub user_ns: Option<u64>,
     /// System calls of applications.
     pub kernel_ns: Option<u64>,
@@ -160,7 +164,7 @@ pub struct CpuRow {
     /// The idle task.
     pub idle_ns: u64,
     /// Of `idle_ns`: while a thread that last ran here was in an uninterruptible wait for I/O.
-    /// `None` if nothing that was recorded tells such waits from others.
+    /// `null` if the recorded events cannot distinguish such waits from other waits.
     pub iowait_ns: Option<u64>,
     /// Lost events, gaps.
     pub unaccounted_ns: u64,
@@ -170,7 +174,7 @@ pub struct CpuRow {
     pub switches: u64,
     /// Per second.
     pub switches_per_s: f64,
-    /// Interrupts handled; `None` if they were not recorded.
+    /// Interrupts handled; `null` if interrupts were not recorded.
     pub irqs: Option<u64>,
 }
 
@@ -183,16 +187,16 @@ pub struct SwitchRow {
     pub pid: Option<u32>,
     /// Thread.
     pub tid: u32,
-    /// Control group by its name: service, container, pod; `null` if the trace does not say.
+    /// Name of the control group: service, container, pod; `null` if the trace does not contain it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<Option<String>>,
     /// Threads in the row; only by control group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<u64>,
     /// CPU time of all stays on a CPU that ended in the trace (`perf sched timehist -s` run-time).
-    /// Stays that began before the CPU's first switch count from nothing, as perf has it; `procs`
-    /// accounts for them. Stays that began with a switch that was not recorded count from where the
-    /// thread was woken or first seen, not, as perf has it, from the switch before.
+    /// Stays that began before the CPU's first switch count 0, as in perf; `procs` includes them.
+    /// Stays that began with an unrecorded switch count from the time at which the thread was woken
+    /// or first seen; perf counts them from the previous switch.
     pub runtime_ns: u64,
     /// Number of those stays (timehist's sched-in).
     pub switches: u64,
@@ -210,7 +214,7 @@ pub struct SwitchRow {
     pub voluntary: u64,
     /// Times another thread took the CPU.
     pub involuntary: u64,
-    /// Time spent runnable after losing the CPU involuntarily (perf sched latency leaves it out).
+    /// Time spent runnable after losing the CPU involuntarily (perf sched latency omits it).
     pub preempted_ns: u64,
     /// Moves to another CPU.
     pub migrations: Option<u64>,
@@ -227,7 +231,7 @@ pub struct IrqRow {
     pub id: u64,
     /// Handler, softirq or function name.
     pub name: String,
-    /// CPU; absent when grouped over CPUs.
+    /// CPU; absent if all CPUs are grouped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<u16>,
     /// Executions that ended in the trace.
@@ -239,7 +243,7 @@ pub struct IrqRow {
     pub avg_ns: u64,
     /// Longest.
     pub max_ns: u64,
-    /// When that one began.
+    /// When the longest one began.
     pub max_start_ns: u64,
 }
 
@@ -260,9 +264,9 @@ pub struct SarRow {
     /// CPU; absent for the system.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<u16>,
-    /// Application code. `None` if the trace has a choice of system calls.
+    /// Application code. `null` if only chosen system calls were recorded.
     pub pct_usr: Option<f64>,
-    /// Kernel: system calls, kernel threads, interrupts. `None` unless all calls were recorded.
+    /// Kernel: system calls, kernel threads, interrupts. `null` unless all calls were recorded.
     pub pct_sys: Option<f64>,
     /// Idle while a thread waited for I/O.
     pub pct_wio: Option<f64>,
@@ -286,7 +290,8 @@ pub struct SarRow {
     pub exec_per_s: Option<f64>,
     /// Context switches.
     pub cswch_per_s: Option<f64>,
-    /// Mean number of runnable threads (running ones included), over the time there was one.
+    /// Mean number of runnable threads (including running threads), over the time with at least
+    /// one.
     pub runq_sz: Option<f64>,
     /// Per cent of time with a runnable thread.
     pub pct_runocc: Option<f64>,
@@ -298,44 +303,45 @@ pub struct SarRow {
     pub fault_per_s: Option<f64>,
 }
 
-/// A control group and the machine: what it used, what it wanted, and what kept it from that.
+/// The CPU time that a control group used and wanted, and the reasons why it did not get the rest.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CgroupRow {
-    /// `cgroup`, or what is no group's: `interrupts`, `idle`, `unaccounted`. The time used in all
-    /// rows adds up to the capacity.
+    /// `cgroup`, or time that belongs to no group: `interrupts`, `idle`, `unaccounted`. The time
+    /// used in all rows adds up to the capacity.
     pub kind: &'static str,
-    /// The group by its name: service, container, pod; `null` of threads whose group is not known.
+    /// Name of the group: service, container, pod; `null` for threads whose group is unknown.
     pub cgroup: Option<String>,
-    /// Processes of it that wanted to run.
+    /// Number of its processes that wanted to run.
     pub processes: Option<u64>,
     /// Their threads.
     pub threads: Option<u64>,
-    /// CPU time that its threads had, interrupts on top of them left out.
+    /// CPU time that its threads had, without the interrupts that interrupted them.
     pub used_ns: u64,
     /// Of capacity.
     pub pct_capacity: f64,
-    /// `used_ns`, `ready_ns` and `throttled_ns` together.
+    /// The sum of `used_ns`, `ready_ns` and `throttled_ns`.
     pub wanted_ns: Option<u64>,
-    /// Time that its threads were ready and waited for a CPU, summed over them.
+    /// Time that its threads were ready and waited for a CPU, summed over the threads.
     pub ready_ns: Option<u64>,
-    /// Of `ready_ns`: behind whom, longest first. What is missing from it are CPUs that woke up,
-    /// and stays that were not seen.
+    /// The groups that had the CPU during `ready_ns`, longest first. They add up to less than
+    /// `ready_ns` by the time for waking up CPUs, and by stays on a CPU that were not seen.
     pub behind: Vec<Rival>,
-    /// Time that its threads were ready and a quota kept them off, as far as switches show it (a
-    /// CPU must have gone idle meanwhile); of a whole recording no less than `stopped_ns`, and no
-    /// more than that for each thread.
+    /// Time that its threads were ready but throttled by a quota, as far as switches show it (a CPU
+    /// must have gone idle meanwhile). For a whole recording it is at least `stopped_ns`, and at
+    /// most `stopped_ns` for each thread.
     pub throttled_ns: Option<u64>,
-    /// It was that long at least: no `cpu.stat` says how long, and of the time that its threads
-    /// were ready most does not show as the quota's, which it does only where a CPU goes idle.
+    /// Whether `throttled_ns` is only a minimum: no `cpu.stat` was recorded, and most of the time
+    /// that its threads were ready cannot be attributed to the quota, because throttling is visible
+    /// only where a CPU goes idle.
     pub throttled_at_least: Option<bool>,
-    /// Idle CPU time that they could have used.
+    /// Idle CPU time that the throttled threads could have used.
     pub throttled_idle_ns: Option<u64>,
-    /// CPUs that its own quota allows (`cpu.max`). This and what follows is what the recorder read
-    /// at its beginning and end; `null` if it read nothing or there is no quota.
+    /// CPUs that its own quota allows (`cpu.max`). The recorder read this and the following figures
+    /// at the beginning and at the end; `null` if it did not read them or if there is no quota.
     pub limit_cpus: Option<f64>,
-    /// Periods of the quota in which it wanted to run (`nr_periods`).
+    /// Periods of the quota in which the group wanted to run (`nr_periods`).
     pub periods: Option<u64>,
-    /// Of these: in which the quota was used up (`nr_throttled`).
+    /// Periods, of these, in which the quota was used up (`nr_throttled`).
     pub throttled_periods: Option<u64>,
     /// How long its run queues were stopped, summed over CPUs (`throttled_usec`).
     pub stopped_ns: Option<u64>,
@@ -343,10 +349,10 @@ pub struct CgroupRow {
     pub path: Option<String>,
 }
 
-/// A control group whose threads had the CPU that others were ready for.
+/// A control group whose threads had the CPU while other threads were ready for it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Rival {
-    /// Its name; `null` if it is not known.
+    /// Its name; `null` if unknown.
     pub cgroup: Option<String>,
     /// For how long.
     pub ns: u64,

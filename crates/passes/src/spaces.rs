@@ -3,8 +3,8 @@
 //! `mmap`, `munmap`, `mprotect` and their like take the one lock of the address space, and have to
 //! tell every CPU that runs a thread of the same process to forget what it knows of the changed
 //! part (a TLB shootdown). Neither the spinning nor the waiting for those CPUs leaves an event. But
-//! both need a *sibling*, a thread of the same process, on a CPU. A stranger there does not matter.
-//! So each call is put down as made
+//! both need a *sibling*, a thread of the same process, on a CPU. An unrelated thread there does
+//! not matter. So each call is put down as made
 //!
 //! * **beside**: a sibling was on another CPU when the call began and when it ended;
 //! * **apart**: none was, at either time; or

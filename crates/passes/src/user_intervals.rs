@@ -3,7 +3,7 @@
 //! A thread that does the same piece of work again and again takes the same time for it, unless the
 //! machine is slower: because others fight for memory, cache lines, or the other half of the core.
 //! So user-mode intervals of one thread that lead to the same call are alike, and their typical
-//! time when few CPUs are busy is held against that when many are.
+//! time while few CPUs are busy is compared with the time while many are.
 //!
 //! Kept apart by thread, unlike [`crate::costs`]: threads that run alone do other work than those
 //! that run together, and that must not look like a slow machine.

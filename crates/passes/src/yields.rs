@@ -7,7 +7,7 @@
 
 use holdup_trace::Nanos;
 
-/// Powers of two of nanoseconds that are told apart: up to a second.
+/// Powers of two of nanoseconds that are distinguished: up to a second.
 const STEPS: usize = 31;
 
 /// How a thread yields.

@@ -17,25 +17,25 @@ use std::collections::BTreeMap;
 /// Waits that begin in one function.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CallerRow {
-    /// The innermost function that is the program's own, not of a library or runtime; `null` where
-    /// the chain has none, or its file is not at hand.
+    /// The innermost function that belongs to the program itself, not to a library or runtime;
+    /// `null` if the chain has none, or if its file is not available.
     pub caller: Option<String>,
     /// The file it is in.
     pub dso: Option<String>,
-    /// What it called: the function of a library or runtime, `null` if it went into the kernel
-    /// itself.
+    /// The function of a library or runtime that it called; `null` if it made the system call
+    /// directly.
     pub through: Option<String>,
     /// Name of the thread that waited longest.
     pub comm: String,
-    /// Process of the threads; `null` if there are several, or not known.
+    /// Process of the threads; `null` if there are several processes, or if it is unknown.
     pub pid: Option<u32>,
-    /// What was waited for longest, in words.
+    /// The object that threads waited for longest, in words.
     pub object: String,
-    /// Different things waited for.
+    /// Number of different objects that threads waited for.
     pub objects: u64,
     /// Times a thread went to sleep.
     pub waits: u64,
-    /// Different threads that did.
+    /// Number of different threads that waited.
     pub waiters: u64,
     /// Time asleep, summed over the threads.
     pub wait_total_ns: u64,

@@ -11,20 +11,20 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Calls of one kind that one function makes.
+/// Calls of one system call made by one function.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CallRow {
-    /// The innermost function that is the program's own, not of a library or runtime; `null` where
-    /// the chain has none, or its file is not at hand.
+    /// The innermost function that belongs to the program itself, not to a library or runtime;
+    /// `null` if the chain has none, or if its file is not available.
     pub caller: Option<String>,
     /// The file it is in.
     pub dso: Option<String>,
-    /// What it called: the function of a library or runtime, `null` if it went into the kernel
-    /// itself.
+    /// The function of a library or runtime that it called; `null` if it made the system call
+    /// directly.
     pub through: Option<String>,
     /// Name of the thread that spent most time in these calls.
     pub comm: String,
-    /// Process of the threads; `null` if there are several, or not known.
+    /// Process of the threads; `null` if there are several processes, or if it is unknown.
     pub pid: Option<u32>,
     /// The call, as `syscalls` names it.
     pub name: String,
@@ -32,7 +32,7 @@ pub struct CallRow {
     pub nr: u32,
     /// Calls seen to start that returned in the trace.
     pub count: u64,
-    /// Of these, calls that returned a negative errno.
+    /// Calls, of these, that returned a negative errno.
     pub errors: u64,
     /// Different threads that called.
     pub threads: u64,

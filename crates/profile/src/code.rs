@@ -27,21 +27,21 @@ const CHAINS: usize = 256;
 /// A place in the program's own code.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Spot {
-    /// The innermost function that is the program's own, not of a library or runtime; `null` where
-    /// the chain has none, or its file is not at hand.
+    /// The innermost function that belongs to the program itself, not to a library or runtime;
+    /// `null` if the chain has none, or if its file is not available.
     pub function: Option<String>,
     /// The file it is in, without folders.
     pub dso: Option<String>,
-    /// Source file and line, of where most of it was; `null` without debug information.
+    /// Source file and line with the largest part; `null` without debug information.
     pub line: Option<String>,
-    /// What it called: the function of a library or runtime; `null` if none.
+    /// The function of a library or runtime that it called; `null` if none.
     pub through: Option<String>,
-    /// Time of the sleeps that began, or ended, by this code; `null` where samples are counted.
+    /// Time of the sleeps that this code began or ended; `null` if samples are counted.
     pub ns: Option<u64>,
-    /// Samples of CPU time in it; `null` where sleeps are added up.
+    /// Samples of CPU time in it; `null` if sleeps are added up.
     pub samples: Option<u64>,
-    /// Its part of all those sleeps, or samples, in per cent. Sleeps without a call chain are among
-    /// all.
+    /// Its part of all these sleeps or samples, in per cent. All sleeps include sleeps without a
+    /// call chain.
     pub pct: f64,
 }
 
@@ -64,29 +64,31 @@ impl Spot {
     }
 }
 
-/// A system call of those who had something while others waited for it.
+/// A system call that the holders of an object made while other threads waited for the object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CallMeanwhile {
     /// The system call.
     pub call: String,
-    /// Time in it while others waited, running or asleep.
+    /// Time in the call while other threads waited, running or asleep.
     pub ns: u64,
-    /// Its part of all the waiting, in per cent.
+    /// Its part of all waiting time, in per cent.
     pub pct: f64,
 }
 
-/// The code around something that threads wait for, or of a thread that others wait for. Each list
-/// begins with what counts most, and is empty where no call chain tells.
+/// The code around an object that threads wait for, or the code of a thread that other threads wait
+/// for. Each list begins with the largest entry, and is empty if no call chain was recorded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Around {
-    /// Where threads went to sleep for it, by time slept.
+    /// The functions in which threads went to sleep for the object, by time slept.
     pub waits: Vec<Spot>,
-    /// Where other threads ended those sleeps, by time slept: of a lock, where it was let go.
+    /// The functions in which other threads ended those sleeps, by time slept; for a lock, the
+    /// functions that released it.
     pub wakes: Vec<Spot>,
-    /// What those other threads ran meanwhile, by samples of CPU time; of a thread, what it ran.
+    /// The functions that those other threads ran meanwhile, by samples of CPU time; for a thread,
+    /// the functions it ran.
     pub runs: Vec<Spot>,
-    /// The system calls that those other threads were in meanwhile, by time. Calls by which threads
-    /// contend are left out; of calls that were not recorded nothing is known.
+    /// The system calls of those other threads meanwhile, by time. Calls in which threads contend
+    /// are left out; unrecorded calls are unknown.
     pub calls: Vec<CallMeanwhile>,
     /// Of what they ran meanwhile, their own code: told with [`HolderTime::functions`].
     #[serde(skip)]

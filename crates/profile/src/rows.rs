@@ -34,23 +34,22 @@ pub enum By {
 /// Samples of one function, thread, process, file, line or CPU.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ProfileRow {
-    /// Control group by its name: service, container, pod; `null` if the trace does not say.
+    /// Name of the control group: service, container, pod; `null` if the trace does not contain it.
     pub cgroup: Option<String>,
     /// Name of the thread when it was sampled.
     pub comm: Option<String>,
-    /// Process; `null` if the trace does not say.
+    /// Process; `null` if the trace does not contain it.
     pub pid: Option<u32>,
     /// Thread.
     pub tid: Option<u32>,
-    /// CPU; `null` if the trace does not say.
+    /// CPU; `null` if the trace does not contain it.
     pub cpu: Option<u32>,
-    /// File of the code without its folders, `[kernel.kallsyms]`, or `[JIT] tid PID`; `null` if
-    /// nothing is known to be mapped there.
+    /// File of the code without its folders, `[kernel.kallsyms]`, or `[JIT] tid PID`; `null` if no
+    /// mapping is known there.
     pub dso: Option<String>,
-    /// Function; `null` if the file or its functions are not at hand.
+    /// Function; `null` if the file or its symbols are not available.
     pub symbol: Option<String>,
-    /// The compiler put its code into the function that called it; the samples are then that
-    /// function's.
+    /// The compiler inlined it into its caller; the samples then belong to the caller.
     pub inlined: Option<bool>,
     /// Source file and line, `null` without debug information.
     pub line: Option<String>,
@@ -58,14 +57,15 @@ pub struct ProfileRow {
     pub samples: Option<u64>,
     /// Of these, how many in the kernel.
     pub kernel_samples: Option<u64>,
-    /// Time on a CPU: of the switches of a trace without samples.
+    /// Time on a CPU, from the switches of a trace without samples.
     pub run_ns: Option<u64>,
-    /// Share of what was counted: of all samples of the time and the CPUs selected, whatever
-    /// threads are shown. In a trace without samples the share of CPUs x wall time.
+    /// Part of all samples in the selected time and CPUs, of whichever threads. In a trace without
+    /// samples: part of CPUs x wall time.
     pub pct: f64,
-    /// Samples in whose chains the function is, once each: its own and those of what it called.
+    /// Samples with the function in their call chain, each counted once: its own samples and those
+    /// of its callees.
     pub total_samples: Option<u64>,
-    /// Their share of what was counted.
+    /// `total_samples` as part of what `pct` counts, in per cent.
     pub total_pct: Option<f64>,
 }
 

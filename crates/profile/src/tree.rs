@@ -23,22 +23,22 @@ pub enum Tree {
 /// A function at its place in the tree.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct TreeRow {
-    /// Levels above it: 0 is a thread's name, 1 a root.
+    /// Number of levels above it: 0 is a thread's name, 1 is a root.
     pub depth: u32,
     /// Name of the threads when they were sampled.
     pub comm: String,
-    /// File of the code; `null` at level 0, and if nothing is known to be mapped there.
+    /// File of the code; `null` at level 0, or if no mapping is known there.
     pub dso: Option<String>,
-    /// Function; `null` at level 0, and if the file or its functions are not at hand.
+    /// Function; `null` at level 0, or if the file or its symbols are not available.
     pub symbol: Option<String>,
-    /// The compiler put its code into the function that called it. `false` at level 0.
+    /// The compiler inlined it into its caller. `false` at level 0.
     pub inlined: bool,
-    /// Samples whose chains end here: taken in the function itself, or from the sampled one up, of
-    /// chains that begin with it.
+    /// Samples whose chains end here: in a tree of callees, samples taken in the function itself;
+    /// in a tree of callers, samples whose chain begins with this function.
     pub samples: u64,
-    /// Samples of it and of what is below it.
+    /// Samples of the function and of everything below it.
     pub total_samples: u64,
-    /// Their share of what was counted, as in other tables.
+    /// `total_samples` as a percentage, as in other tables.
     pub total_pct: f64,
 }
 

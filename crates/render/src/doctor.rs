@@ -13,23 +13,23 @@ pub(crate) struct Doctor<'a> {
     schema: &'static str,
     /// The verb.
     command: &'static str,
-    /// Whether `holdup record` works on this host, for this user; null if that could not be tried.
+    /// Whether `holdup record` works on this host, for this user; null if that could not be tested.
     can_record: Option<bool>,
     /// What a recording depends on, in the order in which a recorder meets it.
     rows: Vec<Row<'a>>,
 }
 
-/// A thing that a recording depends on.
+/// A property of the host that a recording depends on.
 #[derive(Serialize, schemars::JsonSchema)]
 #[schemars(rename = "HostFact")]
 struct Row<'a> {
     /// Its name.
     name: &'static str,
-    /// How it stands.
+    /// Its state.
     state: Word,
-    /// What was found, or why nothing was.
+    /// What was found, or why nothing was found.
     found: &'a str,
-    /// What is lost by what is missing; null where nothing is missing, or nobody knows.
+    /// What the obstacle costs; null if there is no obstacle, or if it is unknown.
     costs: Option<&'a str>,
     /// Whether nothing can be recorded because of it.
     stops_recording: bool,
@@ -70,8 +70,9 @@ pub fn write_text(facts: &[Fact], options: &TextOptions, out: &mut dyn Write) ->
     let works = can_record(facts);
     match works {
         Some(true) if facts.iter().any(|f| f.name == "threads" && f.state.obstacle().is_some()) => {
-            let words = "holdup record works here, but most threads have no name or number in what \
-                         it records: a diagnosis of the machine needs the way out below (threads).";
+            let words = "holdup record works here, but in its recordings most threads have no name \
+                         or number: for a diagnosis of the whole machine, apply the remedy below \
+                         (threads).";
             text::prose(words, "", "", options, out)?;
         }
         Some(true) => writeln!(out, "holdup record works on this host.")?,
@@ -79,7 +80,7 @@ pub fn write_text(facts: &[Fact], options: &TextOptions, out: &mut dyn Write) ->
             writeln!(out, "{}", paint.error("holdup record does not work on this host."))?;
         }
         None => {
-            let words = "Whether holdup record works on this host could not be tried.";
+            let words = "It could not be tested whether holdup record works on this host.";
             writeln!(out, "{}", paint.warning(words))?;
         }
     }
@@ -90,13 +91,13 @@ pub fn write_text(facts: &[Fact], options: &TextOptions, out: &mut dyn Write) ->
         }
     } else if !options.quiet {
         let well = facts.iter().filter(|f| matches!(f.state, State::Ok { .. }));
-        names(well, "As it should be: ", options, out)?;
+        names(well, "OK: ", options, out)?;
         let unknown = || facts.iter().filter(|f| matches!(f.state, State::Unknown { .. }));
         if works == Some(false) {
-            names(unknown(), "Not known before that works: ", options, out)?;
+            names(unknown(), "Unknown until recording works: ", options, out)?;
         } else {
             for fact in unknown() {
-                let first = format!("Not known: {}: ", fact.name);
+                let first = format!("Unknown: {}: ", fact.name);
                 text::prose(fact.state.words(), &first, "    ", options, out)?;
             }
         }

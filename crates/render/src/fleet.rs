@@ -8,24 +8,25 @@ use crate::{Format, csv, html, markdown, schema};
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// How many traces, and what became of the files.
+/// How many traces were judged, and what happened to the files.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct FleetHead {
-    /// Files that were found, and folders that are one trace.
+    /// Number of files found, including folders that are one trace.
     pub files: u64,
-    /// Traces in the tables; those of one content are one.
+    /// Traces in the tables; traces of the same content count as one.
     pub judged: u64,
-    /// Files whose content is that of another.
+    /// Number of files with the same content as another file.
     pub same: u64,
-    /// Files that are no traces.
+    /// Number of files that are not traces.
     pub no_traces: u64,
     /// Files that could not be read: `failed` names them.
     pub failed: u64,
-    /// Recorded hosts. All traces that do not say are of one host.
+    /// Number of recorded hosts. All traces without a host name count as one host.
     pub hosts: u64,
-    /// When the first trace was recorded, UTC: what the trace says, else when it was last written.
+    /// When the first trace was recorded, UTC: the time in the trace, or else the time at which the
+    /// file was last written.
     pub first_seen: Option<String>,
-    /// The same of the last trace.
+    /// The same for the last trace.
     pub last_seen: Option<String>,
     /// Files of the tables.
     pub table_files: u64,
@@ -43,9 +44,9 @@ pub struct VerdictRow {
     pub traces: u64,
     /// Of all traces, in per cent.
     pub pct: f64,
-    /// Hosts that have it.
+    /// Number of hosts that have it.
     pub hosts: u64,
-    /// CPU time lost to what it names; null where nothing is, or it is not known.
+    /// CPU time lost to the bottleneck; null if there is none, or if the time is unknown.
     pub lost_cpu_ns: Option<u64>,
     /// When the first of these traces was recorded, UTC.
     pub first_seen: String,
@@ -55,21 +56,21 @@ pub struct VerdictRow {
     pub worst: String,
 }
 
-/// Something that costs, by a name that is the same in all traces.
+/// Something that costs CPU time, with a name that is the same in all traces.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 #[schemars(rename = "FleetCost")]
 pub struct CostRow {
-    /// What it is: of an object its kind and who waits, of a lock its type and class, of a system
-    /// call its name.
+    /// What it is: for an object, its kind and the waiting program; for a lock, its type and class;
+    /// for a system call, its name.
     pub name: String,
-    /// CPU time: of an object the idle time that has its root cause there, of a lock that spent
-    /// spinning, of a system call that spent in it; null where no trace can say.
+    /// CPU time: for an object, the idle time that it causes; for a lock, the time spent spinning;
+    /// for a system call, the time spent in it. Null if no trace contains it.
     pub cpu_ns: Option<u64>,
-    /// Time asleep in it; null where no trace can say.
+    /// Time asleep in it; null if no trace contains it.
     pub wait_ns: Option<u64>,
     /// Waits or calls.
     pub times: u64,
-    /// Traces that have it among their first twenty.
+    /// Number of traces that have it among their first twenty.
     pub traces: u64,
     /// Hosts of these traces.
     pub hosts: u64,
@@ -81,24 +82,24 @@ pub struct CostRow {
     pub worst: String,
 }
 
-/// A service, container or pod: a control group by a name that is the same in all traces.
+/// A service, container or pod: a control group with a name that is the same in all traces.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 #[schemars(rename = "FleetService")]
 pub struct ServiceRow {
     /// Its name; ids of containers, pods and sessions are `*`.
     pub name: String,
-    /// Time that its threads were ready and had no CPU: `ready_ns` and `throttled_ns` together;
-    /// null where no trace has wake-ups.
+    /// Time that its threads were ready but had no CPU: the sum of `ready_ns` and `throttled_ns`;
+    /// null if no trace has wake-ups.
     pub denied_ns: Option<u64>,
-    /// Of that, while others had the CPU.
+    /// Of that, while other threads had the CPU.
     pub ready_ns: Option<u64>,
-    /// Of that, while a quota kept them off.
+    /// Of that, while the threads were throttled by a quota.
     pub throttled_ns: Option<u64>,
     /// CPU time that its threads had.
     pub used_ns: u64,
-    /// Control groups of this name: copies on one machine are several.
+    /// Number of control groups of this name: copies on one machine count separately.
     pub groups: u64,
-    /// Traces that have it among their first fifty groups.
+    /// Number of traces that have it among their first fifty groups.
     pub traces: u64,
     /// Hosts of these traces.
     pub hosts: u64,
@@ -106,7 +107,7 @@ pub struct ServiceRow {
     pub first_seen: String,
     /// When the last of these traces was recorded, UTC.
     pub last_seen: String,
-    /// The trace in which it was denied most.
+    /// The trace with the largest `denied_ns`.
     pub worst: String,
 }
 
@@ -146,18 +147,18 @@ pub(crate) struct Fleet<V, C, S, F> {
     schema: &'static str,
     /// The verb.
     command: &'static str,
-    /// How many traces, and what became of the files.
+    /// How many traces were judged, and what happened to the files.
     fleet: FleetHead,
-    /// Which verdict how often, the most frequent first.
+    /// How often each verdict occurred, the most frequent first.
     verdicts: V,
-    /// What threads waited for at a cost, the dearest first.
+    /// What threads waited for while CPUs were idle, most expensive first.
     objects: C,
-    /// Locks of the kernel that threads waited for, the dearest first.
+    /// Kernel locks that threads waited for, most expensive first.
     locks: C,
-    /// System calls, those that took most CPU time first.
+    /// System calls, most CPU time first.
     syscalls: C,
-    /// Services and containers of traces that know control groups, those that were denied most CPU
-    /// time first.
+    /// Services and containers of traces with control groups; those with the most denied CPU time
+    /// first.
     services: S,
     /// Files that could not be read.
     failed: F,
@@ -223,7 +224,11 @@ impl FleetReport {
             };
         }
         let others = [
-            (head.same, "has the same content as another", "have the same content as others"),
+            (
+                head.same,
+                "has the same content as another trace",
+                "have the same content as other traces",
+            ),
             (head.no_traces, "is not a trace", "are not traces"),
             (head.failed, "could not be read", "could not be read"),
         ];

@@ -4,11 +4,11 @@ use crate::trace_head::{Head, TraceHead};
 use holdup_trace::{Capabilities, Glance, Presence, TraceInfo};
 use serde::Serialize;
 
-/// What `holdup info` tells.
+/// What `holdup info` prints.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Info {
-    /// Whether the whole file was read. If not, this is what its tables and samples of it show,
-    /// and null stands for what takes counting; `info --full` reads the rest.
+    /// Whether the whole file was read. If not, the answer comes from tables and samples of the
+    /// file, and figures that need counting are null; `info --full` reads the rest.
     pub complete: bool,
     /// Host name.
     pub hostname: Option<String>,
@@ -32,26 +32,27 @@ pub struct Info {
     pub system_wide: Option<bool>,
     /// Nanoseconds per step of the time stamps.
     pub clock_resolution_ns: u64,
-    /// Earliest time stamp in the file; of a file that was not read whole, if it states it.
+    /// Earliest time stamp in the file; for a file that was not read completely, only if the file
+    /// states it.
     pub first_ns: Option<u64>,
     /// Latest time stamp in the file.
     pub last_ns: Option<u64>,
-    /// Threads the file names at its start.
+    /// Number of threads that the file names at its start.
     pub tasks: Option<u64>,
     /// Whether the file carries kernel symbols.
     pub kernel_symbols: bool,
-    /// The kinds of events it was recorded with; of text that was not read whole, those seen in
-    /// the samples.
+    /// The recorded kinds of events; for text that was not read completely, the kinds seen in the
+    /// samples.
     pub events: Vec<String>,
     /// Whether `events` has every kind.
     pub all_kinds: bool,
-    /// About how many events there are, from their density in the samples; null if the whole file
-    /// was read, as `trace.events` is their number then.
+    /// Estimated number of events, from their density in the samples; null if the whole file was
+    /// read, because then `trace.events` is the exact number.
     pub estimated_events: Option<u64>,
-    /// What it can prove.
+    /// What the trace can show.
     pub capabilities: Vec<Capability>,
-    /// Names of the system calls that were chosen to be recorded, as their tracepoints have them:
-    /// all others are untraced. Absent if all calls were recorded, or none.
+    /// Names of the chosen system calls, as in their tracepoints: all other calls are untraced.
+    /// Absent if all calls or no calls were recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chosen_calls: Option<Vec<String>>,
     /// A command that records everything a diagnosis can use.
@@ -70,20 +71,20 @@ pub struct Node {
     pub cpus: String,
 }
 
-/// Something a trace can prove or not.
+/// Something that a trace may or may not be able to show.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct Capability {
     /// Stable name.
     pub name: &'static str,
-    /// Whether this trace can; null if the samples of a file that was not read whole do not show
-    /// it and the file does not rule it out.
+    /// Whether this trace has it; null if the file was not read completely, the samples do not show
+    /// it, and the file does not rule it out.
     pub present: Option<bool>,
-    /// Whether the recorder's list of events promises it; null if the file has no such list, or
-    /// was read whole.
+    /// Whether the recorder's list of events contains them; null if the file has no such list, or
+    /// was read completely.
     pub listed: Option<bool>,
     /// Events that prove it.
     pub events: &'static str,
-    /// What it is good for.
+    /// What a diagnosis uses it for.
     pub purpose: &'static str,
 }
 
@@ -97,7 +98,7 @@ pub struct Fact {
 }
 
 /// What `syscalls` is good for where a choice of them was recorded.
-const CHOSEN_CALLS: &str = "time in the chosen calls; whether threads sleep in one of them";
+const CHOSEN_CALLS: &str = "time in the chosen calls; whether threads sleep in a chosen call";
 
 /// What is known of each capability: what `info` says it saw, and what is `listed`.
 fn capabilities(

@@ -21,7 +21,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// What every verb prints around its answer.
+/// The envelope of every verb.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Envelope<'a, B> {
     /// Version of this format.
@@ -46,7 +46,7 @@ pub(crate) struct Rows<R> {
 /// The path of a thread.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct PathRows<'a, R> {
-    /// Whose path it is.
+    /// The thread whose path it is.
     path: &'a PathHead,
     rows: R,
 }
@@ -54,7 +54,7 @@ pub(crate) struct PathRows<'a, R> {
 /// A table, and what its rows rest on.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct NotedRows<'a, R> {
-    /// What to know beside the rows.
+    /// Notes about the rows.
     notes: &'a [String],
     rows: R,
 }
@@ -98,11 +98,11 @@ struct Summary<'a> {
 /// The verdict with the way to it.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Guide<'a> {
-    /// Every question; the first is where the walk begins.
+    /// Every question; the walk begins with the first.
     questions: &'a [Question],
     /// Ids of the questions on the recommended way.
     way: Vec<&'static str>,
-    /// The class at its end.
+    /// The class at the end of the recommended way.
     ends_at: Class,
     #[serde(flatten)]
     diagnosis: &'a Diagnosis,

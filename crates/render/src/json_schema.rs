@@ -28,7 +28,7 @@ use serde_json::{Map, Value, json};
 /// Where the schemas live.
 const HOME: &str = "https://github.com/holdup/holdup/docs/schema";
 
-/// The tables of a summary; those a recording may lack are optional.
+/// The tables of a summary; tables that a recording may lack are optional.
 #[derive(Serialize, JsonSchema)]
 struct Tables {
     sar: Rows<Vec<SarRow>>,
@@ -55,7 +55,7 @@ struct Summary {
     summary: Tables,
 }
 
-/// Manual pages; they are about no trace.
+/// Manual pages; they are not about a trace.
 #[derive(Serialize, JsonSchema)]
 struct Rules {
     /// Version of this format.
@@ -125,9 +125,9 @@ pub fn outputs() -> Value {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": format!("{HOME}/holdup-1.json"),
         "title": SCHEMA,
-        "description": "What holdup prints with --format json. A time is in integer nanoseconds \
-                        (_ns); null means that the trace cannot say. events prints one object per \
-                        event, not this envelope.",
+        "description": "What holdup prints with --format json. Times (keys that end in _ns) are \
+                        integer nanoseconds; null means that the trace does not contain the value. \
+                        The verb events prints one object per event, without this envelope.",
         "oneOf": names,
         "$defs": defs,
     })

@@ -191,7 +191,7 @@ fn write_diagnosis(d: &Diagnosis, trace: &TraceHead, out: &mut dyn Write) -> io:
 }
 
 fn write_finding(f: &Finding, out: &mut dyn Write) -> io::Result<()> {
-    let cost = f.priced().map_or("cost not known".to_owned(), |ns| {
+    let cost = f.priced().map_or("cost unknown".to_owned(), |ns| {
         format!("{:.1} % of capacity, {:.3} CPU-s", f.share, ns as f64 / 1e9)
     });
     writeln!(out, "\n## {}: {cost}\n\n{}\n", f.class.id(), plain(&f.summary))?;
@@ -240,7 +240,7 @@ fn write_walk(walk: &Walk, trace: &TraceHead, out: &mut dyn Write) -> io::Result
         }
         writeln!(out)?;
     }
-    writeln!(out, "The way ends at **{}**.\n", class.id())?;
+    writeln!(out, "The questions lead to **{}**.\n", class.id())?;
     write_diagnosis(&walk.diagnosis, trace, out)
 }
 
@@ -254,17 +254,16 @@ pub fn write_rules(out: &mut dyn Write) -> io::Result<()> {
     )?;
     writeln!(
         out,
-        "A rule says how much CPU capacity one class of trouble costs, and holds where that \
-            reaches `all.matters_pct`\n\
-         and nothing in the rule speaks against it. The verdict is the largest loss that holds. \
-         `holdup rules ID` prints\n\
-         a rule; `holdup diagnose --thresholds FILE` sets thresholds from a TOML file:\n\n\
-         ```toml\n[all]\nmatters_pct = 20\n\n[cpu-overload]\nbusy_pct = 90\n```\n"
+        "A rule computes how much CPU capacity one class of bottleneck costs. It holds if the cost \
+            reaches `all.matters_pct`\nand nothing else in the rule rules it out. The verdict is \
+            the rule with the largest loss among those that hold.\n`holdup rules ID` prints a \
+            rule; `holdup diagnose --thresholds FILE` sets thresholds from a TOML \
+            file:\n\n```toml\n[all]\nmatters_pct = 20\n\n[cpu-overload]\nbusy_pct = 90\n```\n"
     )?;
     for rule in ALL {
         writeln!(out, "* [{}](#{}): {}", rule.id, rule.id, rule.title())?;
     }
-    writeln!(out, "\n## Thresholds of no single rule\n")?;
+    writeln!(out, "\n## Thresholds shared by all rules\n")?;
     thresholds(&shared_thresholds(), out)?;
     ALL.iter().try_for_each(|rule| {
         writeln!(out)?;
@@ -285,7 +284,7 @@ pub fn write_rule(rule: &Rule, out: &mut dyn Write) -> io::Result<()> {
     thresholds(rule.thresholds, out)?;
     writeln!(
         out,
-        "\nIt holds in `fixtures/{}`, not in `fixtures/{}`.",
+        "\nThe rule holds in `fixtures/{}`, but not in `fixtures/{}`.",
         rule.fixtures.positive, rule.fixtures.negative
     )
 }

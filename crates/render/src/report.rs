@@ -49,18 +49,18 @@ pub struct PathBody {
     pub table: Table,
 }
 
-/// Whose path it is.
+/// The thread whose path it is.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct PathHead {
     /// Thread.
     pub tid: u32,
     /// Its name.
     pub comm: String,
-    /// Length: its life within the trace.
+    /// Length of the path: the lifetime of the thread within the trace.
     pub total_ns: u64,
 }
 
-/// A prediction: its rows, its picture, and in the notes of the table what to know beside.
+/// A prediction: its rows, its picture, and the notes of the table.
 #[derive(Clone, Debug)]
 pub struct PredictBody {
     /// The rows.

@@ -78,7 +78,7 @@ fn picture(curve: &Curve, remark: &str) -> Result<String, std::fmt::Error> {
         writeln!(s, "{}", line("ceiling", (first, y), (last, y)))?;
         writeln!(
             s,
-            "<text x=\"{:.1}\" y=\"{:.1}\">never more than {ceiling:.1}</text>",
+            "<text x=\"{:.1}\" y=\"{:.1}\">at most {ceiling:.1}</text>",
             first + 6.0,
             y - 6.0
         )?;
@@ -170,7 +170,7 @@ fn round_step(most: u32) -> u32 {
 }
 
 fn legend(s: &mut String, curve: &Curve) -> std::fmt::Result {
-    let mut entries = vec![("curve", "predicted"), ("ideal", "if nothing were lost")];
+    let mut entries = vec![("curve", "predicted"), ("ideal", "without losses")];
     if curve.measured.is_some() {
         entries.push(("seen", "measured"));
     }

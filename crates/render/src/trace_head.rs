@@ -23,11 +23,11 @@ pub struct TraceHead {
     pub end_ns: u64,
     /// The time between.
     pub wall_ns: u64,
-    /// Events as the recorder's own tool would print them.
+    /// Number of events that the recorder's own tool would print.
     pub events: u64,
     /// Events the recorder lost.
     pub lost_events: u64,
-    /// Name of the clock, if the file says.
+    /// Name of the clock, if the file contains it.
     pub clock: Option<String>,
     /// Of a part that was judged alone: wall time of the trace.
     #[serde(skip)]
@@ -129,14 +129,14 @@ impl TraceHead {
     }
 }
 
-/// What was read: a trace, whole or in samples, or a dump of counters, which has no times, CPUs
-/// and events.
+/// What was read: a trace (completely or in samples), or a dump of counters, which has no times,
+/// CPUs or events.
 #[derive(Serialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum Head<'a> {
     Trace(&'a TraceHead),
     /// A trace of which only tables and samples were read (`info` of a large file, without
-    /// `--full`): what takes counting is null.
+    /// `--full`): figures that need counting are null.
     Glance {
         /// The file.
         path: &'a str,
@@ -154,7 +154,7 @@ pub(crate) enum Head<'a> {
         events: Option<u64>,
         /// Not counted.
         lost_events: Option<u64>,
-        /// Name of the clock, if the file says.
+        /// Name of the clock, if the file contains it.
         clock: &'a Option<String>,
     },
     Dump {

@@ -13,11 +13,11 @@ const LEAST_GAIN: f64 = 0.005;
 /// One change, and the replays with it.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct WhatifRow {
-    /// What is changed, in words: `16 CPUs in place of 2`, `removing the waiting for NAME`.
+    /// What is changed, in words: `16 CPUs instead of 2`, `removing the waiting for NAME`.
     pub fix: String,
-    /// The resource that it frees: `cpus`, `placement`, `quota`, `device`, `lock`, `service`,
-    /// `kernel-lock`, `driver`, `server`, `parallelism`, `hypervisor`; or else `syscall`, `several`
-    /// changes, or `none`.
+    /// The resource that is no longer scarce: `cpus`, `placement`, `quota`, `device`, `lock`,
+    /// `service`, `kernel-lock`, `driver`, `server`, `parallelism`, `hypervisor`; or else
+    /// `syscall`, `several` changes, or `none`.
     pub kind: &'static str,
     /// Time of the work: the median of the replays, which differ in ties and time slices.
     pub wall_ns: u64,
@@ -25,25 +25,27 @@ pub struct WhatifRow {
     pub wall_low_ns: u64,
     /// The longest of the replays.
     pub wall_high_ns: u64,
-    /// How many times as fast: `wall_ns` of the unchanged replay divided by that of this one.
+    /// How many times as fast: `wall_ns` of the unchanged replay divided by `wall_ns` of this row.
     pub gain: Option<f64>,
-    /// Whether all replays take less time than any unchanged one, or all more: it is not chance.
+    /// Whether all replays take less time than any unchanged replay, or all take more, so that the
+    /// gain is not due to chance.
     pub beyond_chance: bool,
-    /// How much more work is done a second than without the change, in per cent; negative is less.
+    /// How much more work is done per second than without the change, in per cent; negative if
+    /// less.
     pub throughput_pct: Option<f64>,
     /// The same in the longest of the replays.
     pub throughput_low_pct: Option<f64>,
     /// The same in the shortest of the replays.
     pub throughput_high_pct: Option<f64>,
-    /// Times that threads waited for each other in a ring, which the trace did not have, and one
-    /// of them was let go. Many of them, and the row means little.
+    /// Number of times that threads waited for each other in a cycle that the trace did not have,
+    /// so that the replay had to release one of them. If there are many, the row means little.
     pub forced: u64,
-    /// Sleeps for what is changed, in the trace; `null` where it is nothing that threads wait for.
+    /// Number of sleeps in the trace for what is changed; `null` if threads do not wait for it.
     pub waits: Option<u64>,
     /// Their time.
     pub wait_ns: Option<u64>,
-    /// What is changed, in the words of the command line: `cpus 16`, `lock NAME=none`. `none` is
-    /// the replay of what was traced.
+    /// What is changed, in the syntax of the command line: `cpus 16`, `lock NAME=none`. `none` is
+    /// the replay without changes.
     pub change: String,
 }
 
@@ -64,17 +66,18 @@ pub(crate) fn gain_in_words(gain: Option<f64>, certain: bool) -> String {
         None => "n/a".to_owned(),
         Some(gain) if (gain - 1.0).abs() < LEAST_GAIN => "none".to_owned(),
         Some(gain) if certain => format!("{gain:.2}x"),
-        Some(gain) => format!("{gain:.2}x (or chance)"),
+        Some(gain) => format!("{gain:.2}x (may be chance)"),
     }
 }
 
 /// What the rows are about, and how far to trust them.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct WhatifHead {
-    /// Time of the work in the trace: from the first moment that one of its threads ran until all
-    /// were done.
+    /// Time of the work in the trace: from the moment at which its first thread ran until all were
+    /// done.
     pub traced_wall_ns: u64,
-    /// So much longer the unchanged replay takes, in per cent; negative if it is shorter.
+    /// How much longer than the trace the unchanged replay takes, in per cent; negative if it is
+    /// shorter.
     pub replay_off_pct: f64,
     /// Threads that do the work: the busiest, with 98 % of the CPU time.
     pub work_threads: u64,
@@ -84,7 +87,7 @@ pub struct WhatifHead {
     pub conclusions: Vec<String>,
 }
 
-/// An answer to "what if": its rows, the first without a change, and what to know beside.
+/// An answer to "what if": its rows, the first without a change, and notes.
 #[derive(Clone, Debug)]
 pub struct WhatifBody {
     /// What they are about.
@@ -99,13 +102,13 @@ impl WhatifBody {
         let head = &self.head;
         let unchanged = self.table.rows.first().and_then(|row| self.table.line(row).int("wall_ns"));
         let off = match head.replay_off_pct {
-            pct if pct.abs() < 0.05 => "as traced".to_owned(),
-            pct if pct < 0.0 => format!("{:.1} % less than traced", -pct),
-            pct => format!("{pct:.1} % more than traced"),
+            pct if pct.abs() < 0.05 => "the same as in the trace".to_owned(),
+            pct if pct < 0.0 => format!("{:.1} % less than in the trace", -pct),
+            pct => format!("{pct:.1} % more than in the trace"),
         };
         format!(
-            "The work of the {} with 98 % of the CPU time took {}, from the first moment that one \
-             ran until all were done; replayed unchanged it takes {}, {off}.",
+            "The work of the {} with 98 % of the CPU time took {}, from the moment at which the \
+             first of them ran until all were done; a replay without changes takes {}, {off}.",
             count(head.work_threads, "thread", "threads"),
             duration(head.traced_wall_ns),
             unchanged.map_or("n/a".to_owned(), duration),
@@ -122,7 +125,7 @@ mod tests {
         let words = |gain, certain| gain_in_words(gain, certain);
         assert_eq!(words(Some(1.182), true), "1.18x");
         assert_eq!(words(Some(0.852), true), "0.85x");
-        assert_eq!(words(Some(1.02), false), "1.02x (or chance)");
+        assert_eq!(words(Some(1.02), false), "1.02x (may be chance)");
         assert_eq!(words(Some(1.004), true), "none");
         assert_eq!(words(Some(0.996), true), "none");
         assert_eq!(words(None, true), "n/a");

@@ -58,22 +58,26 @@ pub enum LockChange {
 pub enum ChangeError {
     /// Nobody holds it.
     #[error(
-        "nobody holds {0}: threads wait for what others do, not for a lock; \
-         only `none` can be asked"
+        "{0} has no holder: threads wait for an action of another thread, not for a lock; the only \
+         possible change is `none`"
     )]
     NotALock(String),
     /// No number of CPUs, or too many.
-    #[error("a machine has from 1 to {MAX_CPUS} CPUs, not {0}")]
+    #[error("the number of CPUs must be from 1 to {MAX_CPUS}, not {0}")]
     Cpus(u32),
     /// Beyond what a change of a program can be.
     #[error(
-        "a factor is from {low} to {high}, not {0}",
+        "a factor must be from {low} to {high}, not {0}",
         low = FACTORS.start(),
         high = FACTORS.end()
     )]
     Factor(f64),
     /// Not split.
-    #[error("split into {low} to {high} parts, not {0}", low = PARTS.start(), high = PARTS.end())]
+    #[error(
+        "the number of parts must be from {low} to {high}, not {0}",
+        low = PARTS.start(),
+        high = PARTS.end()
+    )]
     Parts(u32),
 }
 
@@ -200,7 +204,7 @@ impl<'a> View<'a> {
         Ok(view)
     }
 
-    /// Who gets this lock when it is given back.
+    /// Which thread gets this lock when it is released.
     pub(crate) fn order(&self, object: ObjectId) -> Order {
         match self.program.objects.get(object.0 as usize) {
             Some(known) if self.free => known.order,

@@ -19,15 +19,15 @@ pub fn doubts(analysis: &Analysis, off_pct: f64) -> Vec<String> {
     if off_pct.abs() > analysis.limit(&MATTERS) {
         let (pct, way) = (off_pct.abs(), if off_pct < 0.0 { "less" } else { "more" });
         doubts.push(format!(
-            "the unchanged replay takes {pct:.1} % {way} than was traced: the figures mean little, \
-             as what it misses it misses under every change"
+            "a replay without changes takes {pct:.1} % {way} time than the trace did: the figures \
+             mean little, because every other replay has the same error"
         ));
     }
     let able = &analysis.capabilities;
     if !able.wakeups && !able.wakers {
         doubts.push(
-            "no wake-ups were recorded (sched:sched_waking): nobody knows who waited for whom, so \
-             every wait keeps its length, and little can be said"
+            "no wake-ups were recorded (sched:sched_waking): it is unknown which thread waited for \
+             which, so every wait keeps its length, and the figures mean little"
                 .to_owned(),
         );
     }
@@ -40,13 +40,14 @@ pub fn doubts(analysis: &Analysis, off_pct: f64) -> Vec<String> {
         .collect();
     if !damage.is_empty() {
         doubts.push(format!(
-            "part of the trace is missing ({}): the replay does not have what happened there",
+            "part of the trace is missing ({}): the replay lacks the events of that part",
             damage.join(", ")
         ));
     }
     if analysis.quality.count(QualityCode::NotSystemWide) > 0 {
         doubts.push(
-            "only some tasks were recorded: the replay lacks the others, and what they took"
+            "only some tasks were recorded: the replay lacks all other tasks and the CPU time they \
+             took"
                 .to_owned(),
         );
     }

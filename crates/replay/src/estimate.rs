@@ -49,7 +49,7 @@ pub struct Estimate {
     pub worth: f64,
     /// The same of the longest replay.
     pub low: f64,
-    /// And of the shortest.
+    /// The same for the shortest replay.
     pub high: f64,
     /// What its work could gain at most, divided over the CPUs: no replay divides it.
     pub is_bound: bool,

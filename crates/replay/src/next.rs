@@ -5,7 +5,7 @@ use crate::estimate::Estimate;
 use crate::predict::{Seeds, predict_all};
 use crate::program::Program;
 
-/// So many of the best are tried once more beside the best.
+/// Number of the best changes that are tried again together with the best one.
 const SECONDS: usize = 5;
 /// Less than so many times as fast is no gain.
 const GAINS: f64 = 1.005;

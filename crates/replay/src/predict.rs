@@ -132,7 +132,7 @@ fn unchanged_but_free(program: &Program) -> Free {
     })
 }
 
-/// What changes are held against, and are freed of: two replays at once, not one after the other.
+/// The replays that changes are compared with: two replays at once, not one after the other.
 pub(crate) fn compared_with(program: &Program) -> &Prediction {
     thread::scope(|scope| {
         scope.spawn(|| unchanged_but_free(program));
@@ -140,7 +140,7 @@ pub(crate) fn compared_with(program: &Program) -> &Prediction {
     })
 }
 
-/// The replay without a change: a row of its own, and what the others are held against.
+/// The replay without a change: a row of its own, and the replay that the others are compared with.
 fn unchanged(program: &Program) -> &Prediction {
     let replay = || replayed(&View::unchanged(program), Seeds::of(program)).0;
     program.unchanged.get_or_init(replay)
@@ -167,7 +167,7 @@ impl Free {
         self.traced_ns as f64 / replayed(&before, Seeds::ONE).0.wall_ns.max(1) as f64
     }
 
-    /// The same where those who are no part of the work were replayed beside it.
+    /// The same if programs other than the work were replayed with it.
     fn missed_beside(self, idle: f64) -> f64 {
         Free { alone_ns: self.free_ns, idle: self.idle_beside, ..self }.missed(idle)
     }

@@ -123,7 +123,7 @@ impl Finder<'_> {
             let all: Nanos = p.threads.iter().map(|t| t.run_ns).sum();
             let left = 1.0 - stolen as f64 / all.max(stolen).max(1) as f64;
             let factors = vec![left.max(*crate::FACTORS.start()); p.threads.len()];
-            let name = "the CPU time that was stolen".to_owned();
+            let name = "the stolen CPU time".to_owned();
             found.push(one(Resource::Hypervisor, vec![Change::Calls { name, factors }], stolen));
         }
         found
@@ -334,7 +334,7 @@ impl Finder<'_> {
                 weight += lost;
             }
         }
-        let name = "what calls cost because of others".to_owned();
+        let name = "the additional cost of contended calls".to_owned();
         (weight > 0.0).then(|| Scarce {
             resource: Resource::KernelLock,
             members: Vec::new(),

@@ -15,7 +15,7 @@ pub fn shown(program: &Program, changes: &[Change]) -> String {
     let words: Vec<String> = few.iter().map(|c| Shown(program, c).to_string()).collect();
     match all.len() - few.len() {
         0 => words.join(" + "),
-        more => format!("{} + {more} more like it", words.join(" + ")),
+        more => format!("{} + {more} more of this kind", words.join(" + ")),
     }
 }
 
@@ -54,7 +54,7 @@ fn listed(all: Vec<String>) -> String {
         [] => String::new(),
         [one] => one.clone(),
         [one, two] => format!("{one} and {two}"),
-        [one, rest @ ..] => format!("{one} and {} more like it", rest.len()),
+        [one, rest @ ..] => format!("{one} and {} more of this kind", rest.len()),
     }
 }
 
@@ -62,22 +62,24 @@ fn fix(program: &Program, change: &Change) -> String {
     let name = subject(program, change);
     match change {
         Change::Split(_, parts) => format!("sharing the work of {name} among {parts} threads"),
-        Change::Cpus(n) => format!("{n} CPUs in place of {}", program.cpus),
+        Change::Cpus(n) => format!("{n} CPUs instead of {}", program.cpus),
         Change::SpreadIrqs => "spreading interrupts over all CPUs".to_owned(),
         Change::NoDevices => "devices that answer at once".to_owned(),
         Change::AnyCpu => "letting all threads run on any CPU".to_owned(),
         Change::NoQuota => "lifting the CPU quota".to_owned(),
-        Change::Deal => "dealing the work evenly over the threads that meet at barriers".to_owned(),
+        Change::Deal => {
+            "dividing the work evenly among the threads that meet at barriers".to_owned()
+        }
         Change::Speed(_, times) => format!("making {name} {times} times as fast"),
         Change::Lock(_, LockChange::None) => format!("removing the waiting for {name}"),
         Change::Lock(_, LockChange::Hold(by)) => format!("holding {name} {by} times as long"),
-        Change::Lock(_, LockChange::Split(n)) => format!("{n} locks in place of {name}"),
-        Change::Lock(_, LockChange::Awake) => format!("never sleeping with {name}"),
-        Change::Lock(_, LockChange::First) => format!("a CPU for whoever has {name}"),
+        Change::Lock(_, LockChange::Split(n)) => format!("{n} locks instead of {name}"),
+        Change::Lock(_, LockChange::Awake) => format!("never sleeping while holding {name}"),
+        Change::Lock(_, LockChange::First) => format!("always a CPU for the holder of {name}"),
         Change::Calls { .. } => {
             match name.strip_prefix("syscall ").and_then(|of| of.rsplit_once('*')) {
                 Some((call, by)) => format!("{call} taking {by} times its CPU time"),
-                None => format!("doing without {name}"),
+                None => format!("removing {name}"),
             }
         }
     }

@@ -41,7 +41,8 @@ use Preset::{Full, Locks};
 pub const FAMILIES: &[Family] = &[
     Family {
         preset: Locks,
-        why: "objects of the threads library: who waits at which address, and who lets it go on",
+        why: "objects of the threads library: which thread waits at which address, and which \
+              thread wakes it",
         calls: &["futex", "futex_wait", "futex_waitv", "futex_wake", "futex_requeue"],
     },
     Family {
@@ -60,7 +61,7 @@ pub const FAMILIES: &[Family] = &[
     Family { preset: Locks, why: "locks on files", calls: &["flock", "fcntl", "fcntl64"] },
     Family {
         preset: Locks,
-        why: "waiting by giving the CPU away again and again",
+        why: "waiting by yielding the CPU repeatedly",
         calls: &["sched_yield"],
     },
     Family {
@@ -78,7 +79,7 @@ pub const FAMILIES: &[Family] = &[
     },
     Family {
         preset: Locks,
-        why: "signals, sent and waited for: how some programs let their processes go on",
+        why: "sending signals and waiting for them: some programs wake their processes in this way",
         calls: &[
             "pause",
             "sigsuspend",
@@ -91,12 +92,12 @@ pub const FAMILIES: &[Family] = &[
     },
     Family {
         preset: Locks,
-        why: "sleep that the program chose, or that stands between two tries at a lock",
+        why: "sleep for a set time, or between two tries to get a lock",
         calls: &["nanosleep", "clock_nanosleep"],
     },
     Family {
         preset: Locks,
-        why: "waiting for a child to end: the work is the child's",
+        why: "waiting for a child to end: the child does the work",
         calls: &["wait4", "waitid", "waitpid"],
     },
     Family {
@@ -111,7 +112,8 @@ pub const FAMILIES: &[Family] = &[
     },
     Family {
         preset: Full,
-        why: "changes of the address space: its lock, and the siblings' CPUs that must be told",
+        why: "changes of the address space: waiting for its lock and for TLB shootdowns on the \
+              siblings' CPUs",
         calls: &[
             "mmap",
             "mmap_pgoff",
@@ -127,8 +129,8 @@ pub const FAMILIES: &[Family] = &[
     },
     Family {
         preset: Full,
-        why: "writing: the lock of the file, room in a pipe or for dirty pages, and who ends the \
-              wait of a reader",
+        why: "writing: waiting for the lock of the file and for room in a pipe or for dirty pages; \
+              it also shows which thread ends the wait of a reader",
         calls: &[
             "write",
             "pwrite64",
@@ -158,7 +160,8 @@ pub const FAMILIES: &[Family] = &[
     },
     Family {
         preset: Full,
-        why: "names of files: the locks of directories and the journal, and what a descriptor is",
+        why: "file names: waiting for the locks of directories and of the journal; they also show \
+              what a descriptor refers to",
         calls: &[
             "open",
             "openat",
@@ -173,13 +176,14 @@ pub const FAMILIES: &[Family] = &[
     },
     Family {
         preset: Full,
-        why: "descriptors copied, or made by other calls than open: what the number of another \
-              call's argument stands for",
+        why: "descriptors that are copied, or made by other calls than open: they show what a \
+              descriptor number refers to",
         calls: &["dup", "dup2", "dup3", "close_range", "socket", "eventfd2"],
     },
     Family {
         preset: Full,
-        why: "threads and processes made, replaced and ended: which thread is of which process",
+        why: "threads and processes that start, exec and end: they show to which process a thread \
+              belongs",
         calls: &["clone", "clone3", "fork", "vfork", "execve", "exit", "exit_group"],
     },
 ];

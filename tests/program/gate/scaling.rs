@@ -58,7 +58,7 @@ fn rounds_pass_regress_and_tell_what_got_faster_alone() {
         assert_eq!(found["runs"]["a"], 24, "a round is a run");
     }
     let words = gate("alone").stdout;
-    assert!(words.contains("it got faster on fewer CPUs alone"), "{words}");
+    assert!(words.contains("it only got faster on fewer CPUs"), "{words}");
     // The wall clock of the same recordings.
     let clock = "gate --scaling --metric scaling.4.time --baseline before.json slower.json";
     assert_eq!(folder.holdup(clock).code, Some(1));

@@ -29,15 +29,15 @@ pub struct Stat {
 pub enum Error {
     /// Text for people.
     #[error(
-        "line {line}: this is what perf stat prints for people; write it for programs: \
-         perf stat -j -o FILE ... (or -x,)"
+        "line {line}: this is the human-readable output of perf stat; use the machine-readable \
+         format: perf stat -j -o FILE ... (or -x,)"
     )]
     ForPeople {
         /// Where it shows.
         line: usize,
     },
     /// What `perf stat record` writes.
-    #[error("this is a file of perf stat record; have perf print it: perf stat report -j -i FILE")]
+    #[error("this is a file of perf stat record; print it with perf: perf stat report -j -i FILE")]
     Record,
     /// No line is a count.
     #[error(

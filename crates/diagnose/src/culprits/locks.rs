@@ -67,7 +67,7 @@ fn named(facts: &Facts<'_>, lock: &LockPeople, object: Option<&Blamed>) -> Culpr
     // The function that asked for it, or else the system call that its threads slept in.
     let call = || object.and_then(|o| o.calls.first());
     let asked = lock.callers.first().or_else(call);
-    let asked = asked.map_or(String::new(), |c| format!(", asked for in {}", c.0));
+    let asked = asked.map_or(String::new(), |c| format!(", acquired in {}", c.0));
     let mut around = object.map(|o| objects::culprit(facts, o, 0)).unwrap_or_default();
     if !lock.holders.is_empty() {
         around.holders_in_all = Some(lock.holders.len() as u64);

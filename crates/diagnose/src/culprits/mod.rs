@@ -31,7 +31,7 @@ use holdup_trace::Nanos;
 
 /// Culprits of a finding, at most.
 const CULPRITS: usize = 3;
-/// People of each kind around a culprit, at most; their number is beside them.
+/// Holders or waiters listed for a culprit, at most; their total number is given too.
 const PEOPLE: usize = 8;
 
 /// A system call that stands for so much CPU time.

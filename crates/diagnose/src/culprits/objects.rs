@@ -49,7 +49,7 @@ fn yielding(facts: &Facts<'_>, s: &Spinning) -> Culprit {
     let culprit = Culprit {
         pid,
         role: Role::Spins,
-        name: format!("sched_yield{owner}, again and again"),
+        name: format!("repeated sched_yield{owner}"),
         ..syscall(facts, "sched_yield", s.sum.cpu_ns)
     };
     waited_for(facts, &sleepers, culprit)
@@ -173,7 +173,7 @@ fn name(facts: &Facts<'_>, o: &Blamed) -> String {
         ObjectKind::Uninterruptible if object.starts_with("in ") => {
             format!("uninterruptible sleep {object}")
         }
-        ObjectKind::Uninterruptible => format!("uninterruptible sleep, what for was {object}"),
+        ObjectKind::Uninterruptible => format!("uninterruptible sleep, reason {object}"),
         ObjectKind::KernelLock => format!("kernel lock {object}"),
         // Known by the call alone, where the descriptor is not.
         ObjectKind::Disk if object.starts_with("in ") => format!("disk {object}"),
@@ -183,9 +183,9 @@ fn name(facts: &Facts<'_>, o: &Blamed) -> String {
     match o.others {
         0 => format!("{what}{}", owner(&o.row)),
         n if o.rule == WaitRule::LockContention => {
-            format!("{what}{} and {n} more for one lock", owner(&o.row))
+            format!("{what}{} and {n} more objects of one lock", owner(&o.row))
         }
-        n => format!("{what}{} and {n} more in one ring", owner(&o.row)),
+        n => format!("{what}{} and {n} more objects of one ring", owner(&o.row)),
     }
 }
 

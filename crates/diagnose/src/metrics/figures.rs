@@ -35,9 +35,10 @@ pub struct Figures {
     pub commands: Vec<Command>,
     /// The same work on several numbers of CPUs.
     pub runs: Vec<Run>,
-    /// What the processors' counters said about application code, likewise.
+    /// What the processors' counters showed about application code, for each number of CPUs.
     pub counters: Vec<Counters>,
-    /// Several cases; each needs a name. Source, title and cpus beside them hold for all.
+    /// Several cases; each needs a name. Source, title and cpus outside the cases are valid for all
+    /// cases.
     pub case: Vec<Figures>,
 }
 
@@ -77,7 +78,7 @@ pub struct Sar {
     pub fault_per_s: Option<f64>,
     /// Mean number of threads running or ready while there was one.
     pub runq_sz: Option<f64>,
-    /// Per cent of time with one.
+    /// Per cent of time with at least one such thread.
     pub pct_runocc: Option<f64>,
 }
 
@@ -142,13 +143,13 @@ pub struct LockStat {
     pub ref_per_s: Option<f64>,
     /// Part of all lock references.
     pub pct_ref: Option<f64>,
-    /// References that found it taken and spun.
+    /// References that found the lock held and spun, in per cent.
     pub pct_block: Option<f64>,
-    /// References that found it taken and slept.
+    /// References that found the lock held and slept, in per cent.
     pub pct_sleep: Option<f64>,
 }
 
-/// Whose a measured lock is.
+/// The owner of a measured lock.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]
@@ -170,7 +171,7 @@ pub enum Owner {
 pub struct Semaphore {
     /// Its name.
     pub name: String,
-    /// Whose it is.
+    /// Its owner.
     pub owner: Owner,
     /// Acquisitions per second.
     pub requests_per_s: f64,
@@ -180,7 +181,7 @@ pub struct Semaphore {
     pub wait_us: f64,
 }
 
-/// Lock and waiting ratio of a command.
+/// Lock ratio and waiting ratio of a command.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(extend("required" = ["name"]))]
@@ -193,7 +194,7 @@ pub struct Command {
     pub time_pct: Option<f64>,
     /// Time in critical sections, % of its execution time.
     pub lock_ratio_pct: Option<f64>,
-    /// Time waiting for them, % of its execution time.
+    /// Time waiting for critical sections, % of its execution time.
     pub waiting_ratio_pct: Option<f64>,
 }
 
@@ -224,11 +225,12 @@ pub struct Run {
     pub seconds: f64,
     /// Time in critical sections, % of execution time.
     pub lock_ratio_pct: Option<f64>,
-    /// Time waiting for them, % of execution time.
+    /// Time waiting for critical sections, % of execution time.
     pub waiting_ratio_pct: Option<f64>,
 }
 
-/// What the processors' counters said about application code on some number of CPUs (`perf stat`).
+/// What the processors' counters showed about application code on some number of CPUs (`perf
+/// stat`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(extend("required" = ["cpus", "cycles", "instructions"]))]
@@ -273,7 +275,7 @@ pub enum FiguresError {
 fn no_such_case(asked: Option<&str>, known: &[String]) -> String {
     match asked {
         Some(asked) if known.is_empty() => format!("no case '{asked}': the file holds only one"),
-        Some(asked) => format!("no case '{asked}'; there are: {}", known.join(", ")),
+        Some(asked) => format!("no case '{asked}'; the cases are: {}", known.join(", ")),
         None => format!("the file holds several cases; choose one of: {}", known.join(", ")),
     }
 }
@@ -316,7 +318,7 @@ impl Figures {
         let (source, title, cpus) = (own.source.clone(), own.title.clone(), own.cpus);
         if own != (Figures { source, title, cpus, ..Figures::default() }) {
             return Err(FiguresError::Value(
-                "a file of several cases has its figures inside them, not beside them".to_owned(),
+                "in a file of several cases, all figures must be inside the cases".to_owned(),
             ));
         }
         let mut names = std::collections::BTreeSet::new();
@@ -345,7 +347,7 @@ impl Figures {
     /// Percentages are within 0 and 100, all other figures 0 or more.
     fn check(&self) -> Result<(), FiguresError> {
         if !self.case.is_empty() {
-            return Err(FiguresError::Value("a case has no cases of its own".to_owned()));
+            return Err(FiguresError::Value("a case cannot contain cases".to_owned()));
         }
         if self.cpus == Some(0)
             || self.runs.iter().any(|r| r.cpus == 0 || r.seconds <= 0.0)

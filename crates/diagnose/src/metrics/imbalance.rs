@@ -22,10 +22,14 @@ pub(super) fn server<'a>(view: &View<'a>) -> Option<(&'a super::Process, f64)> {
 pub(super) fn check(view: &View<'_>) -> Finding {
     let class = Class::WorkloadImbalance;
     if view.figures.processes.is_empty() {
-        return view.silent(class, "who used the CPUs is not given (processes)");
+        return view.silent(
+            class,
+            "the file does not say which processes used the CPUs \
+                                   (processes)",
+        );
     }
     let Some(idle) = view.idle else {
-        return view.silent(class, "how idle the CPUs were is not given (sar)");
+        return view.silent(class, "the file does not say how idle the CPUs were (sar)");
     };
     let Some((p, of_one)) = server(view) else {
         let top = view.figures.processes.iter().filter_map(|p| p.combined_pct).fold(0.0, f64::max)
@@ -44,8 +48,8 @@ pub(super) fn check(view: &View<'_>) -> Finding {
     };
     let lost = view.cpus * idle / 100.0;
     let summary = format!(
-        "{name} uses {of_one:.0} % of one CPU, as much as one can, and {lost:.1} of {} CPUs are \
-            idle",
+        "{name} uses {of_one:.0} % of one CPU, the most that one thread can use, while {lost:.1} \
+            of {} CPUs are idle",
         view.cpus
     );
     let share = if view.cpus > 1.0 { idle } else { 0.0 };

@@ -43,7 +43,7 @@ pub(super) fn measured(view: &View<'_>, class: Class, owner: Owner) -> Option<Fi
     let lost: f64 = all.iter().map(|m| m.1.lost_cpus()).sum();
     let (top, m) = *all.first()?;
     let summary = format!(
-        "processors wait for {}: {:.2} of {cpus} are lost to it, as if there were {:.2}",
+        "processors wait for {}: {:.2} of {cpus} processors are lost, so {:.2} remain effective",
         top.name,
         m.lost_cpus(),
         m.effective_cpus()
@@ -81,19 +81,20 @@ pub(super) fn measured(view: &View<'_>, class: Class, owner: Owner) -> Option<Fi
         ));
         if let Some(n) = lock.saturation() {
             f.evidence.push(Evidence::of(
-                "processors that keep it busy all the time",
+                "processors that keep the lock busy all the time",
                 n,
                 "CPUs",
                 "1 / demand",
             ));
         }
         f.advice.push(format!(
-            "more processors add nothing beyond {:.0}; {}",
+            "beyond {:.0} processors, more processors add nothing; {}",
             lock.saturation().unwrap_or(0.0).ceil(),
             holdup_model::OPTIMISM
         ));
     }
-    f.advice.insert(0, "hold it for less, or split what it guards".to_owned());
+    f.advice
+        .insert(0, "hold the lock for a shorter time, or split the data that it guards".to_owned());
     f.culprits = all
         .iter()
         .take(3)
@@ -132,7 +133,7 @@ fn ratios(view: &View<'_>) -> Option<Finding> {
     let mut summary = Vec::new();
     if let Some(r) = worst {
         let how = speedup(r).map_or(String::new(), |s| {
-            format!(", which make the work {s:.2} times as fast as one")
+            format!(", which make the work {s:.2} times as fast as one CPU")
         });
         summary.push(format!(
             "{share:.1} % of execution time goes into waiting for the kernel's \
@@ -141,9 +142,14 @@ fn ratios(view: &View<'_>) -> Option<Finding> {
         ));
     }
     if let Some(c) = commands.first() {
-        let locked = c.lock_ratio_pct.map_or(String::new(), |l| format!(", {l} % of it locked"));
+        let locked = c.lock_ratio_pct.map_or(String::new(), |l| {
+            format!(
+                ", and holds locks for {l} \
+                                                                         %"
+            )
+        });
         let price = if c.time_pct.is_some() {
-            format!("; all commands together lose {share:.1} %")
+            format!("; all commands in total lose {share:.1} %")
         } else {
             String::new()
         };
@@ -205,7 +211,9 @@ fn ratios(view: &View<'_>) -> Option<Finding> {
             ..Culprit::default()
         })
         .collect();
-    f.advice = vec!["make fewer system calls, or those that hold the lock for less".to_owned()];
+    f.advice = vec![
+        "make fewer system calls, or use calls that hold the lock for a shorter time".to_owned(),
+    ];
     Some(f)
 }
 
@@ -219,7 +227,7 @@ fn lockstat(view: &View<'_>) -> Option<Finding> {
     let inode = ["IRDWR", "i_rwsem", "i_mutex", "inode"].iter().any(|n| top.name.contains(n));
     let what = if inode { " (the lock of an open file's inode)" } else { "" };
     let summary = format!(
-        "{}{what} is found taken {:.0} % of the time, {:.0} times a second",
+        "{}{what} is held at {:.0} % of the references to it, {:.0} times a second",
         top.name,
         misses(top),
         taken(top)
@@ -234,7 +242,7 @@ fn lockstat(view: &View<'_>) -> Option<Finding> {
             "lockstat",
         );
         f.evidence.push(Evidence::of(
-            format!("{}: found taken", l.name),
+            format!("{}: found held", l.name),
             misses(l),
             "% of references",
             "lockstat",
@@ -248,8 +256,9 @@ fn lockstat(view: &View<'_>) -> Option<Finding> {
         );
     }
     // Others suffer from the lock that most find taken.
-    f.ruled_out = (misses(top) * 2.0 < 100.0)
-        .then(|| format!("{} is found taken only {:.0} % of the time", top.name, misses(top)));
+    f.ruled_out = (misses(top) * 2.0 < 100.0).then(|| {
+        format!("{} is held at only {:.0} % of the references to it", top.name, misses(top))
+    });
     f.culprits = vec![Culprit {
         kind: "lock",
         id: top.ocn.map_or_else(String::new, |o| o.to_string()),

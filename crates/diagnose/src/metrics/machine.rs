@@ -9,7 +9,7 @@ use holdup_attribution::limits::{MATTERS, NAMED, QUEUE, SLOWER};
 
 pub(super) fn io_bound(view: &View<'_>) -> Finding {
     let Some(wio) = view.wio else {
-        return view.silent(Class::IoBound, "waiting for disks is not given (sar, pct_wio)");
+        return view.silent(Class::IoBound, "the file has no waiting for disks (sar, pct_wio)");
     };
     let mut f = view.finding(
         Class::IoBound,
@@ -21,7 +21,7 @@ pub(super) fn io_bound(view: &View<'_>) -> Finding {
             .against(view.thresholds, &MATTERS),
     ];
     f.advice = vec![
-        "look at the disks (iostat -x): more of them, or fewer and larger requests".to_owned(),
+        "look at the disks (iostat -x): use more disks, or fewer and larger requests".to_owned(),
     ];
     f
 }
@@ -30,7 +30,7 @@ pub(super) fn cpu_overload(view: &View<'_>) -> Finding {
     let class = Class::CpuOverload;
     let runq = view.figures.sar.as_ref().and_then(|s| s.runq_sz);
     let (Some(busy), Some(runq)) = (view.busy(), runq) else {
-        return view.silent(class, "run queue or CPU use is not given (sar)");
+        return view.silent(class, "the file has no run queue or no CPU use (sar)");
     };
     let queue = runq / view.cpus;
     let share = ((queue - 1.0) * 100.0).clamp(0.0, 100.0);
@@ -48,7 +48,7 @@ pub(super) fn cpu_overload(view: &View<'_>) -> Finding {
     f.ruled_out = if busy < 100.0 - view.limit(&MATTERS) {
         Some(format!("CPUs are only {busy:.0} % busy"))
     } else if queue < view.limit(&QUEUE) {
-        Some(format!("only {queue:.2} threads per CPU run or want to"))
+        Some(format!("only {queue:.2} threads per CPU run or are ready"))
     } else {
         None
     };
@@ -62,8 +62,8 @@ pub(super) fn mp_up_overhead(view: &View<'_>) -> Finding {
     let (Some(up), Some(mp)) = (run(Kernel::Up), run(Kernel::Mp)) else {
         return view.silent(
             class,
-            "needs the same work on one CPU under a uniprocessor and a multiprocessor kernel \
-            (runs)",
+            "needs runs of the same work on one CPU under a uniprocessor and a multiprocessor \
+            kernel (runs)",
         );
     };
     let overhead = (mp.seconds / up.seconds - 1.0) * 100.0;
@@ -73,7 +73,12 @@ pub(super) fn mp_up_overhead(view: &View<'_>) -> Finding {
             kernel"
     );
     let mut f = view.finding(class, overhead.max(0.0), summary);
-    f.evidence = vec![Evidence::of("time beyond the uniprocessor kernel's", overhead, "%", "runs")];
+    f.evidence = vec![Evidence::of(
+        "additional time compared with the uniprocessor kernel",
+        overhead,
+        "%",
+        "runs",
+    )];
     given(&mut f.evidence, "kernel time", kernel, "%", "sar or lock ratio");
     let noise = view.limit(&MATTERS) / 3.0;
     f.ruled_out = if overhead < noise {
@@ -82,11 +87,14 @@ pub(super) fn mp_up_overhead(view: &View<'_>) -> Finding {
         // What it costs of capacity.
         let small = kernel.filter(|&k| k * overhead / 100.0 < view.limit(&NAMED));
         small.map(|k| {
-            format!("{overhead:.1} % longer, but the kernel takes only {k:.0} % of the time")
+            format!(
+                "the work takes {overhead:.1} % longer, but the kernel takes only {k:.0} % of \
+                     the time"
+            )
         })
     };
     f.advice = vec![
-        "fewer, larger system calls; otherwise this is the price of a multiprocessor kernel"
+        "make fewer, larger system calls; otherwise this is the price of a multiprocessor kernel"
             .to_owned(),
     ];
     f
@@ -114,7 +122,7 @@ fn compared(view: &View<'_>) -> Finding {
     };
     if few.cpus == many.cpus {
         return view
-            .silent(class, "counters of one number of CPUs have nothing to be compared with");
+            .silent(class, "the counters are for one number of CPUs only and cannot be compared");
     }
     let per_instruction = |c: &super::Counters| c.cycles / c.instructions;
     let (alone, cpi) = (per_instruction(few), per_instruction(many));
@@ -129,14 +137,14 @@ fn compared(view: &View<'_>) -> Finding {
     let mut f = view.finding(class, share, summary);
     f.evidence = vec![
         Evidence::of(
-            "cycles per instruction with many CPUs busy, against few",
+            "cycles per instruction with many CPUs busy, compared with few",
             slower,
             "% more",
             "counters",
         )
         .against(view.thresholds, &SLOWER),
         Evidence::of("cycles per instruction in user mode", cpi, "cycles", "counters"),
-        Evidence::of("difference of instructions", other_work, "%", "counters"),
+        Evidence::of("difference in instructions", other_work, "%", "counters"),
     ];
     if slower < view.limit(&SLOWER) {
         f.ruled_out = Some(format!("an instruction takes {slower:.0} % more cycles on more CPUs"));

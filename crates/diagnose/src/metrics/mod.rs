@@ -31,7 +31,7 @@ use holdup_attribution::{Leaf, Ledger, Threshold, Thresholds};
 /// The figures with what follows from them at once.
 pub(crate) struct View<'a> {
     pub(crate) figures: &'a Figures,
-    /// Runs of perf stat given beside them.
+    /// Runs of perf stat supplied with them.
     pub(crate) measured: &'a [Measured],
     pub(crate) thresholds: &'a Thresholds,
     /// Processors, 1 if nobody says.
@@ -86,7 +86,10 @@ impl<'a> View<'a> {
     pub(crate) fn finding(&self, class: Class, share: f64, summary: String) -> Finding {
         let matters = self.limit(&MATTERS);
         let small = (share < matters).then(|| {
-            format!("costs {share:.1} % of capacity; below {matters} % nothing is worth changing")
+            format!(
+                "costs {share:.1} % of capacity; a loss below {matters} % is not worth a \
+                     change"
+            )
         });
         Finding {
             class,
@@ -141,7 +144,8 @@ pub fn judge(path: &str, figures: &Figures, thresholds: Thresholds) -> Diagnosis
     judge_beside(&format!("--metrics {path}{case}"), figures, &[], thresholds)
 }
 
-/// Judge figures beside runs of perf stat. `options` are those that name both, for the commands.
+/// Judge figures together with runs of perf stat. `options` are those that name both, for the
+/// commands.
 pub fn judge_beside(
     options: &str,
     figures: &Figures,
@@ -186,10 +190,10 @@ pub fn judge_beside(
 fn decide(view: &View<'_>, findings: &[Finding]) -> Verdict {
     let mut reservations = Vec::new();
     if view.figures.processors().is_none() {
-        reservations.push("the number of CPUs is not given".to_owned());
+        reservations.push("the file does not give the number of CPUs".to_owned());
     }
     if view.figures.sar.is_none() {
-        reservations.push("no sar figures: how busy the CPUs were is not known".to_owned());
+        reservations.push("no sar figures: the use of the CPUs is unknown".to_owned());
     }
     let verdict = |class, confidence: f64, summary, runner_up, reservations: Vec<String>| {
         let mut steps = vec![Step::of("the figures as they are", confidence)];
@@ -237,8 +241,8 @@ fn decide(view: &View<'_>, findings: &[Finding]) -> Verdict {
             unknown("the file holds no figures to judge".to_owned())
         }
         (None, ..) if !measured => unknown(
-            "no figure reaches its threshold, and without sar nobody can tell whether CPUs were \
-                idle"
+            "no figure reaches its threshold, and without sar figures it is unknown whether CPUs \
+                were idle"
                 .to_owned(),
         ),
         (Some(busy), Some(sys), _) if sys >= 2.0 * view.limit(&MATTERS) => unknown(format!(
@@ -247,8 +251,8 @@ fn decide(view: &View<'_>, findings: &[Finding]) -> Verdict {
         )),
         (Some(busy), _, Some(idle)) if idle * 2.0 >= 100.0 && f.processes.is_empty() => {
             unknown(format!(
-                "CPUs are {busy:.0} % busy and {idle:.0} % idle, and the figures do not show who \
-                works and who waits: add processes (utld, holdup procs) and syscalls"
+                "CPUs are {busy:.0} % busy and {idle:.0} % idle, and the figures do not show which \
+                threads work and which wait: add processes (utld, holdup procs) and syscalls"
             ))
         }
         (busy, ..) => {
@@ -259,7 +263,7 @@ fn decide(view: &View<'_>, findings: &[Finding]) -> Verdict {
                 .fold(0.0, f64::max);
             let how = busy.map_or(String::new(), |b| format!("CPUs are {b:.0} % busy and "));
             let what = format!(
-                "{how}nothing holds them up: no cause costs more than {largest:.1} % of capacity"
+                "{how}there is no bottleneck: no cause costs more than {largest:.1} % of capacity"
             );
             verdict(
                 Class::Healthy,

@@ -1,5 +1,5 @@
-//! Threads contend for an object: the synchronisation calls use much of the processing time
-//! (AIX cases 1 and 3), and the idle time beside them is theirs.
+//! Threads contend for an object: the synchronisation calls use much of the processing time (AIX
+//! cases 1 and 3), and the idle time meanwhile is attributed to them.
 
 use super::calls::{Sync, object, sync};
 use super::{Owner, SystemCall, View, given, imbalance, locks};
@@ -46,7 +46,7 @@ fn check(view: &View<'_>, class: Class, kind: Sync, owner: Owner) -> Finding {
     };
     let part = sar.scall_per_s.filter(|&s| s > 0.0).map(|s| (rates * 100.0 / s).min(100.0));
     if view.figures.syscalls.is_empty() && (rates == 0.0 || view.sys.is_none()) {
-        return view.silent(class, "processing time by system call is not given (syscalls)");
+        return view.silent(class, "the file has no processing time by system call (syscalls)");
     }
     // Without a table of calls the kernel's time is the most that the counted ones can have used.
     let cpu = if view.figures.syscalls.is_empty() {
@@ -77,16 +77,12 @@ fn check(view: &View<'_>, class: Class, kind: Sync, owner: Owner) -> Finding {
             names.join(" and "),
             if names.len() == 1 { "uses" } else { "use" },
             own.pct,
-            if idle > 0.0 {
-                format!(", and CPUs are {idle:.0} % idle beside it")
-            } else {
-                String::new()
-            }
+            if idle > 0.0 { format!(", while CPUs are {idle:.0} % idle") } else { String::new() }
         ),
         true if rates > 0.0 => format!(
             "{rates:.0} semaphore and message operations per second, at most {cpu:.1} % of capacity"
         ),
-        true => "no synchronisation call uses processing time to speak of".to_owned(),
+        true => "no synchronisation call uses a relevant amount of processing time".to_owned(),
     };
     let mut f = view.finding(class, (cpu + idle).min(100.0), summary);
     let label = if kind == Sync::Service {
@@ -113,7 +109,7 @@ fn check(view: &View<'_>, class: Class, kind: Sync, owner: Owner) -> Finding {
         );
         given(&mut f.evidence, &format!("{}: mean path", call.name), call.avg_ms, "ms", "syscalls");
     }
-    given(&mut f.evidence, "idle beside them", view.idle, "% of capacity", "sar");
+    given(&mut f.evidence, "idle meanwhile", view.idle, "% of capacity", "sar");
     given(&mut f.evidence, "kernel time", view.sys, "% of capacity", "sar");
     given(&mut f.evidence, "context switches", sar.cswch_per_s, "1/s", "sar");
     given(&mut f.evidence, "system calls", sar.scall_per_s, "1/s", "sar");
@@ -123,8 +119,8 @@ fn check(view: &View<'_>, class: Class, kind: Sync, owner: Owner) -> Finding {
     }
     if let (Some((p, of_one)), true) = (server, f.ruled_out.is_some() && rates + own.pct > 0.0) {
         f.ruled_out = Some(format!(
-            "at most {cpu:.1} % of capacity; they are how others wait for {}, which uses \
-                {of_one:.0} % of one CPU",
+            "at most {cpu:.1} % of capacity; in these calls other processes wait for {}, which \
+                uses {of_one:.0} % of one CPU",
             p.name
         ));
     }
@@ -141,8 +137,8 @@ fn check(view: &View<'_>, class: Class, kind: Sync, owner: Owner) -> Finding {
         })
         .collect();
     f.advice = vec![
-        format!("protect less with one {what}: several, each with a part of the data"),
-        "shorten the critical section; do not run in parallel what is not parallel".to_owned(),
+        format!("use several objects instead of one {what}, each for a part of the data"),
+        "shorten the critical section; use fewer threads for work that is not parallel".to_owned(),
     ];
     f
 }

@@ -41,8 +41,8 @@ pub fn of_figures(figures: &Figures, cpus: &[u32]) -> Result<Forecast, &'static 
         let demand = seen.demand(seen_cpus);
         if demand.is_none() {
             notes.push(format!(
-                "{}: holding and waiting take more than {seen_cpus} CPUs have: the figures \
-                 contradict each other, and nothing is predicted",
+                "{}: holding and waiting take more time than {seen_cpus} CPUs have: the figures \
+                 contradict each other, so there is no prediction",
                 s.name
             ));
         }

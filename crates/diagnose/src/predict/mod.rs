@@ -39,9 +39,9 @@ pub enum Basis {
     Given,
     /// Every hold was measured.
     Measured,
-    /// Holds were inferred from wake-ups, or only those are known that others waited for.
+    /// Holds were inferred from wake-ups, or only those holds are known for which threads waited.
     Inferred,
-    /// No hold is known: it is the demand with which the model loses the CPUs that were lost.
+    /// No hold is known: the demand is chosen such that the model loses as many CPUs as were lost.
     LostCpus,
 }
 
@@ -57,7 +57,8 @@ impl Basis {
     }
 }
 
-/// One lock, or all together, on one number of CPUs. `None` is what was not measured or given.
+/// One lock, or all locks together, on one number of CPUs. `null` means neither measured nor
+/// supplied.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PredictRow {
     /// The lock or wait object; `all` for all of them together.
@@ -70,28 +71,28 @@ pub struct PredictRow {
     pub cpus: u32,
     /// Threads that use it.
     pub threads: u32,
-    /// Part of its time, 0 to 1, that one CPU would hold it if it were alone, D.
+    /// Part of the time, 0 to 1, that one CPU would hold the lock if it were the only CPU (D).
     pub demand: Option<f64>,
     /// Where the demand comes from.
     pub basis: Option<Basis>,
     /// Mean hold, x.
     pub hold_ns: Option<u64>,
-    /// CPU time that an acquisition loses on average, W: waiting that keeps a CPU from work.
+    /// CPU time that an acquisition loses on average (W): waiting during which a CPU cannot work.
     pub wait_ns: Option<u64>,
     /// Acquisitions per second, L.
     pub throughput_per_s: Option<f64>,
-    /// CPUs that did not wait, N - L W, where that was measured.
+    /// CPUs that did not wait, N - L W, if that was measured.
     pub measured_effective_cpus: Option<f64>,
     /// CPUs that do not wait, by the model.
     pub effective_cpus: Option<f64>,
-    /// CPUs that wait: by the model, or where it has no demand, measured.
+    /// CPUs that wait: by the model, or, if there is no demand, as measured.
     pub lost_cpus: Option<f64>,
-    /// Part of the time that it is held: measured where it was, else by the model. Of several locks
-    /// the busiest, by the model.
+    /// Part of the time that the lock is held: as measured, or else by the model. For several
+    /// locks: the busiest lock, by the model.
     pub utilization: Option<f64>,
     /// CPUs that wait, of those that the threads could keep busy.
     pub degradation_pct: Option<f64>,
-    /// So many CPUs keep it held all the time; more add nothing: 1 / D.
+    /// The number of CPUs that keep the lock held all the time; more CPUs add nothing: 1 / D.
     pub saturation_cpus: Option<f64>,
 }
 
@@ -236,7 +237,7 @@ pub struct Forecast {
     pub rows: Vec<PredictRow>,
     /// The curve of the first object that has a demand.
     pub curve: Option<Curve>,
-    /// What to know beside.
+    /// Notes.
     pub notes: Vec<String>,
 }
 

@@ -119,7 +119,8 @@ fn unlike(kinds: &[Kind]) -> Option<String> {
     let names: Vec<String> = kinds.iter().map(name).collect();
     (!kinds.is_empty()).then(|| {
         format!(
-            "all: the threads use the locks unlike, so each kind has its own demand: {}",
+            "all: the threads use the locks differently, so each kind of thread has its own \
+             demand: {}",
             names.join(", ")
         )
     })
@@ -223,23 +224,23 @@ fn notes(judged: &Attribution<'_>, subjects: &[Subject], others_ns: u64) -> Vec<
     let uses = |basis| subjects.iter().any(|s| s.basis == Some(basis) && !s.stations.is_empty());
     if uses(Basis::Inferred) {
         notes.push(
-            "inferred: how long a mutex was held follows from how often threads came and found it \
-             held, mostly within a fifth; of others only holds are known for which threads waited, \
-             so that their demand may be larger"
+            "inferred: how long a mutex was held is estimated from how often arriving threads \
+             found it held; the error is mostly below 20 %. Of other locks only those holds are \
+             known that made threads wait, so their demand may be larger"
                 .to_owned(),
         );
     }
     if uses(Basis::LostCpus) {
         notes.push(
-            "lost-cpus: no hold was recorded; the demand is that with which the model loses the \
-             CPUs that were lost, so the traced row agrees by itself"
+            "lost-cpus: no hold was recorded; the demand is chosen such that the model loses as \
+             many CPUs as the trace did, so the traced row agrees by construction"
                 .to_owned(),
         );
     }
     if subjects.iter().any(|s| s.stations.is_empty()) {
         notes.push(
-            "n/a: neither holds nor lost CPUs tell the demand; on one CPU, or with more ready \
-             threads than CPUs, a lock may cost nothing yet"
+            "n/a: the demand is unknown, because neither holds nor lost CPUs were seen; on one \
+             CPU, or with more ready threads than CPUs, a lock may cost nothing yet"
                 .to_owned(),
         );
     }
@@ -247,15 +248,15 @@ fn notes(judged: &Attribution<'_>, subjects: &[Subject], others_ns: u64) -> Vec<
     let cpus = |ns: u64| Some(format!("{:.2}", ns as f64 / wall)).filter(|cpus| cpus != "0.00");
     if let Some(others) = cpus(others_ns) {
         notes.push(format!(
-            "waits that are not locks (devices, barriers, hand-overs) cost {others} CPUs more; the \
-             model says nothing of them"
+            "waits for other things than locks (devices, barriers, hand-overs) cost {others} more \
+             CPUs; the model does not include them"
         ));
     }
     let spare = judged.ledger.ns(Leaf::NoWork) + judged.ledger.ns(Leaf::Serial);
     if let Some(spare) = cpus(spare) {
         notes.push(format!(
-            "{spare} CPUs were idle for lack of work: the prediction has more CPUs find as much \
-             work each"
+            "{spare} CPUs were idle for lack of work: the prediction assumes that every additional \
+             CPU finds as much work as these CPUs did"
         ));
     }
     notes

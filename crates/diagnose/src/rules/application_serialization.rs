@@ -1,37 +1,41 @@
 //! Threads contend for a kernel service.
 //!
 //! # What it does
-//! It adds leaves of the ledger. `idle/kernel-services` is idle CPU time while threads slept in
+//! It adds up leaves of the ledger. `idle/kernel-services` is idle CPU time while threads slept in
 //! calls on semaphores, message queues and file locks, in reads and writes that another thread
 //! ended (pipes, local sockets), or in futex calls on memory that processes share.
-//! `busy/kernel/kernel-services` is CPU time of those calls that slept or ended another thread's
-//! sleep. Calls that never sleep and wake nobody do not count, however many there are: nobody
-//! waits in them.
+//! `busy/kernel/kernel-services` is the CPU time of those calls that slept or that ended another
+//! thread's sleep. Calls that never sleep and wake nobody do not count, however many they are: no
+//! thread waits in them.
 //!
-//! Three more ways to wait belong here, each shown by a pattern:
-//! * **a latch**: who sleeps in `epoll_wait`, `poll` or `pause` until a thread of its own program
-//!   sends a signal or writes to its eventfd, pipe or local socket, and does the same for others;
-//! * **a retry loop**: a try for a file lock or semaphore fails, the thread sleeps for a time, and
-//!   tries again, again and again. Nobody wakes it. The holder is who got the lock meanwhile;
-//! * **a loop around `sched_yield`** in several processes of one name (`busy/spin`): yields that
-//!   follow each other with hardly any code in between, of threads that work at other times.
+//! Three more kinds of waiting belong to this class. Each is recognised by a pattern:
+//! * **a latch**: a thread sleeps in `epoll_wait`, `poll` or `pause` until another thread of its
+//!   program sends it a signal or writes to its eventfd, pipe or local socket; it also wakes other
+//!   threads in this way;
+//! * **a retry loop**: a try for a file lock or semaphore fails, the thread sleeps for a time and
+//!   tries again, repeatedly. Nobody wakes it. The holder is the thread that got the lock
+//!   meanwhile;
+//! * **a loop around `sched_yield`** in several processes of the same name (`busy/spin`): threads
+//!   that work at other times make many yields in a row, with hardly any code of their own in
+//!   between.
 //!
 //! # Why it holds a system up
-//! The service protects one shared resource; one thread at a time passes. The signature is a
-//! large part of the kernel's time in few such calls and a high switch rate. Which thread holds
-//! the object changes all the time: that tells it from one busy server (workload-imbalance).
+//! The service protects one shared resource, and only one thread at a time can use it. The
+//! signature is a high switch rate and a large part of the kernel's time in a few such calls. The
+//! thread that holds the object changes all the time: this distinguishes contention from one busy
+//! server (workload-imbalance).
 //!
 //! # What it is not
-//! A thread that waits for the result of another, which is busy itself and never waits for it in
-//! turn, waits in order: a stage of a pipeline, a pool's main thread. No finer lock would help it.
-//! Such idle time is in the leaf `idle/order`, and costs nothing here. Where each of two threads
-//! waits for the other, order and contention look the same.
+//! A thread that waits for the result of a busy thread, where the busy thread never waits for the
+//! first one in turn, waits in order: a stage of a pipeline, a pool's main thread. Finer locks
+//! would not help it. This idle time is in the leaf `idle/order` and costs nothing here. Where each
+//! of two threads waits for the other, order and contention look the same.
 //!
 //! # What it cannot tell
-//! A program that looks at a lock now and then by intent, and naps in any case, looks like a retry
-//! loop. Event loops of one program that hand each other work in both directions look like latches.
-//! Which file a lock is on is not in the trace: locks of one kind that one program tries for count
-//! as one. A try that makes no system call (`pthread_mutex_trylock` and a nap) is not seen.
+//! A program that checks a lock now and then by design, and sleeps in any case, looks like a retry
+//! loop. Event loops of one program that pass work in both directions look like latches. The trace
+//! does not say which file a lock is on: all locks of one kind that one program tries to get count
+//! as one lock. A try without a system call (`pthread_mutex_trylock` and a sleep) is not seen.
 //!
 //! # What to do
 //! Finer granularity: several semaphores or files instead of one, shorter critical sections.
@@ -72,7 +76,7 @@ fn check(facts: &Facts<'_>) -> Finding {
             at: "services of the kernel",
             nobody: "no thread waits in a kernel service",
             advice: [
-                "protect less with one object: several semaphores, files or queues instead of one",
+                "split the object: use several semaphores, files or queues instead of one",
                 "shorten the critical section",
             ],
         },
@@ -106,7 +110,7 @@ impl Turns {
 fn slow_holders(lock: &Culprit) -> Option<String> {
     let most = lock.holders_did.first()?;
     (!most.runs && most.pct > 50.0)
-        .then(|| format!("; for {:.0} % of that its holders are {}", most.pct, most.told()))
+        .then(|| format!("; for {:.0} % of that time its holders are {}", most.pct, most.told()))
 }
 
 /// Threads contend: those who sleep leave CPUs idle, and going to sleep and waking costs too.
@@ -120,7 +124,7 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
     let priced = facts.worth_removing(rule.class).and(culprits.first()).and_then(|c| c.waited_ns);
     let at = match culprits.first() {
         _ if facts.analysis.outside() == Outside::Unknown => {
-            format!("in {}, for what is not known without raw_syscalls events", of.at)
+            format!("in {} (without raw_syscalls events the object is unknown)", of.at)
         }
         Some(c) if c.kind != "syscall" => format!("for {}", c.named_in_code()),
         Some(c) => format!("in {}", c.name),
@@ -130,12 +134,13 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
         _ if spun > idle + cpu => Told {
             story: "spinning",
             summary: format!(
-                "threads wait {at} without sleeping: {:.1} of {} CPUs are lost to it",
+                "threads wait {at} without sleeping: {:.1} of {} CPUs are lost to that",
                 in_cpus(facts, idle + cpu + spun),
                 facts.analysis.cpus,
             ),
             advice: vec![
-                "let those who wait sleep: a mutex instead of a loop around sched_yield".to_owned(),
+                "let waiting threads sleep: use a mutex instead of a loop around sched_yield"
+                    .to_owned(),
                 of.advice[1].to_owned(),
             ],
         },
@@ -144,12 +149,12 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
             story: "turns",
             summary: match priced {
                 Some(waited) => format!(
-                    "threads contend {at}: on average {:.1} of them wait for it{}",
+                    "threads contend {at}: on average {:.1} threads wait for it{}",
                     in_cpus(facts, waited),
                     culprits.first().and_then(slow_holders).unwrap_or_default(),
                 ),
                 None => format!(
-                    "threads contend {at}: {:.1} of {} CPUs are lost to it, {:.1} of them idle",
+                    "threads contend {at}: {:.1} of {} CPUs are lost, {:.1} of them idle",
                     in_cpus(facts, idle + cpu + spun),
                     facts.analysis.cpus,
                     in_cpus(facts, idle),
@@ -162,24 +167,24 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
     let (wakers, most) = facts.wakers(of.cause);
     let of_wanted = cost(facts, &f);
     let slept = match facts.analysis.outside() {
-        Outside::Unknown => "idle while threads slept for each other".to_owned(),
+        Outside::Unknown => "idle while threads slept waiting for each other".to_owned(),
         _ => format!("idle while threads slept in {}", of.at),
     };
     f.evidence = vec![
         facts.share(slept, of.asleep),
-        facts.share("CPU time of the calls that slept, or woke the sleepers", of.awake),
+        facts.share("CPU time of the calls that slept or woke sleepers", of.awake),
         of_wanted,
         Evidence::of(
-            "threads asleep in them, on average",
+            "threads asleep in these calls, on average",
             waited as f64 / facts.wall.max(1) as f64,
             "threads",
             "waits",
         ),
-        Evidence::of("threads that ended those waits", wakers as f64, "threads", "wake-ups"),
-        Evidence::of("largest part ended by one of them", most, "%", "wake-ups"),
+        Evidence::of("threads that ended these waits", wakers as f64, "threads", "wake-ups"),
+        Evidence::of("largest part of the waits ended by one thread", most, "%", "wake-ups"),
     ];
     if !spinning.is_empty() {
-        f.evidence.insert(2, facts.share("CPU time of yielding again and again", of.spins));
+        f.evidence.insert(2, facts.share("CPU time of repeated yields", of.spins));
     }
     f.culprits = culprits;
     f

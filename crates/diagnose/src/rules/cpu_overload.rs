@@ -1,12 +1,11 @@
 //! More work than processors.
 //!
 //! # What it does
-//! It asks whether threads were ready for CPUs while no CPU was idle, and for how long. Queueing
-//! wastes no capacity, so the cost in the ledger is 0. What counts is the CPU time that the
-//! queueing threads lacked.
+//! It measures for how long threads were ready while no CPU was idle. Queueing wastes no capacity,
+//! so the cost in the ledger is 0. What counts is the CPU time that the queueing threads lacked.
 //!
 //! # What to do
-//! Nothing is wrong with the multiprocessor: more CPUs, or less work at a time.
+//! The multiprocessor itself works well: add CPUs, or run less work at a time.
 //!
 //! Source: PARbench on the p690, loads above 100 %.
 
@@ -46,7 +45,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     let told = Told {
         story: "more-threads-than-cpus",
         summary: format!(
-            "no CPU is idle for {of_time:.0} % of the time, when {:.1} threads want {cpus} CPUs",
+            "for {of_time:.0} % of the time no CPU is idle, while {:.1} threads want {cpus} CPUs",
             queue.value * cpus
         ),
         advice: vec![
@@ -71,15 +70,20 @@ fn check(facts: &Facts<'_>) -> Finding {
             "% of capacity",
             "procs runnable",
         ),
-        Evidence::checked("threads running or ready then, per CPU", &queue, "threads", "run queue"),
         Evidence::checked(
-            "application threads running or ready while any is, per CPU",
+            "threads running or ready while no CPU was idle, per CPU",
+            &queue,
+            "threads",
+            "run queue",
+        ),
+        Evidence::checked(
+            "application threads running or ready while at least one is, per CPU",
             &demand,
             "threads",
             "procs",
         ),
         Evidence::of(
-            "threads running or ready all along, per CPU",
+            "threads running or ready over the whole trace, per CPU",
             facts.queue / cpus,
             "threads",
             "run queue",
@@ -89,17 +93,16 @@ fn check(facts: &Facts<'_>) -> Finding {
     ];
     f.ruled_out = if !lacked.holds() {
         Some(format!(
-            "ready threads lacked CPU time worth {:.1} % of capacity; below {} % that is no \
-                overload",
+            "ready threads lacked CPU time of {:.1} % of capacity; below {} % that is no overload",
             lacked.value, lacked.limit
         ))
     } else if !demand.holds() {
         Some(format!(
-            "only {:.2} application threads per CPU run or want to, without the recorder's",
+            "only {:.2} application threads per CPU run or are ready, not counting the recorder",
             demand.value
         ))
     } else if !queue.holds() {
-        Some(format!("only {:.2} threads per CPU ran or wanted to", queue.value))
+        Some(format!("only {:.2} threads per CPU ran or were ready", queue.value))
     } else {
         None
     };

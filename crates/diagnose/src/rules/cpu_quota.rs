@@ -1,34 +1,35 @@
 //! A CPU quota keeps threads off idle CPUs.
 //!
 //! # What it does
-//! It takes the idle CPU time while threads were ready and might not run: a thread leaves its CPU
-//! in state R, and the CPU goes idle with the thread on its queue. A run queue does that where the
-//! thread's control group has used up its quota of CPU time. The threads come back when the next
-//! period begins, without being woken; from that follow the period and the quota, which no event
-//! names.
+//! It adds up the idle CPU time while threads were ready but were not allowed to run: a thread
+//! leaves its CPU in state R, and the CPU goes idle with the thread on its run queue. This happens
+//! where the thread's control group has used up its quota of CPU time. The threads return at the
+//! beginning of the next period, without a wake-up. The period and the quota are inferred from
+//! these returns, since no event names them.
 //!
-//! Where the recording says in which control groups threads are (`holdup record`, `perf record
-//! --all-cgroups`), the culprits are groups, by the names of their services and containers, and
-//! each has a quota of its own. `holdup record` also reads the limit (`cpu.max`) and how often the
-//! kernel says it was used up (`cpu.stat`).
+//! Where the recording contains the threads' control groups (`holdup record`, `perf record
+//! --all-cgroups`), the culprits are groups with the names of their services and containers, and
+//! each group has a quota of its own. `holdup record` also reads the limit (`cpu.max`) and how
+//! often the kernel counted it as used up (`cpu.stat`).
 //!
 //! # What it cannot tell
-//! Without groups: which it is, and whether there are several. The culprits are programs then. The
-//! quota that follows from returns is the CPU time of threads that were throttled at least once, so
-//! it is too small where short-lived threads use some of it. Real-time threads that
-//! `sched_rt_runtime_us` stops, and CPUs that core scheduling keeps idle beside a stranger, look
-//! the same, but come back at other times.
+//! Without control groups in the recording, it cannot say which group is throttled, or whether
+//! several are. The culprits are programs then. The inferred quota is the CPU time of threads that
+//! were throttled at least once, so it is too small where short-lived threads use some of the
+//! quota. Real-time threads that `sched_rt_runtime_us` stops look the same, but return at other
+//! times. So do CPUs that core scheduling keeps idle because an unrelated thread runs on the same
+//! core.
 //!
-//! # What it is told from
-//! A thread that queues behind another one while other CPUs are idle is the scheduler's
-//! (`idle/scheduler`): that CPU is busy. Overload needs CPUs that are all busy. A thread that waits
-//! for the disk sleeps. While threads are throttled, no work counts as serial: a larger quota would
-//! help the one thread that has work.
+//! # How it differs from other classes
+//! A thread that queues behind another thread while other CPUs are idle counts as the scheduler's
+//! fault (`idle/scheduler`): the CPU of that queue is busy. Overload needs CPUs that are all busy.
+//! A thread that waits for the disk sleeps. While threads are throttled, no work counts as serial:
+//! a larger quota would help even a single thread that has work.
 //!
 //! # What to do
 //! Raise the limit, or run no more threads than it allows: `cpu.max` (control groups, version 2),
-//! `cpu.cfs_quota_us` (version 1), `resources.limits.cpu` in Kubernetes, `docker run --cpus`. The
-//! group's `cpu.stat` counts the periods in `nr_throttled`.
+//! `cpu.cfs_quota_us` (version 1), `resources.limits.cpu` in Kubernetes, `docker run --cpus`. In
+//! the group's `cpu.stat`, `nr_throttled` counts the throttled periods.
 //!
 //! Source: Linux, `Documentation/scheduler/sched-bwc.rst`.
 
@@ -63,7 +64,10 @@ fn check(facts: &Facts<'_>) -> Finding {
             let limit = match (quota.period_ns, cpus) {
                 _ if read.is_some() => String::new(),
                 (Some(period), Some(cpus)) => {
-                    format!(", which allows about {cpus:.1} CPUs in each {:.0} ms", ms(period))
+                    format!(
+                        ", which allows about {cpus:.1} CPUs in each period of {:.0} ms",
+                        ms(period)
+                    )
                 }
                 _ => String::new(),
             };
@@ -71,8 +75,8 @@ fn check(facts: &Facts<'_>) -> Finding {
             Told {
                 story: "quota",
                 summary: format!(
-                    "a CPU quota{of} keeps {} off idle CPUs{limit}: {:.1} of {} CPUs are idle for \
-                     it",
+                    "a CPU quota{of} keeps {} off idle CPUs{limit}: {:.1} of {} CPUs are idle \
+                     because of it",
                     program.name,
                     in_cpus(facts, idle),
                     facts.analysis.cpus
@@ -81,8 +85,9 @@ fn check(facts: &Facts<'_>) -> Finding {
                     "raise the CPU limit of the control group: cpu.max, or cpu.cfs_quota_us in \
                      version 1; resources.limits.cpu in Kubernetes, --cpus in Docker"
                         .to_owned(),
-                    "or run no more threads than the quota has CPUs, so that it lasts for the \
-                     period; nr_throttled in the group's cpu.stat shows whether it does"
+                    "or run no more threads than the quota allows CPUs, so that the quota lasts \
+                     for the whole period; nr_throttled in the group's cpu.stat shows whether it \
+                     does"
                         .to_owned(),
                 ],
             }
@@ -102,11 +107,15 @@ fn check(facts: &Facts<'_>) -> Finding {
             value: value.map(|v| (v * 1000.0).round() / 1000.0),
             ..Evidence::of(metric, 0.0, unit, "returns without wake-up")
         };
-        f.evidence.push(of("from one period to the next", quota.period_ns.map(ms), "ms"));
+        f.evidence.push(of("length of a period", quota.period_ns.map(ms), "ms"));
         let of_time = quota
             .period_ns
             .map(|period| (quota.periods * period) as f64 * 100.0 / facts.wall.max(1) as f64);
-        f.evidence.push(of("part of all periods", of_time.map(|pct| pct.min(100.0)), "%"));
+        f.evidence.push(of(
+            "periods with the quota used up, of all periods",
+            of_time.map(|pct| pct.min(100.0)),
+            "%",
+        ));
         f.evidence.push(of("CPU time that the quota allows", cpus, "CPUs"));
         let kept_off = facts.throttled as f64 / facts.wall.max(1) as f64;
         if let Some(limit) = read {
@@ -118,9 +127,13 @@ fn check(facts: &Facts<'_>) -> Finding {
             let used_up = limit.throttled_periods as f64;
             f.evidence.push(counted("nr_throttled of the control group", used_up, "periods"));
             let stopped = ms(limit.throttled_ns);
-            f.evidence.push(counted("its run queues stopped, summed over CPUs", stopped, "ms"));
+            f.evidence.push(counted(
+                "run queues of the group stopped, summed over CPUs",
+                stopped,
+                "ms",
+            ));
         }
-        f.evidence.push(of("threads ready and kept off, on average", Some(kept_off), "threads"));
+        f.evidence.push(of("threads ready but throttled, on average", Some(kept_off), "threads"));
     }
     f.culprits = groups;
     f

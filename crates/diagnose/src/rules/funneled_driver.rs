@@ -1,17 +1,17 @@
 //! Driver work confined to one CPU while others wait for it.
 //!
 //! # What it does
-//! It takes `idle/driver`: idle CPU time beside a CPU that does more of all driver work (kernel
-//! threads, interrupts, softirqs) than the others together and spends much of its own time on it.
-//! Everything goes through one interrupt line, one receive queue, one worker, one driver thread.
-//! Idle time of those who sleep for a device counts too where one driver thread, or work items of
-//! one function one at a time, are busy for as much of the time, on whichever CPU.
+//! It takes the leaf `idle/driver`: idle CPU time while one CPU does more driver work (kernel
+//! threads, interrupts, softirqs) than all other CPUs together and spends much of its own time on
+//! it. Everything goes through one interrupt line, one receive queue, one worker or one driver
+//! thread. Idle time of threads that sleep for a device also counts where, for as much of the time,
+//! one driver thread is busy or the work items of one function run one at a time, on whichever CPU.
 //!
 //! # Why it holds a system up
-//! The work of a driver is done on behalf of the threads that wait for it. Confined to one CPU it
-//! limits them all, however many CPUs there are. In AIX such drivers were those not safe on a
-//! multiprocessor, run on CPU 0; in Linux it is an affinity mask, a device with one queue, or a
-//! driver with one thread.
+//! A driver works on behalf of the threads that wait for it. If its work is confined to one CPU, it
+//! limits all of them, however many CPUs exist. In AIX such drivers were not safe on a
+//! multiprocessor and ran on CPU 0. In Linux the reason is an affinity mask, a device with one
+//! queue, or a driver with one thread.
 //!
 //! # What to do
 //! Spread interrupts (`/proc/irq/*/smp_affinity`, more queues), receive work (RPS: `rps_cpus`),
@@ -65,7 +65,8 @@ fn check(facts: &Facts<'_>) -> Finding {
     }
     if driver.funnel.is_none() {
         f.ruled_out = Some(format!(
-            "CPU {cpu} spends {:.0} % of its time on driver work, {:.0} % of all there is",
+            "CPU {cpu} spends {:.0} % of its time on driver work, which is {:.0} % of all driver \
+             work",
             driver.saturated_pct, driver.concentrated_pct
         ));
     }
@@ -84,12 +85,12 @@ fn told(facts: &Facts<'_>, driver: &Driver, by: Option<&Culprit>, idle: f64) -> 
             Told {
                 story: "one-worker",
                 summary: format!(
-                    "{} {} is busy {of_time:.0} % of the time, one piece of work after the other, \
-                     and others wait for it: {idle:.1} CPUs are idle",
+                    "{} {} is busy {of_time:.0} % of the time, with one work item after the other, \
+                     and other threads wait for it: {idle:.1} CPUs are idle",
                     worker.kind, worker.name,
                 ),
                 advice: vec![
-                    "let the device have more than one worker: more threads or queues of its \
+                    "use more than one worker for the device: more threads or queues of its \
                      driver, or several devices"
                         .to_owned(),
                 ],
@@ -98,8 +99,8 @@ fn told(facts: &Facts<'_>, driver: &Driver, by: Option<&Culprit>, idle: f64) -> 
         Some(Funnel::Cpu) | None => Told {
             story: "confined-driver",
             summary: format!(
-                "CPU {} spends {:.0} % of its time on driver work{}, {:.0} % of all there is; the \
-                 other CPUs are idle for {idle:.1} CPUs",
+                "CPU {} spends {:.0} % of its time on driver work{}, which is {:.0} % of all \
+                 driver work; {idle:.1} other CPUs are idle meanwhile",
                 driver.busiest.cpu,
                 driver.saturated_pct,
                 by.map_or(String::new(), |c| format!(", most of it {}", c.name)),

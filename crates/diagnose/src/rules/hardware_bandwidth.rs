@@ -1,38 +1,40 @@
 //! CPUs are busy in application code that the hardware slows down.
 //!
 //! # What it does
-//! Asks whether the application's own code gets slower the more CPUs are busy, and adds up the CPU
-//! time lost to that. Four ways to know, the most trusted that has enough to go by decides:
-//! * **counters** (`cycles` and `instructions` recorded beside the scheduler's events): cycles per
-//!   instruction of each thread in user mode when many CPUs are busy, against those when few are.
-//!   They are the same at any clock rate, and no hypervisor that takes the CPU away changes them;
-//! * **runs of perf stat** (`--counters`) with few CPUs busy and with about as many as here: cycles
-//!   per instruction of the one against those of the other;
-//! * **like user-mode intervals**: the typical time (median) that a thread's own code takes on a
-//!   CPU on its way to the same system call, when many CPUs are busy against when few are;
-//! * **a baseline** (`--baseline`, the same work on fewer CPUs): either of these against that of
-//!   threads with the same name there.
+//! It determines whether the application's own code gets slower the more CPUs are busy, and adds up
+//! the CPU time lost to this slowdown. There are four sources; the most trusted source with enough
+//! data decides:
+//! * **counters** (`cycles` and `instructions`, recorded together with the scheduler's events):
+//!   cycles per instruction of each thread in user mode while many CPUs are busy, compared with its
+//!   cycles per instruction while few CPUs are busy. This ratio does not depend on the clock rate
+//!   or on a hypervisor that takes the CPU away;
+//! * **runs of perf stat** (`--counters`), one with few CPUs busy and one with about as many CPUs
+//!   busy as in the trace: their cycles per instruction are compared;
+//! * **similar user-mode intervals**: the typical CPU time (median) that a thread's own code takes
+//!   before the same system call, while many CPUs are busy compared with while few are busy;
+//! * **a baseline** (`--baseline`, the same work on fewer CPUs): cycles per instruction or
+//!   user-mode intervals are compared with those of the threads of the same name in the baseline.
 //!
-//! Each thread is compared with itself or its namesake, never with others.
+//! Each thread is compared only with itself or with its namesake in the baseline.
 //!
 //! # Why it matters
-//! The CPUs look perfectly busy and do less work: they wait for a memory bus that is full, for a
+//! The CPUs look perfectly busy but do less work. They wait for a memory bus that is full, for a
 //! cache line that another CPU writes (false sharing), for the memory of another node, or for the
-//! other half of their core (SMT). Adding CPUs makes it worse.
+//! other hardware thread of their core (SMT). More CPUs make this worse.
 //!
 //! # What it cannot tell
-//! Which of these it is: that takes the commands below. Nor does a figure say
-//! why a processor needs more cycles for an instruction: a loop that spins for a lock in user mode
-//! has its own count of cycles per instruction, and spins longer under concurrency. User-mode
-//! intervals also get longer where the clock rate drops with the number of busy CPUs, where pieces
-//! of work become larger under concurrency, and where page faults take long that were not recorded
-//! (`exceptions:page_fault_user`). Cycles per instruction that are high but do not depend on
-//! concurrency are the code's own: bound by memory, but not by the multiprocessor. Where all CPUs
-//! are busy all the time there is nothing to compare with but a baseline.
+//! It cannot tell which of these causes it is: for that, use the commands that the advice names. It
+//! also cannot tell why a processor needs more cycles for an instruction: a loop that spins for a
+//! lock in user mode has its own ratio of cycles per instruction, and spins longer under
+//! concurrency. User-mode intervals also get longer where the clock rate drops with the number of
+//! busy CPUs, where pieces of work become larger under concurrency, and where long page faults were
+//! not recorded (`exceptions:page_fault_user`). If cycles per instruction are high but do not
+//! depend on concurrency, the code itself is the cause: memory bounds it, but the multiprocessor
+//! does not. If all CPUs are busy all the time, only a baseline allows a comparison.
 //!
 //! # What to do
-//! Give every thread data of its own, on cache lines of its own; keep fewer threads on the bus at a
-//! time; keep threads on the node that holds their memory.
+//! Give every thread data of its own, on cache lines of its own; let fewer threads use the memory
+//! bus at a time; keep threads on the node that holds their memory.
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Hardware Configuration.
 
@@ -79,7 +81,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     }
     let user = facts.application().max(1) as f64;
     f.evidence.push(Evidence::of(
-        "like work compared",
+        "similar work that was compared",
         (best.covered_ns * 100.0 / user).min(100.0),
         "% of application code",
         best.source.place(),
@@ -96,17 +98,15 @@ fn check(facts: &Facts<'_>) -> Finding {
     }
     if !slower.holds() {
         f.ruled_out = Some(format!(
-            "like work takes {:.0} % longer with more CPUs busy",
+            "similar work takes {:.0} % longer with more CPUs busy",
             slower.value.max(0.0)
         ));
     } else if best.proven_ns().is_none() {
         let why = match best.source {
-            Source::MeasuredElsewhere => {
-                "perf stat measured no run that kept as many CPUs busy as this trace"
-            }
+            Source::MeasuredElsewhere => "no run of perf stat kept as many CPUs busy as this trace",
             _ => {
-                "without counters or a baseline nobody can tell a slow machine from longer pieces \
-                 of work"
+                "without counters or a baseline, a slow machine cannot be distinguished from \
+                 longer pieces of work"
             }
         };
         f.ruled_out = Some(format!("a lead only: {why}"));
@@ -154,7 +154,7 @@ fn per_instruction(facts: &Facts<'_>) -> Option<PerInstruction> {
     }
     let runs = concurrencies(facts.measured);
     let most = runs.last()?;
-    let metric = if most.user { USER } else { "cycles per instruction, the kernel's included" };
+    let metric = if most.user { USER } else { "cycles per instruction, kernel included" };
     let place = Source::Measured.place();
     Some(PerInstruction { cycles: most.per_instruction(), metric, place })
 }
@@ -169,8 +169,7 @@ fn summary(facts: &Facts<'_>, s: &Slowdown) -> String {
     let times = s.times();
     let what = if s.source.counts() {
         format!(
-            "application code takes {times:.1} times the cycles per instruction that it takes \
-             {against}"
+            "application code takes {times:.1} times as many cycles per instruction as {against}"
         )
     } else {
         format!("application code takes {times:.1} times as long between system calls as {against}")
@@ -179,11 +178,12 @@ fn summary(facts: &Facts<'_>, s: &Slowdown) -> String {
     let cpus = facts.analysis.cpus;
     match s.proven_ns() {
         Some(_) => format!(
-            "{what}: {lost:.1} of {cpus} CPUs are lost to memory, caches or the other half of a \
-                core"
+            "{what}: {lost:.1} of {cpus} CPUs are lost to memory, caches or the other hardware \
+                thread of a core"
         ),
         None => format!(
-            "{what}: memory, caches or the other half of a core may cost {lost:.1} of {cpus} CPUs"
+            "{what}: memory, caches or the other hardware thread of a core may cost {lost:.1} of \
+             {cpus} CPUs"
         ),
     }
 }
@@ -195,24 +195,25 @@ const RECORD: &str = "holdup record --counters --duration 10s";
 fn missing(facts: &Facts<'_>, cpi: Option<PerInstruction>) -> String {
     match cpi {
         Some(cpi) if cpi.place == Source::Measured.place() => format!(
-            "{:.1} cycles per instruction on {:.1} CPUs, and no run of perf stat with fewer busy \
-             to compare with: give one (--counters FEWER=FILE)",
+            "perf stat counted {:.1} cycles per instruction on {:.1} CPUs, but there is no run \
+             with fewer CPUs busy to compare with: add one (--counters FEWER=FILE)",
             cpi.cycles,
             concurrencies(facts.measured).last().map_or(0.0, |c| c.cpus),
         ),
         None if !facts.measured.is_empty() => {
-            "the files of --counters do not hold cycles and instructions of runs with few CPUs \
-             busy and with many; say how many were where perf stat does not: --counters \
-             CPUS=FILE"
+            "the files of --counters do not hold cycles and instructions both of runs with few \
+             CPUs busy and of runs with many; where perf stat does not say how many CPUs were \
+             busy, use --counters CPUS=FILE"
                 .to_owned()
         }
         Some(cpi) => format!(
-            "{:.1} cycles per instruction, and no thread was seen both with few CPUs busy and with \
-             many: give a baseline of the same work on fewer CPUs (--baseline TRACE)",
+            "{:.1} cycles per instruction, but no thread ran both with few CPUs busy and with \
+             many: add a baseline of the same work on fewer CPUs (--baseline TRACE)",
             cpi.cycles
         ),
         None => format!(
-            "no counters, and too little like work both with few CPUs busy and with many: {RECORD}"
+            "no counters were recorded, and there is too little similar work both with few CPUs \
+             busy and with many: {RECORD}"
         ),
     }
 }
@@ -228,14 +229,14 @@ fn culprits(facts: &Facts<'_>, s: &Slowdown) -> Vec<Culprit> {
 /// Also that of [`crate::metrics`].
 pub(crate) fn advice() -> Vec<String> {
     vec![
-        "give every thread data of its own, on cache lines of its own; to see lines fought for: \
-            perf c2c record -a -- sleep 5; perf c2c report"
+        "give every thread data of its own, on cache lines of its own; to see contended cache \
+            lines: perf c2c record -a -- sleep 5; perf c2c report"
             .to_owned(),
-        "keep fewer threads on the memory bus, or work on pieces that fit the caches; to see \
-            which loads wait: perf mem record -a -- sleep 5; perf mem report"
+        "let fewer threads use the memory bus, or work on pieces that fit the caches; to see which \
+            loads wait: perf mem record -a -- sleep 5; perf mem report"
             .to_owned(),
-        "keep threads near their memory (numactl --cpunodebind --membind), and apart from each \
-            other on the halves of a core"
+        "keep threads near their memory (numactl --cpunodebind --membind), and on different cores \
+            rather than on hardware threads of one core"
             .to_owned(),
         "to measure it: holdup run --counters -- COMMAND, with few threads and with all".to_owned(),
     ]

@@ -1,17 +1,17 @@
 //! The disks hold it up, not the processors.
 //!
 //! # What it does
-//! Takes the idle CPU time while application threads slept uninterruptibly in reads, writes,
-//! syncs, file system calls and page faults until an interrupt or a kernel thread woke them. So
-//! does who waits for a thread that waits for the disk: eight clients of one server wait for its
-//! disk.
+//! It takes the idle CPU time while application threads slept uninterruptibly in reads, writes,
+//! syncs, file system calls and page faults until an interrupt or a kernel thread woke them. A
+//! thread that waits for such a thread counts as waiting for the disk too: eight clients of one
+//! server wait for the server's disk.
 //!
 //! # Why it is checked
 //! It is no SMP problem: "it is good practice to examine the system for obvious problems such as
 //! I/O bottlenecks … before assuming that an SMP system problem exists".
 //!
 //! # What to do
-//! Look at the disks: more of them, faster ones, or fewer and larger requests.
+//! Look at the disks: use more of them, faster ones, or fewer and larger requests.
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Hardware Configuration.
 
@@ -43,13 +43,13 @@ fn check(facts: &Facts<'_>) -> Finding {
         Some((call, _)) => Told {
             story: "disk",
             summary: format!(
-                "{}: {:.1} of {} CPUs are idle for it",
+                "{}: {:.1} of {} CPUs are idle meanwhile",
                 for_what(facts, call),
                 in_cpus(facts, idle),
                 facts.analysis.cpus
             ),
             advice: vec![
-                "look at the disks (iostat -x): more of them, or fewer and larger requests"
+                "look at the disks (iostat -x): use more disks, or fewer and larger requests"
                     .to_owned(),
             ],
         },
@@ -58,7 +58,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     let mut f = finding(facts, &RULE, told);
     f.evidence = vec![cost(facts, &f)];
     f.evidence.push(Evidence::of(
-        "threads asleep for it, on average",
+        "threads asleep waiting for disks, on average",
         waited as f64 / facts.wall.max(1) as f64,
         "threads",
         "waits",
@@ -75,5 +75,6 @@ fn for_what(facts: &Facts<'_>, call: &str) -> String {
     if facts.analysis.reasons_seen() {
         return "threads wait for I/O, as sched_blocked_reason says".to_owned();
     }
-    "threads sleep uninterruptibly, what for was not recorded, most likely for disks".to_owned()
+    "threads sleep uninterruptibly, most likely waiting for disks, but the reason was not recorded"
+        .to_owned()
 }

@@ -1,46 +1,46 @@
 //! Locks of the kernel itself are hot.
 //!
 //! # What it does
-//! It adds three leaves of the ledger, of two kinds:
+//! It adds up three leaves of the ledger, of two kinds:
 //! * **sleeping**: `idle/kernel-locks` is idle CPU time while threads waited for kernel locks. They
 //!   slept between `contention_begin` and `contention_end`, or uninterruptibly until another
 //!   application thread woke them;
-//! * **spinning**: `busy/kernel/lock-spin` is CPU time between events of a lock's contention.
-//!   `busy/kernel/lock-wait` is inferred: the CPU time of system calls beyond their own work, as
-//!   far as it exceeds the former. Much spinning leaves no event (optimistic spinning of rwsems,
-//!   test-and-set spinlocks in guests). But it cannot hide that calls begun concurrently cost more
-//!   than those begun alone, and that calls under one lock never end close together.
+//! * **spinning**: `busy/kernel/lock-spin` is CPU time between `contention_begin` and
+//!   `contention_end`. `busy/kernel/lock-wait` is inferred: the CPU time of system calls beyond
+//!   their own work, as far as it exceeds `lock-spin`. Much spinning leaves no event (optimistic
+//!   spinning of rwsems, test-and-set spinlocks in guests), but it has two visible effects: calls
+//!   begun concurrently cost more than calls begun alone, and calls under one lock never end close
+//!   together.
 //!
 //! Calls that change an address space (`mmap`, `munmap`, `mprotect`, `madvise`, `brk`) have a
-//! sharper sign. They are held against like calls made while no *sibling*, no other thread of the
-//! process, was on a CPU. Siblings make them wait for the lock of the address space (`mmap_lock`)
-//! and for the siblings' CPUs, which must forget what they know of the changed part (a TLB
-//! shootdown). Strangers do neither, and a machine that is slower under concurrency slows calls
-//! beside strangers too. Where `irq_vectors:call_function*` was recorded the requests to other CPUs
-//! are counted beside it.
+//! sharper sign. They are compared with similar calls made while no *sibling* (another thread of
+//! the same process) was on a CPU. Siblings make such a call wait for two things: the lock of the
+//! address space (`mmap_lock`), and the siblings' CPUs, which must flush the changed part from
+//! their TLBs (a TLB shootdown). Unrelated threads cause neither wait, while a machine that is
+//! slower under concurrency also slows calls that run concurrently with unrelated threads. If
+//! `irq_vectors:call_function*` was recorded, the requests to other CPUs are counted too.
 //!
-//! Short calls may pass one at a time although nobody is seen to wait: while one thread writes the
-//! recorder's events the other has the lock for itself. Then the gaps between the ends of their
-//! calls have a floor, the time that one call keeps the others out. If all calls together, without
-//! the recorder's part, would want the lock for more than all of the time, the finding holds,
-//! whatever was lost in the recording.
+//! Short calls may be serialised although no thread is seen to wait: while one thread writes the
+//! recorder's events, the other thread has the lock for itself. Then the gaps between the ends of
+//! their calls have a minimum, which is the time for which one call excludes the others. The
+//! finding holds if all calls together, without the recorder's part, would need the lock for more
+//! than 100 % of the time. What the recording shows as lost does not matter then.
 //!
-//! Where the application's own code takes many times its typical time too, a hypervisor or
-//! something unrecorded takes the CPU away, and only what exceeds that is the calls' own. Calls
-//! that differ in size, but not by concurrency, are not contended.
+//! Where the application's own code also takes many times its typical time, a hypervisor or
+//! something unrecorded takes the CPU away. Only the CPU time beyond this slowdown counts as the
+//! calls' own. Calls that differ in size, but not by concurrency, are not contended.
 //!
 //! Calls that applications use to wait for each other (semaphores, queues, file locks, futexes)
-//! count here only where threads burn more time in them than they sleep for each other; else they
-//! are left to application-serialization and thread-serialization.
+//! count here only if threads burn more CPU time in them than they spend asleep waiting for each
+//! other. Otherwise they belong to application-serialization and thread-serialization.
 //!
 //! # What it cannot tell
-//! A call may also cost more under concurrency because of memory bandwidth,
-//! shared cache lines, or a hypervisor that runs more virtual CPUs than it has. Waiting for the
-//! lock of an address space and waiting for other CPUs to answer are told apart by call chains of
-//! CPU samples only. Threads that are never seen without a sibling on a CPU cannot be compared: if
-//! their calls take much time, the verdict is `not-enough-evidence`. The contention events, with
-//! call chains, name the lock if it is one: `holdup record --preset locks -g`, then `holdup locks
-//! --by caller`.
+//! A call may also cost more under concurrency because of memory bandwidth, shared cache lines, or
+//! a hypervisor that runs more virtual CPUs than it has physical ones. Only call chains of CPU
+//! samples can distinguish waiting for the lock of an address space from waiting for other CPUs to
+//! answer. Threads that never run without a sibling on a CPU cannot be compared: if their calls
+//! take much time, the verdict is `not-enough-evidence`. If the cause is a lock, contention events
+//! with call chains name it: `holdup record --preset locks -g`, then `holdup locks --by caller`.
 //!
 //! # What to do
 //! Spread the load over several of the objects that the lock guards: files, directories, address
@@ -94,21 +94,21 @@ enum Story<'a> {
 
 impl Story<'_> {
     fn told(&self, cpus: u32, lost: f64, idle: f64) -> Told {
-        let of = format!("{lost:.1} of {cpus} CPUs are lost to it, {idle:.1} of them idle");
+        let of = format!("{lost:.1} of {cpus} CPUs are lost, {idle:.1} of them idle");
         let (story, summary) = match self {
             Story::Asleep { call } => {
                 ("asleep", format!("threads sleep for a lock of the kernel in {call}: {of}"))
             }
             Story::Spinning { lock } => {
-                let most = lock.as_ref().map_or(String::new(), |l| format!(", most of all {l}"));
+                let most = lock.as_ref().map_or(String::new(), |l| format!(", mostly for {l}"));
                 ("spinning", format!("threads spin for locks of the kernel{most}: {of}"))
             }
             Story::Dear { call: c } if c.is_dearer_beside_siblings => (
                 "shared-address-space",
                 format!(
-                    "{} takes {} on the CPU beside another thread of its process, and {} without: \
-                     {lost:.1} of {cpus} CPUs go into waiting for the lock of the address space \
-                     and for other CPUs to forget what changed (TLB shootdowns)",
+                    "{} takes {} of CPU time while another thread of its process is on a CPU, and \
+                     {} otherwise: {lost:.1} of {cpus} CPUs go into waiting for the lock of the \
+                     address space and for TLB shootdowns on other CPUs",
                     c.name,
                     micros(c.mean_ns),
                     micros(c.own_ns),
@@ -117,9 +117,9 @@ impl Story<'_> {
             Story::Full { call, section: s } => (
                 "one-at-a-time",
                 format!(
-                    "calls of {} pass one at a time, each in {}, and {} threads make them all the \
-                     time: without the recorder's own time between the calls they would want that \
-                     lock of the kernel for {:.0} % of the time",
+                    "calls of {} run one at a time, each for {}, and {} threads make them all the \
+                     time: without the recorder's own time between the calls, the threads would \
+                     need the kernel lock for {:.0} % of the time",
                     call,
                     micros(s.ns),
                     s.callers,
@@ -129,8 +129,8 @@ impl Story<'_> {
             Story::Dear { call: c } => (
                 "dear-calls",
                 format!(
-                    "{} takes {} on the CPU where its own work is {}: {lost:.1} of {cpus} CPUs go \
-                     into waiting in the kernel",
+                    "{} takes {} of CPU time, of which its own work is {}: {lost:.1} of {cpus} \
+                     CPUs go into waiting in the kernel",
                     c.name,
                     micros(c.mean_ns),
                     micros(c.own_ns),
@@ -149,17 +149,18 @@ impl Story<'_> {
                 .to_owned(),
         ];
         if matches!(self, Story::Dear { call } if call.is_dearer_beside_siblings) {
-            advice[0] = "change the address space less often (keep and reuse memory, an allocator \
-                         that does), or use processes in place of threads"
+            advice[0] = "change the address space less often (keep and reuse memory, or use an \
+                         allocator that does so), or use processes instead of threads"
                 .to_owned();
-            advice[1] = "to tell the lock from the shootdowns: holdup record -g --duration 10s -e \
-                 'irq_vectors:call_function*'"
+            advice[1] = "to distinguish the lock from the shootdowns: holdup record -g --duration \
+                 10s -e 'irq_vectors:call_function*'"
                 .to_owned();
         }
         if matches!(self, Story::Full { .. }) {
-            advice[1] = "to see it without the recorder's time: holdup record --preset sched -g \
-                         -F 999 --duration 10s, without events of system calls"
-                .to_owned();
+            advice[1] =
+                "to see the contention without the recorder's time: holdup record --preset \
+                         sched -g -F 999 --duration 10s, which records no system calls"
+                    .to_owned();
         }
         Told { story, summary, advice }
     }
@@ -202,8 +203,8 @@ fn check(facts: &Facts<'_>) -> Finding {
     let of_wanted = cost(facts, &f);
     f.evidence = vec![
         facts.share("idle while threads slept for kernel locks", Leaf::KernelLocks),
-        facts.share("spinning that events of locks show", Leaf::LockSpin),
-        facts.share("beyond that, CPU time of system calls beyond their own work", Leaf::LockWait),
+        facts.share("spinning shown by lock events", Leaf::LockSpin),
+        facts.share("additional CPU time of system calls beyond their own work", Leaf::LockWait),
         of_wanted,
         Evidence::of(
             "threads asleep for kernel locks, on average",
@@ -217,7 +218,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     }
     if let Some((_, s)) = facts.judged.fullest_section() {
         f.evidence.push(Evidence::of(
-            "one lock, if nobody recorded: wanted for",
+            "time for which one lock would be needed without the recorder",
             s.wanted_pct,
             "% of the wall time",
             "gaps between ends of calls",
@@ -228,7 +229,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     }
     if inferred > 0 {
         f.evidence.push(Evidence::of(
-            "application code: mean user-mode interval against typical",
+            "application code: mean user-mode interval compared with the typical one",
             facts.judged.slowdown,
             "times",
             "user-mode intervals between calls",
@@ -263,31 +264,37 @@ fn requests(facts: &Facts<'_>) -> Vec<Evidence> {
 fn signs(c: &Contended) -> Vec<Evidence> {
     let of = |metric: String, value, unit, source| Evidence::of(metric, value, unit, source);
     let mut rows = vec![of(
-        format!("{}: mean cost against its own {}", c.name, micros(c.own_ns)),
+        format!("{}: mean cost compared with its own work of {}", c.name, micros(c.own_ns)),
         c.mean_ns as f64 / c.own_ns.max(1) as f64,
         "times",
-        "costs of like calls",
+        "costs of similar calls",
     )];
     rows.extend(c.concurrent_pct.map(|pct| {
         of(
-            format!("{}: begun with others in the kernel, against alone", c.name),
+            format!(
+                "{}: begun while other threads were in the kernel, compared with begun alone",
+                c.name
+            ),
             pct as f64 / 100.0,
             "times",
-            "costs of like calls",
+            "costs of similar calls",
         )
     }));
     rows.extend(c.siblings_pct.map(|pct| {
         of(
-            format!("{}: the typical one beside a sibling, against one without", c.name),
+            format!(
+                "{}: typical cost with a sibling on a CPU, compared with no sibling on a CPU",
+                c.name
+            ),
             pct as f64 / 100.0,
             "times",
-            "costs of like calls",
+            "costs of similar calls",
         )
     }));
     rows.extend(c.exclusion.map(|e| {
         of(
             format!(
-                "{}: ends of two threads within half a call, {:.0} expected by chance",
+                "{}: ends of calls of two threads within half a call, {:.0} expected by chance",
                 c.name, e.expected
             ),
             e.observed.round(),
@@ -303,7 +310,7 @@ fn lock_name(row: &LockRow) -> String {
         .clone()
         .flatten()
         .or_else(|| lock_address(row))
-        .unwrap_or_else(|| "one without a name".to_owned())
+        .unwrap_or_else(|| "a lock without a name".to_owned())
 }
 
 fn lock_address(row: &LockRow) -> Option<String> {

@@ -41,9 +41,9 @@ pub struct Rule {
     pub file: &'static str,
     /// Names of the capabilities without which it cannot hold; `a or b` where one will do.
     pub needs: &'static [&'static str],
-    /// What it holds figures against.
+    /// The thresholds that the rule compares figures with.
     pub thresholds: &'static [Threshold],
-    /// Recordings that show it at work.
+    /// Recordings that show the rule at work.
     pub fixtures: Fixtures,
 }
 
@@ -52,7 +52,7 @@ pub struct Rule {
 pub struct Fixtures {
     /// Its class is the verdict.
     pub positive: &'static str,
-    /// Looks like it, or close to it, and is not.
+    /// Looks similar, but is another class.
     pub negative: &'static str,
 }
 
@@ -82,11 +82,11 @@ pub struct Page {
     pub title: String,
     /// The manual page, Markdown.
     pub manual: String,
-    /// Capabilities without which it cannot hold.
+    /// Capabilities without which the rule cannot hold.
     pub needs: Vec<&'static str>,
-    /// What it holds figures against.
+    /// The thresholds that the rule compares figures with.
     pub thresholds: Vec<Threshold>,
-    /// Recordings that show it at work.
+    /// Recordings that show the rule at work.
     pub fixtures: Fixtures,
 }
 
@@ -176,7 +176,7 @@ fn costing(facts: &Facts<'_>, rule: &Rule, leaves: Vec<Part>, told: Told) -> Fin
     let weight = weight(facts, &leaves);
     let small = (!weight.holds()).then(|| {
         format!(
-            "costs {:.1} % of wanted CPU time; below {} % nothing is worth changing",
+            "costs {:.1} % of wanted CPU time; a loss below {} % is not worth a change",
             weight.value, weight.limit
         )
     });
@@ -200,7 +200,7 @@ fn costing(facts: &Facts<'_>, rule: &Rule, leaves: Vec<Part>, told: Told) -> Fin
     }
 }
 
-/// A loss, held against what makes it worth a verdict.
+/// A loss, compared with the limit for a verdict.
 ///
 /// Not against capacity: the same fault on a machine with more CPUs than the work can use would
 /// be a smaller part of that.
@@ -224,7 +224,7 @@ fn idle_ns(leaves: &[Part]) -> Nanos {
     leaves.iter().filter(idle).map(|p| p.ns).sum()
 }
 
-/// The cost of a finding, held against what matters.
+/// The cost of a finding, compared with the limit.
 fn cost(facts: &Facts<'_>, f: &Finding) -> Evidence {
     let weight = weight(facts, &f.leaves);
     Evidence::checked("together", &weight, "% of wanted CPU time", "ledger")
@@ -282,7 +282,10 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
             f.worth.low = (f.demand * replay.worth.low).sqrt();
             if f.worth.low < facts.matters() {
                 f.worth = replay.worth.clone();
-                too_little(f, format!("without it the work is {:.2} times as fast", f.worth.low));
+                too_little(
+                    f,
+                    format!("without this loss the work is only {:.2} times as fast", f.worth.low),
+                );
             }
         }
         return;
@@ -292,8 +295,8 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
     f.worth = replay.worth.clone();
     if f.story == "server" && f.worth.basis == Basis::Bound {
         f.advice = vec![
-            "divide the work of that thread itself: a second one beside it gains nothing, as each \
-             piece of its work needs the one before"
+            "divide the work of that thread itself: a second thread of its kind gains nothing, \
+             because each piece of its work needs the previous piece"
                 .to_owned(),
         ];
     }

@@ -1,19 +1,19 @@
 //! The same work takes a longer way through the kernel than on one CPU.
 //!
 //! # What it does
-//! Compares the CPU time of a system call with that of a baseline trace of the same
-//! work on one CPU (`--baseline`), call by call, and adds up what the calls of this trace cost
-//! more. Calls that contend cost more under concurrency, which is another class; so only calls
-//! begun alone count. The typical call (the median) is compared: means differ by what else the
-//! machines did meanwhile.
+//! It compares the CPU time of each system call with the same call in a baseline trace of the same
+//! work on one CPU (`--baseline`), and adds up the additional cost of this trace's calls. Contended
+//! calls cost more under concurrency, but they belong to another class; therefore only calls begun
+//! while no other thread was in the kernel count. The comparison uses the typical call (the
+//! median), because means depend on what else the machines did meanwhile.
 //!
 //! # Why it matters
 //! A kernel that runs on several CPUs takes locks and orders memory where a uniprocessor kernel
-//! need not. The article puts it at 5 to 10 % for AIX, and finds it of interest only when a
-//! two-way system is compared with a uniprocessor on work that is mostly kernel time.
+//! need not. The article estimates this overhead at 5 to 10 % for AIX. It matters only if a two-way
+//! system is compared with a uniprocessor on work that is mostly kernel time.
 //!
 //! # What to do
-//! Nothing as a rule; fewer and larger system calls where it hurts.
+//! Usually nothing; fewer and larger system calls where the overhead is too high.
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section MP/UP Overhead.
 
@@ -70,7 +70,7 @@ fn alone(facts: &Facts<'_>, a: &Analysis, nr: u32) -> Option<(u64, u64)> {
 
 fn check(facts: &Facts<'_>) -> Finding {
     let (Some(base), Some(overhead)) = (facts.baseline, &facts.overhead) else {
-        let why = "not judged: no baseline given (--baseline TRACE)".to_owned();
+        let why = "not judged: there is no baseline (--baseline TRACE)".to_owned();
         return not_judged(facts, &RULE, why);
     };
     let kernel = facts.total_pct(Total::Kernel);
@@ -82,27 +82,28 @@ fn check(facts: &Facts<'_>) -> Finding {
             overhead.pct()
         ),
         advice: vec![
-            "fewer, larger system calls; otherwise this is the price of a multiprocessor kernel"
+            "make fewer, larger system calls; otherwise this is the price of a multiprocessor \
+             kernel"
                 .to_owned(),
         ],
     };
     let mut f = finding(facts, &RULE, told);
     f.evidence = vec![
         Evidence::of(
-            "CPU time of system calls beyond the baseline's",
+            "additional CPU time of system calls compared with the baseline",
             overhead.pct(),
             "%",
-            "syscalls against baseline",
+            "syscalls, compared with the baseline",
         ),
         Evidence::of("kernel time of applications", kernel, "% of capacity", "ledger busy/kernel"),
         Evidence::of("CPUs of the baseline", base.cpus as f64, "CPUs", "baseline"),
     ];
     for (name, _, _, ratio) in overhead.calls.iter().take(3) {
         f.evidence.push(Evidence::of(
-            format!("{name}: cost against the baseline"),
+            format!("{name}: cost compared with the baseline"),
             *ratio,
             "times",
-            "syscalls against baseline",
+            "syscalls, compared with the baseline",
         ));
     }
     f.ruled_out = if overhead.then == 0 {

@@ -1,29 +1,30 @@
 //! Threads contend for an object of the threads library.
 //!
 //! # What it does
-//! It adds leaves of the ledger. `idle/thread-sync` is idle CPU time while threads slept in futex
-//! calls (mutex, condition variable, rwlock) for threads of their own process; those of several
-//! processes belong to application-serialization. `busy/kernel/thread-sync` is CPU time of the
-//! futex calls that slept or ended another thread's sleep, and of those by which threads fight for
-//! a mutex without sleeping: a wait that came just too late, and the wake-up that its word asked
-//! for. Other futex calls that wake nobody and never sleep do not count: nobody waits in them.
+//! It adds up leaves of the ledger. `idle/thread-sync` is idle CPU time while threads slept in
+//! futex calls (mutex, condition variable, rwlock) and waited for threads of their own process.
+//! Futexes shared by several processes belong to application-serialization.
+//! `busy/kernel/thread-sync` is the CPU time of futex calls that slept or ended another thread's
+//! sleep, and of futex calls by which threads contend for a mutex without sleeping: a wait that
+//! came just too late, and the wake-up that the mutex's word asked for. Other futex calls that wake
+//! nobody and never sleep do not count: no thread waits in them.
 //!
-//! `busy/spin` is CPU time of threads that wait without sleeping: several threads of the process
-//! call `sched_yield` again and again, with hardly any code of their own in between
-//! (`yields.short_us`) and no other call, and work at other times.
+//! `busy/spin` is the CPU time of threads that wait without sleeping: several threads of the
+//! process call `sched_yield` repeatedly, with hardly any code of their own (`yields.short_us`) and
+//! no other call in between; they work at other times.
 //!
 //! # What it cannot tell
-//! Spinning without any call is not seen: it looks like work. Which lock the yields are for is not
-//! seen either. Runtimes that schedule threads of their own, such as Go's, keep their locks to
-//! themselves: the kernel sees threads without work, whom a busy one wakes.
+//! Spinning without any call is not seen: it looks like work. The lock behind the yields is not
+//! seen either. Runtimes that schedule threads of their own, such as Go's, do not show their locks
+//! to the kernel: it sees threads without work, and a busy thread that wakes them.
 //!
 //! # Why it holds a system up
-//! One lock guards data that all threads use; as the library spins a while and then sleeps, CPU
-//! use is lower than expected and the switch rate high. Most of it happens in user mode, so the
-//! signs are subtler than those of application serialization.
+//! One lock guards data that all threads use. The library spins for a while and then sleeps, so CPU
+//! use is lower than expected and the switch rate is high. Most of this happens in user mode, so
+//! the signs are subtler than those of application serialization.
 //!
 //! # What to do
-//! More locks with less behind each; no locks around work that can be done before or after;
+//! More locks with less data behind each; no locks around work that can be done before or after;
 //! fewer threads where the loop is not parallel.
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Thread Serialization and case 1.
@@ -61,7 +62,7 @@ fn check(facts: &Facts<'_>) -> Finding {
             at: "the threads library (futex)",
             nobody: "no thread waits in the threads library",
             advice: [
-                "use finer locks: the data behind this one is wanted by several threads at once",
+                "use finer locks: several threads at once want the data behind this lock",
                 "move work out of the critical section",
             ],
         },

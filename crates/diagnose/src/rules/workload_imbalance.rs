@@ -1,20 +1,23 @@
 //! Too little parallelism.
 //!
 //! # What it does
-//! It adds up the idle CPU time that more threads with work would have used:
-//! * **one server**: others sleep until one thread, itself busy nearly all the time, has served
-//!   them (AIX case 4), or until the longest worker reaches the barrier;
-//! * **one thread**: one application thread runs nearly all the time while no other has work. Two
-//!   that do so have their work divided; the machine has more CPUs than the work has threads;
-//! * **one at a time**: just one application thread has work at any time, though not always the
-//!   same one: a build without `-j`, two processes that wait for each other's answers, one consumer
-//!   of goroutines or tasks that hops between threads. Judged for the program that is the work by
-//!   itself, if one process is known to be that, so that background load does not hide it;
-//! * **bound threads**: threads are ready, CPUs are idle, and they do not come together: affinity.
+//! It adds up the idle CPU time that additional threads with work would have used:
+//! * **one server**: other threads sleep until one thread, which is busy nearly all the time, has
+//!   served them (AIX case 4), or until the slowest worker reaches the barrier;
+//! * **one thread**: one application thread runs nearly all the time, while no other thread has
+//!   work. If two threads run nearly all the time, the work is divided: the machine has more CPUs
+//!   than the work has threads;
+//! * **one at a time**: only one application thread has work at any time, though not always the
+//!   same one. Examples are a build without `-j`, two processes that wait for each other's answers,
+//!   and one consumer of goroutines or tasks that hops between threads. If one process is known to
+//!   be the traced program, only this process is judged, so that background load does not hide the
+//!   problem;
+//! * **bound threads**: threads are ready and CPUs are idle, but affinity keeps the threads off the
+//!   idle CPUs.
 //!
 //! # Why it holds a system up
-//! A thread runs on one CPU at a time. When the work goes through one of them, the other CPUs
-//! can only watch. The signature is a CPU use near 1/N with one thread near 100 % of one CPU.
+//! A thread runs on one CPU at a time. When all work goes through one thread, the other CPUs have
+//! nothing to do. The signature is a CPU use near 1/N, with one thread near 100 % of one CPU.
 //!
 //! # What to do
 //! Split the server into several processes or threads; divide the work evenly; widen the affinity.
@@ -44,7 +47,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// What helps where threads wait for the last of them.
-const EVENLY: &str = "divide the work evenly: the thread that comes last has the most";
+const EVENLY: &str = "divide the work evenly: the thread that arrives last has the most work";
 
 /// What the rule tells.
 enum Story {
@@ -66,7 +69,7 @@ enum Story {
     Serial {
         part: f64,
     },
-    /// Threads are ready beside idle CPUs.
+    /// Threads are ready while CPUs are idle.
     Bound,
     Spread,
 }
@@ -79,8 +82,8 @@ impl Story {
             Story::Server { server } => (
                 "server",
                 format!(
-                    "{} is busy {:.0} % of the time on one CPU; others wait for it, and {idle:.1} \
-                        of {cpus} CPUs have nothing to do",
+                    "{} is busy {:.0} % of the time on one CPU; other threads wait for it, and \
+                        {idle:.1} of {cpus} CPUs have nothing to do",
                     facts.name(server.slot),
                     server.busy_pct(),
                 ),
@@ -90,8 +93,8 @@ impl Story {
             Story::Barrier => (
                 "barrier",
                 format!(
-                    "threads wait at barriers for whoever comes last: {idle:.1} of {cpus} CPUs \
-                        have nothing to do"
+                    "threads wait at barriers for the thread that arrives last: {idle:.1} of \
+                        {cpus} CPUs have nothing to do"
                 ),
                 EVENLY,
             ),
@@ -103,32 +106,32 @@ impl Story {
                     facts.name(slot),
                     runs,
                 ),
-                "divide the work among threads: only one of them has any",
+                "divide the work among threads: only one thread has work",
             ),
             Story::OneThread { slot } => (
                 "few-threads",
                 format!(
-                    "{} runs {:.0} % of the time and nothing else has work: {idle:.1} of {cpus} \
+                    "{} runs {:.0} % of the time and no other thread has work: {idle:.1} of {cpus} \
                         CPUs stay idle",
                     facts.name(slot),
                     runs,
                 ),
-                "divide the work among threads: only one of them has any",
+                "divide the work among threads: only one thread has work",
             ),
             Story::Serial { part } => (
                 "serial",
                 format!(
-                    "one thread at a time has work for {part:.0} % of the time, not always the \
-                        same one: {idle:.1} of {cpus} CPUs stay idle"
+                    "for {part:.0} % of the time only one thread has work, though not always the \
+                        same thread: {idle:.1} of {cpus} CPUs stay idle"
                 ),
-                "let the pieces of work run side by side (make -j, a pool, a pipeline that does \
-                    not wait for each answer)",
+                "let pieces of the work run in parallel (make -j, a pool, a pipeline that does not \
+                    wait for each answer)",
             ),
             Story::Bound => (
                 "bound",
                 format!(
-                    "threads are ready to run while {idle:.1} of {cpus} CPUs are idle: they are \
-                        bound to other CPUs"
+                    "threads are ready to run while {idle:.1} of {cpus} CPUs are idle: the threads \
+                        are bound to other CPUs"
                 ),
                 "widen the CPU affinity of the waiting threads (taskset -p, cpusets)",
             ),
@@ -170,10 +173,10 @@ fn check(facts: &Facts<'_>) -> Finding {
         Evidence::of(metric, facts.leaf_pct(leaf), "% of capacity", leaf.source())
     };
     f.evidence = vec![
-        share("idle while others waited for one busy thread", Leaf::OneServer),
+        share("idle while other threads waited for one busy thread", Leaf::OneServer),
         share("idle while application threads queued for other CPUs", Leaf::Bound),
         Evidence::checked(
-            "just one application thread, or one of the program, running or ready",
+            "only one application thread (or one thread of the program) running or ready",
             &alone.serial,
             "% of the time",
             "run queue",
@@ -186,7 +189,7 @@ fn check(facts: &Facts<'_>) -> Finding {
         f.evidence.push(Evidence::checked(metric, running, "% of its life", "procs"));
     }
     if let Some(server) = facts.judged.server {
-        let metric = format!("waiting time ended by {}", facts.name(server.slot));
+        let metric = format!("part of the waiting time that {} ended", facts.name(server.slot));
         let ended = facts.at_least(server.ended_pct(), &SERVER_ENDS);
         f.evidence.push(Evidence::checked(metric, &ended, "%", "wake-ups"));
     }

@@ -197,7 +197,7 @@ fn the_ledger_closes() {
 fn reads_of_a_database_on_six_cores_wait_for_the_hardware() {
     let of = |machine| {
         let d = diagnosis(&format!("published/cqlite-{machine}.toml"), None);
-        let more = "cycles per instruction with many CPUs busy, against few";
+        let more = "cycles per instruction with many CPUs busy, compared with few";
         (d.verdict.class, evidence(&d, Class::HardwareBandwidth, more))
     };
     let (class, slower) = of("guest");

@@ -7,15 +7,15 @@ use crate::{Obstacle, State, WayOut, page_size, ways};
 /// Bytes of a CPU's buffer from which on no events were lost in the busiest recordings.
 pub const BUFFER: u64 = 4 << 20;
 
-/// Open files that a recorder has beside its events: the output, and what it reads.
+/// Open files that a recorder has in addition to its events: the output, and what it reads.
 const OTHER_FILES: u64 = 64;
 
 /// Bytes of records that the largest buffer of each CPU may have: a power of two of pages. `None`
 /// where nothing limits it or nobody knows.
 ///
-/// Beside each buffer the kernel locks a page. What is locked may take `perf_event_mlock_kb` for
-/// each CPU, and the process' own limit of locked memory; all buffers of a user count
-/// (`perf_mmap` of `kernel/events/core.c`).
+/// For each buffer the kernel locks an additional page. What is locked may take
+/// `perf_event_mlock_kb` for each CPU, and the process' own limit of locked memory; all buffers of
+/// a user count (`perf_mmap` of `kernel/events/core.c`).
 pub fn largest_buffer(host: &Host) -> Option<u64> {
     let (process, kernel) = (&host.process, &host.kernel);
     if kernel.perf.lets_everybody() || process.has(Capability::IpcLock) {
@@ -39,8 +39,8 @@ pub(super) fn buffers(host: &Host, _: &Tried) -> State {
         return State::ok(format!("{} MiB for each CPU", most >> 20));
     }
     let what = format!(
-        "the buffer of a CPU may have {} KiB at most, by kernel.perf_event_mlock_kb and the limit \
-         of locked memory; a busy machine wants {wanted} MiB",
+        "kernel.perf_event_mlock_kb and the limit of locked memory allow a buffer of at most {} \
+         KiB per CPU; a busy machine needs {wanted} MiB",
         most >> 10
     );
     let kib = (BUFFER >> 10) + (page_size() as u64 >> 10);
@@ -55,17 +55,17 @@ pub(super) fn buffers(host: &Host, _: &Tried) -> State {
     if most == 0 {
         return State::Missing(Obstacle::stops(what, ways));
     }
-    let costs = "events are lost when a CPU switches often, and figures are estimates then";
+    let costs = "events are lost when a CPU switches often; figures are only estimates then";
     State::Limited(Obstacle::costs(what, costs, ways))
 }
 
 /// Whether the files can be opened that a recording keeps open: one for each event and CPU.
 pub(super) fn open_files(host: &Host, tried: &Tried) -> State {
     let (Some(limit), Some(cpus)) = (host.process.open_files, &host.kernel.online) else {
-        return State::unknown("the limit, or the number of CPUs, is not to be seen");
+        return State::unknown("the limit or the number of CPUs cannot be read");
     };
     let Some(events) = &tried.events else {
-        return State::unknown("tracefs cannot be read, so nobody knows how many are needed");
+        return State::unknown("tracefs cannot be read, so the number of files needed is unknown");
     };
     let needed = events.found as u64 * cpus.len() as u64 + OTHER_FILES;
     if needed <= limit.hard {
@@ -97,7 +97,7 @@ fn too_few_files(host: &Host, limit: Limit, needed: Option<u64>) -> Obstacle {
             WayOut::words(format!("start the container with --ulimit nofile={most}"))
         }
         _ => WayOut::commands(
-            "raise the limit, which root may, in the shell that records",
+            "raise the limit, as root, in the shell that records",
             &[&format!("ulimit -n {most}")],
         ),
     };

@@ -7,7 +7,7 @@ use crate::{Obstacle, State, WayOut, errno, ways};
 /// Whether the events of idle tasks arrive from every CPU.
 pub(super) fn idle_events(_: &Host, tried: &Tried) -> State {
     let Some(seen) = tried.idle.as_ref().filter(|seen| !seen.is_empty()) else {
-        return State::unknown("not tried, as nothing can be recorded");
+        return State::unknown("not tested, because nothing can be recorded");
     };
     let mute: Vec<String> = seen
         .iter()
@@ -20,18 +20,20 @@ pub(super) fn idle_events(_: &Host, tried: &Tried) -> State {
         })
         .collect();
     if !mute.is_empty() {
-        let costs = "when such a CPU woke up follows from later events only, so run times of \
-                     threads on it are less exact; interrupts that meet it idle are not seen";
+        let costs = "the wake-up time of such a CPU is inferred from later events only, so run \
+                     times of threads on this CPU are less exact; interrupts that arrive while it \
+                     is idle are not seen";
         let ways = vec![WayOut::words(
-            "none is known but another kernel: some, in virtual \
-                                       machines mostly, lose these events for every recorder",
+            "only a different kernel is known to help: some kernels, mostly in virtual machines, \
+                                       lose these events for every recorder",
         )];
         return State::Limited(Obstacle::costs(mute.join("; "), costs, ways));
     }
     match seen.iter().filter(|idle| !idle.tells()).count() {
         0 => State::ok("events of idle tasks arrive from every CPU"),
         busy => State::unknown(format!(
-            "{busy} of {} CPUs were hardly ever idle while it was tried; ask again when they are",
+            "{busy} of {} CPUs were hardly ever idle during the test; repeat the test when they \
+             are idle",
             seen.len()
         )),
     }
@@ -48,9 +50,10 @@ pub(super) fn cpus(host: &Host, _: &Tried) -> State {
     let list = off.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
     State::Limited(Obstacle::costs(
         format!("{} of {} CPUs are online; offline: {list}", online.len(), present.len()),
-        "no work runs on those, and a CPU that comes online during a recording is not in it",
+        "no work runs on offline CPUs, and a CPU that comes online during a recording is not \
+         recorded",
         vec![WayOut::commands(
-            "switch them on, if that is not on purpose",
+            "switch them on, unless they are offline on purpose",
             &[&format!("echo 1 | sudo tee /sys/devices/system/cpu/cpu{first}/online")],
         )],
     ))
@@ -58,8 +61,8 @@ pub(super) fn cpus(host: &Host, _: &Tried) -> State {
 
 /// Whether the CPUs count what they do.
 pub(super) fn counters(_: &Host, tried: &Tried) -> State {
-    let costs = "work cannot be told from waiting for memory: hardware-bandwidth is judged only \
-                 with figures from elsewhere (--counters, --baseline)";
+    let costs = "work cannot be distinguished from waiting for memory: hardware-bandwidth is \
+                 judged only with figures from other sources (--counters, --baseline)";
     match tried.counters {
         None => State::unknown("not tried"),
         Some(Ok(())) => State::ok("the CPU counts cycles and instructions"),
@@ -68,15 +71,15 @@ pub(super) fn counters(_: &Host, tried: &Tried) -> State {
                 "this machine offers no hardware counters (PMU)",
                 costs,
                 vec![WayOut::words(
-                    "in a virtual machine: have it given a virtual PMU (libvirt: \
-                                    <pmu state='on'/>), or record on real hardware",
+                    "in a virtual machine: configure a virtual PMU (libvirt: <pmu state='on'/>), \
+                                    or record on real hardware",
                 )],
             ))
         }
         Some(Err(error)) => State::Missing(Obstacle::costs(
             format!("hardware counters cannot be opened ({})", errno(error)),
             costs,
-            vec![WayOut::words("what gives the right to record gives this one too")],
+            vec![WayOut::words("the right to record includes the right to use counters")],
         )),
     }
 }
@@ -85,18 +88,18 @@ pub(super) fn counters(_: &Host, tried: &Tried) -> State {
 pub(super) fn threads(host: &Host, _: &Tried) -> State {
     match host.process.pids {
         Namespace::Initial => State::ok("all threads of the host have their number and name here"),
-        Namespace::Unknown => State::unknown("/proc/self/ns/pid is not to be seen"),
+        Namespace::Unknown => State::unknown("/proc/self/ns/pid cannot be read"),
         Namespace::Inner => {
             let mut ways = ways::container(&host.process);
             if ways.is_empty() || host.process.surroundings == Surroundings::Container {
-                ways.push(WayOut::words("run it in the PID namespace of the host"));
+                ways.push(WayOut::words("run holdup in the PID namespace of the host"));
             }
             State::Limited(Obstacle::costs(
-                "this process lives in a PID namespace of its own, in which threads outside have \
-                 no number: the kernel records them as thread 0",
-                "threads outside of the container are known only where they switch, wake or end; \
-                 their other events look like those of the idle task, and -p takes only threads \
-                 inside",
+                "this process runs in its own PID namespace, in which outside threads have no \
+                 number: the kernel records them as thread 0",
+                "threads outside the container are identified only in events of switches, wake-ups \
+                 and exits; their other events look like events of the idle task, and -p accepts \
+                 only threads inside the container",
                 ways,
             ))
         }
@@ -107,10 +110,10 @@ pub(super) fn threads(host: &Host, _: &Tried) -> State {
 pub(super) fn symbols(host: &Host, _: &Tried) -> State {
     match host.kernel.symbols {
         None => State::unknown("/proc/kallsyms cannot be read"),
-        Some(true) => State::ok("the kernel tells the addresses of its functions"),
+        Some(true) => State::ok("the kernel shows the addresses of its functions"),
         Some(false) => State::Limited(Obstacle::costs(
             "the kernel hides the addresses of its functions (/proc/kallsyms holds zeros)",
-            "locks of the kernel, and the functions that wait for them, stay addresses",
+            "kernel locks, and the functions that wait for them, are shown as addresses",
             match ways::container(&host.process) {
                 ways if ways.is_empty() => vec![
                     ways::as_root(&host.process),
@@ -135,8 +138,8 @@ pub(super) fn cgroups(host: &Host, _: &Tried) -> State {
     }
     let mount = "sudo mount -t cgroup2 none /sys/fs/cgroup";
     State::Limited(Obstacle::costs(
-        "no control groups are in sight: neither cgroup2 nor the perf_event controller is mounted",
-        "--cgroup cannot be used; all other recordings can",
+        "no control groups are visible: neither cgroup2 nor the perf_event controller is mounted",
+        "--cgroup cannot be used; recordings without it work",
         match ways::container(&host.process) {
             ways if ways.is_empty() => vec![WayOut::commands("mount them", &[mount])],
             ways => ways,
@@ -155,8 +158,8 @@ pub(super) fn clock(host: &Host, _: &Tried) -> State {
     }
     State::Limited(Obstacle::costs(
         format!("the clock source is {clock}: the kernel does not trust the CPUs' own clocks"),
-        "times of different CPUs may disagree by microseconds and more, and programs that ask for \
-         the time often are slow",
+        "times of different CPUs may disagree by microseconds and more, and programs that read the \
+         time often are slow",
         vec![WayOut::commands("see why", &["sudo dmesg | grep -i -e tsc -e clocksource"])],
     ))
 }

@@ -39,7 +39,7 @@ fn before_trying(host: &Host, tried: &Tried) -> Vec<Fact> {
         ("tracepoints", tracing::tracepoints),
         ("system-calls", tracing::system_calls),
         ("open-files", limits::open_files),
-        (RECORDING, |_, _| State::unknown("not tried, as something above stands in its way")),
+        (RECORDING, |_, _| State::unknown("not tested, because of an obstacle above")),
         ("buffers", limits::buffers),
         ("cpus", machine::cpus),
         ("idle-events", machine::idle_events),
@@ -56,12 +56,12 @@ fn before_trying(host: &Host, tried: &Tried) -> Vec<Fact> {
 /// forbids it.
 fn recording(host: &Host, tried: &Tried, stop: Option<&Obstacle>) -> State {
     match (&tried.record, stop) {
-        (None, _) => State::unknown("not tried, as something above stands in its way"),
+        (None, _) => State::unknown("not tested, because of an obstacle above"),
         (Some(Ok(())), _) => {
-            State::ok("tried: the switches of every CPU were recorded for a moment")
+            State::ok("tested: the switches of every CPU were recorded for a moment")
         }
         // One reason is told once.
-        (Some(Err(_)), Some(_)) => State::unknown("refused, as something above stands in its way"),
+        (Some(Err(_)), Some(_)) => State::unknown("refused because of an obstacle above"),
         (Some(Err((attempt, error))), None) => {
             State::Missing(refusal::why(host, tried, attempt, *error, None))
         }

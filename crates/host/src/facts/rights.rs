@@ -11,18 +11,18 @@ pub(super) fn call(host: &Host, tried: &Tried) -> State {
         return State::Missing(no_perf());
     }
     match tried.call {
-        None => State::unknown("perf_event_open(2) was not tried"),
-        Some(libc::EFAULT) => State::ok("perf_event_open(2) gets through"),
+        None => State::unknown("perf_event_open(2) was not tested"),
+        Some(libc::EFAULT) => State::ok("perf_event_open(2) reaches the kernel"),
         Some(error) => State::Missing(call_refused(host, error)),
     }
 }
 
 fn no_perf() -> Obstacle {
     Obstacle::stops(
-        "this kernel has no perf events: there is no kernel.perf_event_paranoid",
+        "this kernel has no perf events: kernel.perf_event_paranoid does not exist",
         vec![WayOut::words(
-            "boot a kernel built with CONFIG_PERF_EVENTS, as those of all usual \
-                            distributions are; sandboxes with a kernel of their own have none",
+            "boot a kernel built with CONFIG_PERF_EVENTS, such as the kernels of all common \
+                            distributions; sandboxes with their own kernel have no perf events",
         )],
     )
 }
@@ -34,11 +34,11 @@ fn call_refused(host: &Host, error: i32) -> Obstacle {
         let mut ways = ways::container(&host.process);
         ways.push(match ways.is_empty() {
             true => WayOut::words(
-                "run it outside of the sandbox, or let its filter pass perf_event_open (of a \
-                 service of systemd: SystemCallFilter=perf_event_open)",
+                "run holdup outside the sandbox, or allow perf_event_open in the filter (for a \
+                 systemd service: SystemCallFilter=perf_event_open)",
             ),
             false => WayOut::words(format!(
-                "where that is not enough, let the filter pass perf_event_open: {}",
+                "if that is not enough, allow perf_event_open in the filter: {}",
                 ways::DOCUMENT
             )),
         });
@@ -49,8 +49,8 @@ fn call_refused(host: &Host, error: i32) -> Obstacle {
         return no_perf();
     }
     let what = format!(
-        "perf_event_open is refused before the kernel looks at what is asked ({name}): a security \
-         module, or kernel.perf_event_paranoid above 2"
+        "perf_event_open is refused before the kernel reads its arguments ({name}): by a security \
+         module, or by kernel.perf_event_paranoid above 2"
     );
     Obstacle::stops(what, ways::right(&host.process))
 }
@@ -59,24 +59,24 @@ fn call_refused(host: &Host, error: i32) -> Obstacle {
 pub(super) fn permission(host: &Host, _: &Tried) -> State {
     let (process, kernel) = (&host.process, &host.kernel);
     if let Some(right) = process.may_record_all() {
-        return State::ok(format!("{}: what everybody does may be recorded", right.name()));
+        return State::ok(format!("{}: this process may record all threads", right.name()));
     }
     if kernel.perf.lets_everybody() {
-        return State::ok("kernel.perf_event_paranoid lets everybody record everything");
+        return State::ok("kernel.perf_event_paranoid allows everybody to record everything");
     }
     let setting = match kernel.perf {
         Perf::Paranoid(level) => format!("kernel.perf_event_paranoid is {level}"),
         Perf::Absent => return State::Missing(no_perf()),
         Perf::Unknown => {
             return State::unknown(
-                "neither capabilities nor kernel.perf_event_paranoid are to be \
-                                   seen: is /proc mounted?",
+                "neither capabilities nor kernel.perf_event_paranoid can be read: is /proc \
+                                   mounted?",
             );
         }
     };
     let lacks = match process.users {
         Namespace::Inner => {
-            "this process lives in a user namespace of its own, whose capabilities do not count"
+            "this process runs in its own user namespace, whose capabilities do not count"
         }
         Namespace::Initial | Namespace::Unknown => {
             "this process has neither CAP_PERFMON nor CAP_SYS_ADMIN"
@@ -90,16 +90,16 @@ pub(super) fn lockdown(host: &Host, _: &Tried) -> State {
     match host.kernel.lockdown {
         Lockdown::Allows => State::ok("kernel lockdown does not forbid tracing"),
         Lockdown::Confidential => State::Missing(Obstacle::stops(
-            "kernel lockdown is at confidentiality, which forbids tracing to everybody",
+            "kernel lockdown is set to confidentiality, which forbids tracing for everybody",
             vec![WayOut::words(
-                "boot with lockdown=integrity or lockdown=none; on some systems it \
-                                follows from Secure Boot",
+                "boot with lockdown=integrity or lockdown=none; on some systems Secure Boot sets \
+                                the lockdown",
             )],
         )),
         // A kernel that is locked down does not let tracefs be read.
         Lockdown::Unknown if host.tracefs.is_ok() => {
-            State::ok("tracefs can be read, so no kernel lockdown forbids it")
+            State::ok("tracefs can be read, so no kernel lockdown forbids tracing")
         }
-        Lockdown::Unknown => State::unknown("/sys/kernel/security/lockdown is not to be seen"),
+        Lockdown::Unknown => State::unknown("/sys/kernel/security/lockdown cannot be read"),
     }
 }

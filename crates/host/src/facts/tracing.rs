@@ -30,7 +30,7 @@ pub fn no_tracefs(host: &Host, why: &NoTracefs) -> Obstacle {
                 let mount = "sudo mount -t tracefs nodev /sys/kernel/tracing";
                 ways.push(WayOut::commands("mount it", &[mount]));
             }
-            let what = "tracefs is not mounted, or not in sight of this process";
+            let what = "tracefs is not mounted, or not visible to this process";
             return Obstacle::stops(what, ways);
         }
     };
@@ -43,7 +43,7 @@ pub fn no_tracefs(host: &Host, why: &NoTracefs) -> Obstacle {
     if outside {
         ways.push(ways::as_root(process));
         ways.push(WayOut::commands(
-            "or give it to your group until the next boot",
+            "or give your group access until the next boot",
             &[&format!("sudo mount -o remount,mode=750,gid=\"$(id -g)\" {shown}")],
         ));
     }
@@ -65,8 +65,8 @@ pub(super) fn tracepoints(_: &Host, tried: &Tried) -> State {
         .collect();
     let what = format!("this kernel lacks {}", events.missing.join(", "));
     let way = match events.missing.iter().all(|name| name.starts_with("lock:contention_")) {
-        true => "boot Linux 5.19 or later, which has them",
-        false => "boot a kernel built with CONFIG_FTRACE, which has them",
+        true => "boot Linux 5.19 or later, which has these events",
+        false => "boot a kernel built with CONFIG_FTRACE, which has these events",
     };
     let ways = vec![WayOut::words(way)];
     if lacks(NEEDED) {
@@ -80,19 +80,19 @@ pub(super) fn tracepoints(_: &Host, tried: &Tried) -> State {
 pub(super) fn system_calls(_: &Host, tried: &Tried) -> State {
     let Some(events) = &tried.events else { return State::unknown("tracefs cannot be read") };
     let ways = vec![WayOut::words("boot a kernel built with CONFIG_FTRACE_SYSCALLS")];
-    let what = "this kernel has no tracepoints of single system calls (syscalls:sys_enter_*)";
+    let what = "this kernel has no tracepoints for individual system calls (syscalls:sys_enter_*)";
     match events.calls {
         Calls::Single(calls) => {
-            State::ok(format!("{calls} calls of the default preset can be traced, each alone"))
+            State::ok(format!("{calls} calls of the default preset can be traced individually"))
         }
         Calls::OnlyAll => {
-            let costs = "all calls are traced (raw_syscalls:*), which makes every call of every \
-                         program take more than a microsecond longer meanwhile";
+            let costs = "all calls are traced (raw_syscalls:*), so during the recording every call \
+                         of every program takes at least a microsecond longer";
             State::Limited(Obstacle::costs(what, costs, ways))
         }
         Calls::None => {
-            let costs = "the recording cannot show in which call a thread sleeps, nor the time \
-                         that calls take";
+            let costs = "the recording cannot show in which call a thread sleeps, or how long \
+                         calls take";
             State::Missing(Obstacle::costs(format!("{what}, nor raw_syscalls:*"), costs, ways))
         }
     }

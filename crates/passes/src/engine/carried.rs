@@ -13,8 +13,8 @@
 //!                             code: looks for the next
 //! ```
 //!
-//! Tasks are told apart by their address. A runtime uses the memory of one that has ended for one
-//! that begins later: those are one slot, which waits meanwhile to be started. So memory grows
+//! Tasks are distinguished by their address. A runtime uses the memory of one that has ended for
+//! one that begins later: those are one slot, which waits meanwhile to be started. So memory grows
 //! with the tasks that are there at once.
 
 use super::Engine;

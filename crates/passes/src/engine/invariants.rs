@@ -52,14 +52,15 @@ invariants! {
     /// even before it shows. Its time counts when an event of its own confirms it, and is
     /// unaccounted otherwise.
     BlindTakesWoken = PresumedSwitch,
-        "so does one whose switches out of idle are not recorded, before the thread shows";
+        "so does an idle CPU whose switches out of idle are not recorded, even before the thread \
+         has an event";
     /// A CPU that switches to idle has an empty run queue: `pick_next_task_idle` is asked last. A
     /// thread believed ready there ran unseen and sleeps, or was moved.
     ///
     /// Exceptions: a wake-up on its way is not yet on the queue (`sched_waking` without
     /// `sched_wakeup`, `ttwu_queue_wakelist`); a thread that leaves in state R for the idle task
-    /// belongs to a group that is out of quota (`throttle_cfs_rq`) or may not run beside its
-    /// sibling (core scheduling's forced idle), and while it is queued, so may others be.
+    /// belongs to a group that is out of quota (`throttle_cfs_rq`) or may not run at the same time
+    /// as its sibling (core scheduling's forced idle), and while it is queued, so may others be.
     IdleQueueEmpty = QueuedAtIdle, "a CPU that goes idle has an empty run queue";
     /// A thread runs on one CPU at a time (`p->on_cpu`). Seen on a second, it left the first after
     /// the last event there.

@@ -82,7 +82,7 @@ impl Engine {
         }
     }
 
-    /// A lock that others wait for is given back.
+    /// A lock that other threads wait for is released.
     #[cold]
     pub(crate) fn contended_release(&mut self, now: Nanos, e: &Event, lock: u64) {
         let holder = self.lock_waiter(e);

@@ -2,7 +2,7 @@
 //! replayed and diagnosed.
 //!
 //! A [`Threshold`] can be made in `list.rs` alone, as nobody else can name its private field: so
-//! whatever is held against one is registered, has a kind and a source, can be set by a file, is
+//! whatever is compared with one is registered, has a kind and a source, can be set by a file, is
 //! printed by `holdup rules`, and has its row in the table of what moving it changes
 //! (docs/verdicts.md).
 //!
@@ -26,16 +26,15 @@ pub use list::*;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The three kinds of limits. What is of none of them is no limit but a principle, and has no
-/// number.
+/// The three kinds of limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LimitKind {
-    /// What is worth changing something for.
+    /// The size from which on a loss is worth a change.
     Matters,
-    /// When a figure is more than chance.
+    /// When a figure is statistically significant.
     Significance,
-    /// When a trace, or a part of it, is believed.
+    /// When a trace, or a part of it, is reliable.
     Soundness,
 }
 
@@ -50,14 +49,14 @@ impl LimitKind {
     }
 }
 
-/// A limit that a figure is held against.
+/// A limit that a figure is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[allow(clippy::manual_non_exhaustive, reason = "nor may the rest of this crate make one")]
 pub struct Threshold {
     /// `rule-id.name`; the part before the point is the table in the file. Some tables belong to no
     /// single rule: `all`, `verdict`, and those of the attribution and the replay.
     pub key: &'static str,
-    /// Its value where no file sets it.
+    /// Its value if no file sets it.
     pub default: f64,
     /// Of what: `% of capacity`, `ms`.
     pub unit: &'static str,
@@ -80,7 +79,7 @@ pub enum Direction {
     AtMost,
 }
 
-/// A figure held against a threshold: what is printed and what decides are one.
+/// A figure compared with a threshold: the printed figure is the one that decides.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Check {
     /// The figure.
@@ -103,14 +102,14 @@ impl Check {
     }
 }
 
-/// A threshold that a file has set to something else than its default.
+/// A threshold that a file has set to a value other than its default.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Setting {
     /// Which.
     pub key: &'static str,
     /// Its value.
     pub value: f64,
-    /// What it would have been.
+    /// Its default value.
     pub default: f64,
     /// Of what.
     pub unit: &'static str,
@@ -126,10 +125,10 @@ pub struct Thresholds {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ThresholdError {
     /// Not TOML.
-    #[error("no TOML: {}", .0.trim_end())]
+    #[error("not TOML: {}", .0.trim_end())]
     Syntax(String),
     /// No rule has such a threshold.
-    #[error("unknown threshold '{}'; there are: {}", key.escape_debug(), known.join(", "))]
+    #[error("unknown threshold '{}'; the thresholds are: {}", key.escape_debug(), known.join(", "))]
     Unknown {
         /// What the file says.
         key: String,

@@ -12,29 +12,30 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// What holders of an object did with a part of the time in which others waited for it.
+/// One activity of the holders of an object while other threads waited for the object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct HolderTime {
-    /// What: `user`, `preempted`, `disk` …; docs/waits.md lists all.
+    /// The activity: `user`, `preempted`, `disk` …; docs/waits.md lists all.
     pub did: &'static str,
     /// The same in words.
     pub title: &'static str,
-    /// The system call in which they did; `null` outside of calls.
+    /// The system call in which the holders did this; `null` outside of calls.
     pub call: Option<String>,
     /// How long.
     pub ns: u64,
-    /// Of all the time in which holders had it while others waited, in per cent.
+    /// Part of all time in which holders had the object while other threads waited, in per cent.
     pub pct: f64,
-    /// What they slept for, longest first; empty of those who ran or were ready.
+    /// The objects that the holders slept for, longest first; empty if they ran or were ready.
     pub objects: Vec<HolderObject>,
-    /// Of their own code: the functions that ran, by samples. Empty where none were recorded.
+    /// For time in their own code: the functions that ran, by samples. Empty if no samples were
+    /// recorded.
     pub functions: Vec<HolderFunction>,
     /// They ran, and so did what the lock is for.
     #[serde(skip)]
     pub runs: bool,
 }
 
-/// What holders slept for.
+/// An object that holders slept for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct HolderObject {
     /// Its name.
@@ -43,7 +44,7 @@ pub struct HolderObject {
     pub ns: u64,
 }
 
-/// A function that holders ran.
+/// A function that holders of an object ran.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct HolderFunction {
     /// Its name.

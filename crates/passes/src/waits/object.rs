@@ -379,7 +379,7 @@ impl Thing {
             && self.turns * 2 > self.spans.count
     }
 
-    /// One thread at a time has it, and gives it back itself.
+    /// One thread at a time has it, and releases it itself.
     pub(crate) fn is_lock(&self) -> bool {
         match self.kind {
             ObjectKind::Futex => {

@@ -22,7 +22,7 @@ pub struct ObjectStats {
     pub kind: ObjectKind,
     /// What a futex is used for; `None` for other objects.
     pub usage: Option<FutexUse>,
-    /// One thread at a time has it, and gives it back itself.
+    /// One thread at a time has it, and releases it itself.
     pub is_lock: bool,
     /// Of a futex: most calls that wake somebody wake all who wait.
     pub wakes_all: bool,
@@ -153,7 +153,7 @@ impl Analysis {
             Key::MessageQueue(id) => format!("msqid {}", id as i32),
             Key::Descriptor { .. } => self.descriptor_name(object, thing),
             Key::Call { nr: u32::MAX, .. } if self.capabilities.syscalls.chosen().is_some() => {
-                "a call that was not recorded".to_owned()
+                "an unrecorded call".to_owned()
             }
             Key::Call { nr: u32::MAX, .. } => "no recorded call".to_owned(),
             Key::Call { nr, .. } => self.call_name(nr),

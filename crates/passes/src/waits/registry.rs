@@ -146,8 +146,8 @@ impl Waits {
         self.things[object.0 as usize].turns > 1
     }
 
-    /// One thread at a time has it, and gives it back itself. A semaphore is a lock, too, where
-    /// those who wait for it are mostly let go by others who do: Python's locks are semaphores.
+    /// One thread at a time has it, and releases it itself. A semaphore is a lock, too, where those
+    /// who wait for it are mostly let go by others who do: Python's locks are semaphores.
     pub(crate) fn is_lock(&self, object: Object) -> bool {
         let thing = &self.things[object.0 as usize];
         thing.is_lock()

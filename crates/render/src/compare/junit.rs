@@ -73,8 +73,9 @@ fn primary(report: &GateReport) -> Case {
     let verdict = &report.verdict;
     let headline = words::headline(report);
     let mut output = vec![headline.clone(), words::proof(&verdict.primary, verdict).join("; ")];
-    output
-        .extend(verdict.problems.iter().map(|p| format!("problem: {}; do: {}", p.words, p.remedy)));
+    output.extend(
+        verdict.problems.iter().map(|p| format!("problem: {}; what to do: {}", p.words, p.remedy)),
+    );
     output.extend(verdict.why.iter().map(|r| format!("why: {}", words::reason(r))));
     output.extend(words::set_aside(verdict));
     output.extend(verdict.expired.iter().map(words::expired));
@@ -99,10 +100,7 @@ fn informing(judged: &Judged, verdict: &Verdict) -> Case {
             Finding::Unsure(_) => End::Skipped(format!("unsure: {found}")),
             Finding::Same | Finding::Better | Finding::Worse | Finding::BeyondHard => End::Passed,
         },
-        output: vec![
-            format!("{} (it informs and decides nothing)", words::finding(&judged.finding)),
-            found,
-        ],
+        output: vec![format!("{} (for information only)", words::finding(&judged.finding)), found],
         metric,
     }
 }

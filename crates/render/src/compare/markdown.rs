@@ -64,7 +64,7 @@ pub fn gate(report: &GateReport, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}\n", plain(&words::headline(report)))?;
     for problem in &verdict.problems {
         let (words, remedy) = (plain(&problem.words), plain(&problem.remedy));
-        writeln!(out, "> **{}:** {words}\n>\n> **do:** {remedy}\n", problem.code)?;
+        writeln!(out, "> **{}:** {words}\n>\n> **what to do:** {remedy}\n", problem.code)?;
     }
     if let Some(words) = words::set_aside(verdict) {
         writeln!(out, "> {}\n", plain(&words))?;
@@ -83,7 +83,7 @@ pub fn gate(report: &GateReport, out: &mut dyn Write) -> io::Result<()> {
     }
     if !verdict.inform.is_empty() {
         let others = count(verdict.inform.len() as u64, "other metric", "other metrics");
-        let title = format!("{others} (they decide nothing)");
+        let title = format!("{others} (for information only)");
         folded(&title, out, |out| grid(&tables::judged(&verdict.inform), out))?;
         writeln!(out)?;
     }

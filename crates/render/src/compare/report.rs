@@ -38,15 +38,15 @@ pub struct SideHead {
     pub file: Option<String>,
     /// Names of the runs.
     pub runs: Vec<String>,
-    /// Host name, if the recordings say.
+    /// Host name, if the recordings contain it.
     pub host: Option<String>,
-    /// Kernel release, if the recordings say.
+    /// Kernel release, if the recordings contain it.
     pub kernel: Option<String>,
-    /// CPUs; null where the runs differ.
+    /// CPUs; null if the runs differ.
     pub cpus: Option<u32>,
     /// Median length of the runs.
     pub wall_ns: Option<u64>,
-    /// Median part of capacity that programs outside the work took, in per cent.
+    /// Median part of capacity that programs other than the work took, in per cent.
     pub others_pct: Option<f64>,
     /// Class of the verdict on more than half of the runs.
     pub class: Option<Class>,
@@ -155,7 +155,7 @@ pub struct BaselineRun {
     pub events: u64,
     /// Events lost.
     pub lost_events: u64,
-    /// Part of capacity that programs outside the work took, in per cent.
+    /// Part of capacity that programs other than the work took, in per cent.
     pub others_pct: f64,
     /// Class of the verdict.
     pub class: Class,

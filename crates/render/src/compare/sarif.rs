@@ -117,7 +117,7 @@ fn informing<'a>(judged: &'a Judged, report: &GateReport) -> Option<(&'a Metric,
     }
     let metric = &judged.limit.metric;
     let found = words::judged(judged, &report.verdict.judgement);
-    let words = format!("{metric} {found} (it decides nothing)");
+    let words = format!("{metric} {found} (for information only)");
     Some((metric, result(judged, "note", &words, report)))
 }
 

@@ -109,7 +109,10 @@ pub(super) fn test(test: Test) -> &'static str {
     match test {
         Test::Pairs => "Wilcoxon's signed-rank test of pairs",
         Test::Samples => "Mann and Whitney's rank test",
-        Test::OneRun => "one run beside the spread of the others (Student's prediction interval)",
+        Test::OneRun => {
+            "one run compared with the spread of the other runs (Student's prediction \
+                         interval)"
+        }
         Test::None => "too few runs for a test",
     }
 }
@@ -126,8 +129,8 @@ fn sides(paired: bool, n: usize) -> String {
     match (paired, n) {
         (true, 1) => "1 pair".to_owned(),
         (true, n) => format!("{n} pairs"),
-        (false, 1) => "1 run a side".to_owned(),
-        (false, n) => format!("{n} runs a side"),
+        (false, 1) => "1 run per side".to_owned(),
+        (false, n) => format!("{n} runs per side"),
     }
 }
 
@@ -190,7 +193,7 @@ fn beyond(judged: &Judged, n: &Number) -> String {
             format!("is {now}; it must {never} {most}")
         }
         (None, Some(most)) => {
-            format!("{}; more than {} fails at once", moved(metric, n), pct(most * 100.0))
+            format!("{}; any change beyond {} fails", moved(metric, n), pct(most * 100.0))
         }
         (None, None) => moved(metric, n),
     }
@@ -201,9 +204,12 @@ fn same(judged: &Judged, n: &Number) -> String {
     let words = changed(&judged.limit.metric, n);
     match (n.test, n.sees) {
         _ if steady => format!("{words}; every run has the same value"),
-        (Test::None, _) => format!("{words}, within its hard limit; so few runs say no more"),
+        (Test::None, _) => format!(
+            "{words}, within its hard limit; with so few runs nothing more \
+                                    is known"
+        ),
         (_, Some(sees)) => {
-            format!("{words}; a change of {} would have been seen", pct(sees * 100.0))
+            format!("{words}; a change of {} would have been detected", pct(sees * 100.0))
         }
         (_, None) => words,
     }
@@ -240,20 +246,22 @@ fn doubt(judged: &Judged, doubt: &Doubt, judgement: &Judgement) -> String {
         Some(n) if number.is_some_and(|m| m.a.len().min(m.b.len()) >= n) => {
             "record more runs on a quieter machine".to_owned()
         }
-        Some(n) => format!("{} would decide", sides(paired, n)),
+        Some(n) => format!("{} would be enough to decide", sides(paired, n)),
         None => format!(
-            "not even 100 {} would show a change of {}; make the machine quieter",
-            if paired { "pairs" } else { "runs a side" },
+            "even 100 {} would not be enough to detect a change of {}; make the machine quieter",
+            if paired { "pairs" } else { "runs per side" },
             pct(limit.must_see * 100.0)
         ),
     };
     match (doubt, number) {
         (Doubt::LooksWorse, Some(n)) => {
-            format!("{}, but the runs scatter as much; {decide}", looks(limit, n))
+            format!("{}, but the scatter of the runs is as large; {decide}", looks(limit, n))
         }
         (Doubt::CouldHide, Some(n)) => {
             let sees = match n.sees {
-                Some(sees) => format!(", where only one of {} or more shows", pct(sees * 100.0)),
+                Some(sees) => {
+                    format!(", where only a change of {} or more is detected", pct(sees * 100.0))
+                }
                 None => String::new(),
             };
             format!(
@@ -263,7 +271,7 @@ fn doubt(judged: &Judged, doubt: &Doubt, judgement: &Judgement) -> String {
             )
         }
         (Doubt::TooFewRuns, Some(n)) => format!(
-            "{}, but so few runs ({} and {}) can prove nothing at p <= {}; {decide}",
+            "{}, but so few runs ({} and {}) cannot reach p <= {}; {decide}",
             changed(&limit.metric, n),
             n.a.len(),
             n.b.len(),
@@ -272,12 +280,14 @@ fn doubt(judged: &Judged, doubt: &Doubt, judgement: &Judgement) -> String {
         (Doubt::NoValue { run, why }, _) => format!("has no value in {run}: {why}"),
         (Doubt::Classes, _) => match judged.compared {
             Compared::Class { a, b } => {
-                format!("says nothing: {} before, {} after", class(a), class(b))
+                format!("cannot be judged: {} before, {} after", class(a), class(b))
             }
-            _ => "says nothing: the runs of a side do not agree".to_owned(),
+            _ => "cannot be judged: the runs of one side disagree".to_owned(),
         },
-        (Doubt::LooksWorse, None) => "looks worse, but the runs scatter as much".to_owned(),
-        (Doubt::CouldHide, None) => "could hide a change in its scatter".to_owned(),
+        (Doubt::LooksWorse, None) => {
+            "looks worse, but the scatter of the runs is as large".to_owned()
+        }
+        (Doubt::CouldHide, None) => "has so much scatter that it could hide a change".to_owned(),
         (Doubt::TooFewRuns, None) => "has too few runs".to_owned(),
     }
 }
@@ -294,15 +304,15 @@ pub(super) fn headline(report: &GateReport) -> String {
             0 => String::new(),
             n => format!(" (and {n} more)"),
         };
-        return format!("these recordings do not compare: {}{more}", problem.words);
+        return format!("these recordings cannot be compared: {}{more}", problem.words);
     }
     match (&verdict.waived, verdict.no_slower) {
         (Some(waiver), _) => {
-            format!("{metric} {found}; borne until {}: {}", waiver.until, waiver.reason)
+            format!("{metric} {found}; waived until {}: {}", waiver.until, waiver.reason)
         }
         (None, Some(time)) => format!(
-            "{metric} {found}; but the work takes no longer there ({}): it got faster on fewer \
-             CPUs alone",
+            "{metric} {found}; but the work does not take longer on that number of CPUs ({}): it \
+             only got faster on fewer CPUs",
             signed_pct(time * 100.0)
         ),
         (None, None) => format!("{metric} {found}"),
@@ -373,7 +383,7 @@ pub(super) fn remark(row: &Row) -> &'static str {
 /// `ns/unit`, `ns/s`, ... in words for a heading.
 pub(super) fn per(per: Per, work: &str) -> String {
     match per {
-        Per::Recording => "of the recordings as they are".to_owned(),
+        Per::Recording => "of whole recordings".to_owned(),
         Per::Second => "per second".to_owned(),
         Per::Capacity => "in per cent of capacity".to_owned(),
         Per::Work => format!("per unit of work ({work})"),
@@ -386,7 +396,7 @@ pub(super) fn help(limits: &Limit) -> String {
     match limits.metric {
         Metric::Class => what,
         Metric::Number { .. } => {
-            format!("{what} A change for the worse counts; {}.", limit(limits))
+            format!("{what} Only a change for the worse counts; {}.", limit(limits))
         }
     }
 }
@@ -394,13 +404,13 @@ pub(super) fn help(limits: &Limit) -> String {
 /// What a metric measures, for those who see its name for the first time.
 pub(super) fn what(metric: &Metric) -> String {
     let Metric::Number { figure, per } = metric else {
-        return "The class of trouble that holdup diagnoses in most runs of a side.".to_owned();
+        return "The class of bottleneck that holdup diagnoses in most runs of a side.".to_owned();
     };
     let what = match figure.measure.kind {
-        Kind::Time => "time that adds up",
-        Kind::Count => "things counted",
-        Kind::Span => "a longest or typical span of time",
-        Kind::Part => "a part, in per cent, of which more is better",
+        Kind::Time => "a total time",
+        Kind::Count => "a count",
+        Kind::Span => "a maximum or typical duration",
+        Kind::Part => "a percentage that should be high",
     };
     let by = match per {
         Per::Recording => "of a whole recording",
@@ -422,11 +432,11 @@ pub(super) fn set_aside(verdict: &Verdict) -> Option<String> {
     let runs = if n == 1 { "1 run is" } else { &format!("{n} runs are") };
     let names = verdict.set_aside.iter().take(4).cloned().collect::<Vec<_>>().join(", ");
     let more = if n > 4 { format!(" and {} more", n - 4) } else { String::new() };
-    let pair = if verdict.paired { ", with their partners" } else { "" };
+    let pair = if verdict.paired { ", together with their partners" } else { "" };
     let pct = verdict.judgement.others_pct;
     (n > 0).then(|| {
         format!(
-            "{runs} set aside: beside them programs outside the work took more than {pct} % of \
+            "{runs} left out, because programs other than the work took more than {pct} % of \
              capacity ({names}{more}){pair}"
         )
     })
@@ -450,7 +460,7 @@ pub(super) fn self_test(report: &SelfTestReport) -> String {
             format!("the gate does not fail if {} gets worse by {injected}", test.metric)
         }
         (found, _) => {
-            format!("the gate says '{}' of the baseline against itself", found.word())
+            format!("the gate says '{}' when the baseline is compared with itself", found.word())
         }
     }
 }
@@ -461,13 +471,16 @@ pub(super) fn sees(report: &SelfTestReport) -> String {
     match report.test.sees {
         Some(sees) => {
             let sees = pct(sees * 100.0);
-            format!("The smallest change that is seen in {power} of the comparisons: {sees}")
+            format!("The smallest change that {power} of the comparisons detect: {sees}")
         }
-        None => format!("No change is seen in {power} of the comparisons with so many runs."),
+        None => format!(
+            "With so many runs there is no change that {power} of the comparisons \
+                         would detect."
+        ),
     }
 }
 
 /// That two sides may not compare.
 pub(super) fn differences(words: &str) -> String {
-    format!("the recordings were not made alike: {words}")
+    format!("the recordings were not made in the same way: {words}")
 }

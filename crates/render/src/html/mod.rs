@@ -40,7 +40,7 @@ const SCRIPT: &str = concat!(
 /// reads them there.
 pub const ENTRIES: usize = 500;
 
-/// What the page shows beside the report.
+/// What the page shows in addition to the report.
 #[derive(Default)]
 pub struct Beside {
     /// Tables, in the order to show them.
@@ -106,7 +106,7 @@ struct Edges<'a> {
     left_out: usize,
 }
 
-/// Write a page about `report`, with what is known beside it.
+/// Write a page about `report`, with additional data.
 pub fn write<R: Serialize>(report: &R, beside: Beside, out: &mut dyn Write) -> io::Result<()> {
     let Beside { mut tables, mut graph, timeline } = beside;
     for table in &mut tables {

@@ -25,14 +25,17 @@ const SHAPE: Shape = Shape { without: &[], text: TEXT };
 const TEXT: &[Layout] = &[Layout {
     total: true,
     ..block(
-        "What each control group had of the machine, and wanted",
+        "CPU time that each control group used and wanted",
         &[
             field("CPU time", "used", Key("used_ns"), 0),
             field("CPU time", "%", Key("pct_capacity"), 0),
             field("CPU time", "wanted", Key("wanted_ns"), 1),
             field("ready without a CPU", "total", Key("ready_ns"), 0),
-            field("kept off by its quota", "threads", Key("throttled_ns"), 0),
-            only(Verbose, field("kept off by its quota", "idle CPUs", Key("throttled_idle_ns"), 9)),
+            field("throttled by its quota", "threads", Key("throttled_ns"), 0),
+            only(
+                Verbose,
+                field("throttled by its quota", "idle CPUs", Key("throttled_idle_ns"), 9),
+            ),
             only(Known, field("cpu.max, cpu.stat", "CPUs", Key("limit_cpus"), 2)),
             only(Verbose, field("cpu.max, cpu.stat", "periods", Key("periods"), 9)),
             only(Known, field("cpu.max, cpu.stat", "used up", Key("throttled_periods"), 3)),
@@ -95,11 +98,11 @@ pub fn cgroups(rows: &[CgroupRow]) -> Table {
     let names: Vec<&str> =
         rows.iter().filter(at_least).filter_map(|row| row.cgroup.as_deref()).collect();
     if let [first, rest @ ..] = names.as_slice() {
-        let more = if rest.is_empty() { "" } else { " and others" };
+        let more = if rest.is_empty() { "" } else { " and other groups" };
         table.notes.push(format!(
-            "{first}{more}: kept off by a quota for at least that long, and at most for what is \
-             ready too, as a quota shows only where a CPU goes idle; holdup record, as root, \
-             reads cpu.stat, which counts all of it"
+            "{first}{more}: the throttled time is a minimum, because throttling is visible only \
+             where a CPU goes idle; the maximum includes the time ready without a CPU. holdup \
+             record, run as root, reads cpu.stat, which counts all throttled time"
         ));
     }
     table

@@ -76,9 +76,9 @@ macro_rules! costs {
 }
 
 costs! { OBJECTS OBJECT_SHAPE "objects" "cpu_ns,wait_ns"
-"What threads waited for at a cost: CPUs were idle meanwhile" "idle for it" "waits" "object" }
+"What threads waited for while CPUs were idle" "idle for it" "waits" "object" }
 costs! { LOCKS LOCK_SHAPE "locks" "cpu_ns,wait_ns"
-"Locks of the kernel that threads waited for" "spinning" "waits" "lock" }
+"Kernel locks that threads waited for" "spinning" "waits" "lock" }
 costs! { SYSCALLS SYSCALL_SHAPE "syscalls" "cpu_ns,wait_ns"
 "System calls" "in them" "calls" "call" }
 

@@ -39,7 +39,7 @@ pub(super) const VERB: Verb<HoldingRow> = Verb {
 };
 const _: () = VERB.check();
 
-/// What holders did, in the order given. Text tells it beside the object.
+/// What holders did, in the order given. Text prints it with the object.
 pub fn holding(rows: &[HoldingRow]) -> Table {
     VERB.table(rows, &PLAIN)
 }

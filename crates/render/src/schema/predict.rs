@@ -29,7 +29,7 @@ const _: () = VERB.check();
 const PREDICT: Shape = Shape { without: &[], text: TEXT };
 
 const TEXT: &[Layout] = &[block(
-    "CPUs that do work, and CPUs that wait for a lock",
+    "CPUs that work, and CPUs that wait for a lock",
     &[
         field("", "CPUs", Key("cpus"), 0),
         field("", "threads", Key("threads"), 5),

@@ -58,7 +58,7 @@ const FUNCTION: Shape = Shape {
 };
 const CHILDREN: Shape = Shape {
     without: &["cgroup", "cpu", "line", "kernel_samples", "run_ns"],
-    text: &[block("CPU samples by function, with those of what it called", CHILDREN_TEXT)],
+    text: &[block("CPU samples by function, callees included", CHILDREN_TEXT)],
 };
 const THREAD: Shape = Shape {
     without: &[
@@ -177,12 +177,12 @@ const CGROUP_STAYS: Shape = Shape {
 
 const TOP_DOWN: Shape = Shape {
     without: &[],
-    text: &[block("CPU samples of functions and of what they called", TOP_DOWN_TEXT)],
+    text: &[block("CPU samples of functions and their callees", TOP_DOWN_TEXT)],
 };
 /// Where chains end upwards says nothing.
 const BOTTOM_UP: Shape = Shape {
     without: &["samples"],
-    text: &[block("CPU samples of functions and of who called them", BOTTOM_UP_TEXT)],
+    text: &[block("CPU samples of functions and their callers", BOTTOM_UP_TEXT)],
 };
 
 const SAMPLES: Field = field("", "samples", Key("samples"), 0);

@@ -22,7 +22,7 @@ const _: () = VERB.check();
 
 const ASKED: Shape = Shape { without: &[], text: &[block("What if", FIELDS)] };
 const RANKED: Shape =
-    Shape { without: &[], text: &[block("What each fix is worth, the most first", FIELDS)] };
+    Shape { without: &[], text: &[block("Gain of each change, largest first", FIELDS)] };
 
 const BAND: &[&str] = &["kind", "throughput_low_pct", "throughput_high_pct"];
 
@@ -34,7 +34,7 @@ const FIELDS: &[Field] = &[
     field("", "throughput", Words(BAND, throughput), 3),
     field("", "forced", Words(&["forced"], forced), 0),
     field("", "waiting in the trace", Words(&["waits", "wait_ns"], waiting), 2),
-    field("", "what is changed", Key("fix"), 0),
+    field("", "change", Key("fix"), 0),
     // What an option takes is no sentence.
     only(When::Verbose, field("", "as an option", Key("change"), 0)),
 ];

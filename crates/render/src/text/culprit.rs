@@ -27,10 +27,10 @@ pub(crate) fn culprit(c: &Culprit) -> String {
         Some(n) => format!("{n} threads"),
     };
     let one = c.waiters_in_all == Some(1);
-    let (s, es) = if one { ("s", "es") } else { ("", "") };
+    let s = if one { "s" } else { "" };
     let mut costs = String::new();
     if let Some(ns) = c.waited_ns {
-        costs.push_str(&format!(", waiting {} in sum", duration(ns)));
+        costs.push_str(&format!(", waiting {} in total", duration(ns)));
     }
     if c.ns > 0 {
         costs.push_str(&format!(", which costs {time} of CPU time"));
@@ -39,18 +39,20 @@ pub(crate) fn culprit(c: &Culprit) -> String {
         Role::Costs if c.ns == 0 => return subject,
         Role::Costs => time,
         Role::Turns => format!("{waiting} contend{s}{costs}"),
-        Role::Spins => format!("{waiting} do{es} so instead of sleeping{costs}"),
-        Role::Handover => format!("{waiting} wait{s} to be handed something{costs}"),
-        Role::Barrier => format!("{waiting} wait{s} there for the last to come{costs}"),
-        Role::Served => format!("{waiting} wait{s} there to be served{costs}"),
+        Role::Spins => format!("{waiting} call{s} it instead of sleeping{costs}"),
+        Role::Handover => format!("{waiting} wait{s} for data or a signal{costs}"),
+        Role::Barrier => format!("{waiting} wait{s} until the last thread arrives{costs}"),
+        Role::Served => format!("{waiting} wait{s} to be served{costs}"),
         Role::Device => format!("{waiting} wait{s} for it{costs}"),
         Role::KernelLock => format!("{waiting} wait{s} for it{costs}"),
         Role::Server => format!("runs for {time}; {waiting} wait{s} for it"),
-        Role::Straggler => format!("runs for {time}, and most often the others wait for it"),
+        Role::Straggler => {
+            format!("runs for {time}; most often the other threads wait for this thread")
+        }
         Role::Runs => format!("runs for {time}"),
-        Role::Queued => format!("ready for {time}, but behind other threads on its CPU"),
+        Role::Queued => format!("ready for {time}, queued behind other threads on its CPU"),
         Role::Throttled => {
-            format!("ready to run and kept off the CPUs; {time} of them were idle")
+            format!("ready but throttled, with {time} of idle CPU time meanwhile")
         }
         Role::Driver if c.waiters.is_empty() => format!("runs for {time}"),
         Role::Driver => format!("runs for {time}; meanwhile {waiting} wait{s}"),
@@ -59,17 +61,20 @@ pub(crate) fn culprit(c: &Culprit) -> String {
     if !c.holders.is_empty() {
         let guess = c.holders.iter().all(|h| h.inferred);
         let (before, first, then) = match c.role {
-            Role::Turns | Role::KernelLock if guess => ("by the wake-ups, held ", "by", "by"),
-            Role::Turns | Role::KernelLock => ("held ", "by", "by"),
+            Role::Turns | Role::KernelLock if guess => {
+                ("inferred from wake-ups: held for ", "by", "by")
+            }
+            Role::Turns | Role::KernelLock => ("held for ", "by", "by"),
             Role::Barrier => ("", "was for", "for"),
-            _ => ("", "ended by", "by"),
+            _ => ("", "was ended by", "by"),
         };
         let people = |(i, h): (usize, &Person)| {
             if h.pct.is_none() {
                 return format!("{} by {}", duration(h.ns), who(h));
             }
             let pct = h.pct.map_or("n/a".to_owned(), |pct| format!("{pct:.0}"));
-            let words = if i == 0 { format!("of the waiting {first}") } else { then.to_owned() };
+            let words =
+                if i == 0 { format!("of the waiting time {first}") } else { then.to_owned() };
             format!("{pct} % {words} {}", who(h))
         };
         line.push_str(&format!("; {before}{}", list(&c.holders, c.holders_in_all, people)));
@@ -77,7 +82,10 @@ pub(crate) fn culprit(c: &Culprit) -> String {
             line.push_str(&format!("; {told}"));
         }
         for worth in c.holders_worth.iter().filter(|worth| worth.times >= MENTIONED) {
-            line.push_str(&format!("; {} {:.2} times as fast", worth.fix, worth.times));
+            line.push_str(&format!(
+                "; the work would be {:.2} times as fast {}",
+                worth.times, worth.fix
+            ));
         }
     } else if c.waiters.len() > 1 {
         let people = |(_, w): (usize, &Person)| format!("{} {}", who(w), duration(w.ns));
@@ -89,12 +97,12 @@ pub(crate) fn culprit(c: &Culprit) -> String {
     line
 }
 
-/// `meanwhile its holders were 61 % waiting for a disk (fsync), 25 % in their own code`: the two
+/// `meanwhile its holders spent 61 % waiting for a disk (fsync), 25 % in their own code`: the two
 /// largest parts, where they are a tenth.
 fn holders_did(times: &[HolderTime]) -> Option<String> {
     let one = |t: &HolderTime| format!("{:.0} % {}", t.pct, t.told());
     let words: Vec<String> = times.iter().take(2).filter(|t| t.pct >= 10.0).map(one).collect();
-    (!words.is_empty()).then(|| format!("meanwhile its holders were {}", words.join(", ")))
+    (!words.is_empty()).then(|| format!("meanwhile its holders spent {}", words.join(", ")))
 }
 
 fn who(p: &Person) -> String {
@@ -146,8 +154,9 @@ mod tests {
         };
         assert_eq!(
             culprit(&mutex),
-            "mutex 0x1000 of wl (1): 8 threads contend, which costs 1.203 s of CPU time; by the \
-             wake-ups, held 17 % of the waiting by w-2 (tid 2), 16 % by w-3 (tid 3), and 3 more"
+            "mutex 0x1000 of wl (1): 8 threads contend, which costs 1.203 s of CPU time; inferred \
+             from wake-ups: held for 17 % of the waiting time by w-2 (tid 2), 16 % by w-3 (tid 3), \
+             and 3 more"
         );
     }
 
@@ -176,9 +185,9 @@ mod tests {
         };
         assert_eq!(
             culprit(&lock),
-            "mutex 0x1000 of wl (1): 2 threads contend; held 100 % of the waiting by w-2 (tid \
-             2); meanwhile its holders were 55 % waiting for a disk (fsync), 40 % in their own \
-             code; without their sleep 1.40 times as fast"
+            "mutex 0x1000 of wl (1): 2 threads contend; held for 100 % of the waiting time by w-2 \
+             (tid 2); meanwhile its holders spent 55 % waiting for a disk (fsync), 40 % in their \
+             own code; the work would be 1.40 times as fast without their sleep"
         );
     }
 
@@ -194,7 +203,7 @@ mod tests {
         };
         assert_eq!(
             culprit(&pipe),
-            "pipe fd 5 of pid 1 (wl): w-2 (tid 2) waits to be handed something"
+            "pipe fd 5 of pid 1 (wl): w-2 (tid 2) waits for data or a signal"
         );
     }
 

@@ -68,7 +68,7 @@ pub(super) fn write(
     writeln!(out, "{:>6}  {} CPUs", "", scale.trim_end())?;
     let measured =
         if curve.measured.is_some() { format!("   {MEASURED} measured") } else { String::new() };
-    let legend = format!("{PREDICTED} predicted{measured}   {NOTHING_LOST} if nothing were lost");
+    let legend = format!("{PREDICTED} predicted{measured}   {NOTHING_LOST} without losses");
     writeln!(out, "        {}", paint.dim(legend))
 }
 

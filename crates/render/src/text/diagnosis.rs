@@ -18,7 +18,7 @@ const SHOWN_PCT: f64 = 1.5;
 const LEAVES: usize = 7;
 /// The same on a narrow terminal, where sentences take more lines.
 const LEAVES_NARROW: usize = 4;
-/// Culprits of findings beside the verdict's are for `-v`.
+/// Culprits of findings other than the verdict are for `-v`.
 const CULPRITS: usize = 3;
 /// Columns if the output is no terminal.
 pub(super) const WIDTH: usize = 80;
@@ -120,8 +120,8 @@ fn gain(f: &Finding) -> String {
             duration(before),
         ),
         _ => {
-            let by = w.fix.as_deref().unwrap_or("the CPU time that it costs");
-            format!("Worth up to {:.2}x, by {by}", w.times)
+            let by = w.fix.as_deref().unwrap_or("a bound from the lost CPU time");
+            format!("Worth up to {:.2}x ({by})", w.times)
         }
     }
 }
@@ -131,7 +131,7 @@ fn how(f: &Finding) -> Option<String> {
     let w = &f.worth;
     let fix = w.fix.as_ref().filter(|_| w.unchanged_ns.is_some() && w.wall_ns.is_some())?;
     match w.basis {
-        Basis::Replayed => Some(format!("replayed with a change: {fix}")),
+        Basis::Replayed => Some(format!("result of a replay with this change: {fix}")),
         Basis::Chains => Some(format!("estimated from who woke whom: {fix}")),
         _ => None,
     }
@@ -145,7 +145,7 @@ pub(crate) fn worth(f: &Finding) -> String {
     }
 }
 
-/// What is to be known of the trace beside the verdict.
+/// What to know about the trace in addition to the verdict.
 fn write_remarks(
     d: &Diagnosis,
     trace: &TraceHead,
@@ -165,7 +165,8 @@ fn write_remarks(
         let listed = n.listed();
         // A reservation has said it.
         if !d.verdict.reservations.iter().any(|r| r.contains(&listed)) {
-            let line = format!("not the work: {:.0} % of capacity ({listed})", n.pct);
+            let line =
+                format!("other programs than the work: {:.0} % of capacity ({listed})", n.pct);
             wrapped(&line, "  ", "    ", width, out)?;
         }
     }
@@ -173,7 +174,8 @@ fn write_remarks(
         wrapped(&format!("figures: {source}"), "  ", "    ", width, out)?;
     }
     for t in &d.thresholds {
-        let line = format!("threshold {} is {} {}, not {}", t.key, t.value, t.unit, t.default);
+        let line =
+            format!("threshold {} is {} {} instead of {}", t.key, t.value, t.unit, t.default);
         wrapped(&line, "  ", "    ", width, out)?;
     }
     for remark in &d.code_remarks {
@@ -275,7 +277,7 @@ pub(super) fn write_finding(
         None => "Also",
     };
     let cost = match f.priced() {
-        None => "cost not known".to_owned(),
+        None => "cost unknown".to_owned(),
         Some(0) if f.lacked_ns > 0 => {
             format!("threads lacked {} of CPU time", duration(f.lacked_ns))
         }

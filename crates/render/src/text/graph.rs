@@ -28,7 +28,7 @@ pub(crate) fn write(
     let paint = options.paint();
 
     page.separate(out)?;
-    writeln!(out, "{}", paint.title("Root causes of idle time, at the ends of the chains"))?;
+    writeln!(out, "{}", paint.title("Root causes of idle time (at the ends of wait chains)"))?;
     if graph.roots.is_empty() {
         writeln!(out, "  none")?;
     }

@@ -73,12 +73,12 @@ pub fn write_end(
     let paint = options.paint();
     let columns = options.width.unwrap_or(WIDTH).clamp(60, 140);
     let verdict = walk.diagnosis.verdict.class;
-    writeln!(out, "{}", paint.title(format!("The way ends at {}", class.id())))?;
+    writeln!(out, "{}", paint.title(format!("The questions lead to {}", class.id())))?;
     let finding = walk.diagnosis.findings.iter().find(|f| f.class == class);
     match finding {
         Some(f) if f.ruled_out.is_some() => {
             wrapped(
-                &format!("It does not hold: {}.", f.ruled_out.as_deref().unwrap_or("")),
+                &format!("This class does not hold: {}.", f.ruled_out.as_deref().unwrap_or("")),
                 "  ",
                 "  ",
                 columns,
@@ -91,7 +91,7 @@ pub fn write_end(
         None if class == verdict => {
             wrapped(&walk.diagnosis.verdict.summary, "  ", "  ", columns, out)?
         }
-        None => writeln!(out, "  No single figure says so.")?,
+        None => writeln!(out, "  No single figure shows this.")?,
     }
     let holds = finding.is_some_and(|f| f.ruled_out.is_none()) && class == verdict;
     if let Some(f) = finding.filter(|_| holds) {
@@ -99,14 +99,14 @@ pub fn write_end(
     }
     if verdict == Class::NotEnoughEvidence && class != verdict {
         wrapped(
-            &format!("But the trace cannot carry a verdict: {}.", walk.diagnosis.verdict.summary),
+            &format!("But the trace does not allow a verdict: {}.", walk.diagnosis.verdict.summary),
             "  ",
             "  ",
             columns,
             out,
         )?;
     } else if class != verdict {
-        writeln!(out, "  The verdict is another: {}.", verdict.id())?;
+        writeln!(out, "  The verdict is a different class: {}.", verdict.id())?;
     }
     Ok(())
 }

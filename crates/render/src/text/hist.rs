@@ -21,7 +21,7 @@ pub(crate) fn write(
     if lines.is_empty() {
         page.separate(out)?;
         let why = table.missing.map_or_else(
-            || "nothing was waited for".to_owned(),
+            || "there were no waits".to_owned(),
             |events| format!("n/a: the trace has no {events}"),
         );
         writeln!(out, "Histograms: {why}")?;

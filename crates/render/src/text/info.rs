@@ -61,7 +61,7 @@ pub(crate) fn write(
 
     if info.capabilities.iter().any(|c| c.present == Some(false)) {
         page.separate(out)?;
-        writeln!(out, "{}", paint.title("To record all that a diagnosis can use"))?;
+        writeln!(out, "{}", paint.title("To record everything that a diagnosis can use"))?;
         writeln!(out, "{}", shell(&info.record_command, "  ", super::width(options)))?;
     }
     Ok(())
@@ -93,9 +93,11 @@ const NOT_COUNTED: &str = "n/a (--full counts)";
 /// How to read the marks of [`mark`] where not all of the file was read.
 fn legend(info: &Info) -> &'static str {
     if info.capabilities.iter().any(|c| c.listed.is_some()) {
-        "yes: seen in samples; listed: asked for, but not in the samples; --full looks at all"
+        "yes: found in samples of the file; listed: enabled, but not found in the samples; --full \
+         reads the whole file"
     } else {
-        "yes: seen in samples; n/a: not in the samples; --full looks at all"
+        "yes: found in samples of the file; n/a: not found in the samples; --full reads the whole \
+         file"
     }
 }
 
@@ -137,7 +139,7 @@ fn facts(info: &Info, trace: &TraceHead) -> Vec<(String, String)> {
     } else {
         String::new()
     };
-    fact("clock", Some(format!("{}{step}", trace.clock.as_deref().unwrap_or("not said"))));
+    fact("clock", Some(format!("{}{step}", trace.clock.as_deref().unwrap_or("not recorded"))));
     match (info.first_ns, info.last_ns) {
         (Some(first), Some(last)) => {
             fact("time", Some(format!("{} - {} s", timestamp(first), timestamp(last))));
@@ -150,7 +152,7 @@ fn facts(info: &Info, trace: &TraceHead) -> Vec<(String, String)> {
     fact(
         "threads",
         Some(info.tasks.map_or(NOT_COUNTED.to_owned(), |n| {
-            format!("{} named at the start", count(n, "thread", "threads"))
+            format!("{} named at the start of the trace", count(n, "thread", "threads"))
         })),
     );
     fact(
@@ -159,7 +161,7 @@ fn facts(info: &Info, trace: &TraceHead) -> Vec<(String, String)> {
             if info.kernel_symbols {
                 "kernel functions can be named"
             } else {
-                "none: addresses stay numbers"
+                "none: addresses are shown as numbers"
             }
             .to_owned(),
         ),
@@ -168,7 +170,11 @@ fn facts(info: &Info, trace: &TraceHead) -> Vec<(String, String)> {
         let names: Vec<_> = calls.iter().map(|name| escape(name).into_owned()).collect();
         fact(
             "system calls",
-            Some(format!("{} chosen ({}); all others are untraced", calls.len(), names.join(", "))),
+            Some(format!(
+                "{} chosen ({}); all other calls are untraced",
+                calls.len(),
+                names.join(", ")
+            )),
         );
     }
     for extra in &info.extra {

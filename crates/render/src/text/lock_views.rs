@@ -206,7 +206,7 @@ fn perf(table: &Table, lines: &[Line<'_>]) -> Grid {
     g
 }
 
-/// illumos' titles for what a kind of lock can do: while spinning, asleep, or not told apart.
+/// illumos' titles for what a kind of lock can do: while spinning, asleep, or not distinguished.
 fn solaris_events(kind: &str) -> [&'static str; 3] {
     match kind {
         "mutex" | "rtmutex" | "semaphore" => {

@@ -131,9 +131,13 @@ pub fn write(report: &Report, options: &TextOptions, out: &mut dyn Write) -> io:
         Body::Path(path) => {
             page.separate(out)?;
             if path.table.missing.is_none() {
-                let (head, how) = (&path.head, "and while it slept those of whom it waited for");
+                let (head, how) = (
+                    &path.head,
+                    "and, while it slept, that of the threads it waited \
+                                                for",
+                );
                 let (comm, length) = (escape(&head.comm), units::duration(head.total_ns));
-                writeln!(out, "Path of {comm} ({}), {length}: its own doings, {how}", head.tid)?;
+                writeln!(out, "Path of {comm} ({}), {length}: its own activity {how}", head.tid)?;
             }
             write_table(&path.table, &page, options, out)
         }
@@ -198,13 +202,13 @@ fn head_line(trace: &TraceHead) -> String {
         );
     }
     let cpus = match trace.cpus {
-        0 => "CPUs not known".to_owned(),
+        0 => "CPUs unknown".to_owned(),
         n => units::count(n.into(), "CPU", "CPUs"),
     };
     let (wall, events) = (units::duration(trace.wall_ns), trace.events);
     let time = match trace.part_of {
         None => wall,
-        Some(of_wall) => format!("judged {wall} of {}", units::duration(of_wall)),
+        Some(of_wall) => format!("judged: {wall} of {}", units::duration(of_wall)),
     };
     let events = units::count(events, "event", "events");
     let (path, format) = (escape(&trace.path), escape(&trace.format));

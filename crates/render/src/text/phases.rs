@@ -33,7 +33,7 @@ pub(super) fn short_strip(rows: &[PhaseRow]) -> String {
 /// `busy CPUs ▁▂█▅▁ 0 to 4, 12 ms a mark`
 pub(crate) fn busy(course: &BusyCourse) -> String {
     format!(
-        "busy CPUs {} 0 to {}, {} a mark",
+        "busy CPUs {} 0 to {}, {} per mark",
         spark::of(&course.busy, 0.0, course.cpus as f64),
         course.cpus,
         duration(course.part_ns)
@@ -54,5 +54,5 @@ pub(crate) fn remark(d: &Diagnosis, judged: &TraceHead) -> Option<String> {
         })
         .collect();
     (!left_out.is_empty())
-        .then(|| format!("judged is the work, without {}", left_out.join(" and ")))
+        .then(|| format!("only the work was judged, without {}", left_out.join(" and ")))
 }

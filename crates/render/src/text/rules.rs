@@ -22,8 +22,8 @@ pub fn write_list(options: &TextOptions, out: &mut dyn Write) -> io::Result<()> 
     if !options.quiet {
         writeln!(
             out,
-            "\nholdup rules ID shows one. Thresholds of no single rule, for diagnose --thresholds \
-                FILE:"
+            "\nholdup rules ID shows one rule. Thresholds shared by all rules, for diagnose \
+                --thresholds FILE:"
         )?;
         for t in shared_thresholds() {
             wrapped(
@@ -61,7 +61,7 @@ pub fn write_page(rule: &Rule, options: &TextOptions, out: &mut dyn Write) -> io
     writeln!(out, "\n{}", paint.title("Fixtures"))?;
     writeln!(
         out,
-        "  it holds in fixtures/{}, not in fixtures/{}",
+        "  the rule holds in fixtures/{}, but not in fixtures/{}",
         rule.fixtures.positive, rule.fixtures.negative
     )
 }

@@ -105,10 +105,10 @@ fn a_history_says_if_nothing_changed_or_nothing_can_be_seen() {
     let mut course = history().course;
     course.changes.clear();
     let words = text(&Comparison::History(HistoryReport { course: course.clone() }));
-    assert!(words.contains("It changed for good nowhere."), "{words}");
+    assert!(words.contains("There is no lasting change."), "{words}");
     course.points.clear();
     let words = text(&Comparison::History(HistoryReport { course }));
-    assert!(words.contains("So few baselines cannot show"), "{words}");
+    assert!(words.contains("Four baselines are needed"), "{words}");
 }
 
 fn self_test() -> SelfTestReport {

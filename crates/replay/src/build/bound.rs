@@ -108,8 +108,8 @@ impl Builder<'_> {
     }
 }
 
-/// How long a thread was passed over, if ever for long: every scheduler lets threads wait for a
-/// little, which says nothing of where they may run, and of thousands of them adds up.
+/// How long a thread was skipped by idle CPUs, if ever for long: every scheduler lets threads wait
+/// for a little, which says nothing of where they may run, and of thousands of them adds up.
 fn long_waits(of: &ThreadSteps<'_>) -> Nanos {
     if of.waited_for == 0 { 0 } else { of.passed_over_ns }
 }
@@ -124,8 +124,8 @@ fn is_per_cpu(comm: &str) -> bool {
 mod tests {
     use super::{PassedOver, ThreadSteps, Thresholds, long_waits};
 
-    /// Eight threads with `taskset -c 0` share the idle time of the other CPU: each was passed over
-    /// for a quarter of the time that it was ready, and all together nearly always.
+    /// Eight threads with `taskset -c 0` share the idle time of the other CPU: each was skipped for
+    /// a quarter of the time that it was ready, and all together nearly always.
     #[test]
     fn threads_that_are_bound_alike_are_told_together() {
         let limits = Thresholds::default();

@@ -36,10 +36,10 @@ const SLICE_NS: Nanos = 3_000_000;
 #[derive(Debug, thiserror::Error)]
 pub enum CannotReplay {
     /// Nobody knows who ran.
-    #[error("the trace has no sched_switch events: nobody knows who ran when")]
+    #[error("the trace has no sched_switch events, so it is unknown which threads ran when")]
     NoSwitches,
     /// Nothing ran.
-    #[error("no thread is seen to run in this trace")]
+    #[error("no thread runs in this trace")]
     NothingRan,
 }
 
@@ -61,7 +61,7 @@ struct Builder<'a> {
     taken: FxHashMap<Slot, Vec<writer::Hold>>,
     /// Rounds of barriers, by who slept in them.
     in_round: FxHashMap<(Slot, u32), u32>,
-    /// How threads were passed over by idle CPUs.
+    /// How threads were skipped by idle CPUs.
     passed_over: FxHashMap<bound::Alike, bound::PassedOver>,
     /// When threads of the kernel slept.
     kernel_slept: FxHashMap<Slot, Spans>,

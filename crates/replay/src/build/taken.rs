@@ -108,7 +108,8 @@ impl Builder<'_> {
     }
 }
 
-/// Who gets such a lock when it is given back; `None` of those whose holds are not all known.
+/// Which thread gets such a lock when it is released; `None` for locks whose holds are not all
+/// known.
 fn order(o: &ObjectStats) -> Option<Order> {
     match o.kind {
         // The kernel gives the semaphore, or the message, to the one who waits longest.

@@ -14,7 +14,7 @@ pub(crate) struct History<'a> {
     unit: &'static str,
     /// The baselines in order.
     rows: Vec<PointBody<'a>>,
-    /// Where it changed for good.
+    /// Lasting changes.
     changes: Vec<ChangeBody<'a>>,
 }
 
@@ -33,20 +33,20 @@ struct PointBody<'a> {
     class: Option<Class>,
 }
 
-/// A place where the course changed for good.
+/// A lasting change in the course.
 #[derive(Serialize, schemars::JsonSchema)]
 struct ChangeBody<'a> {
     /// The first baseline of the new level, counted from 0.
     index: usize,
     /// Its file.
     label: &'a str,
-    /// The mean up to there, in the metric's unit.
+    /// The mean before the change, in the metric's unit.
     before: f64,
     /// The mean from there on.
     after: f64,
     /// The change in per cent; null from 0.
     change_pct: Option<f64>,
-    /// How likely means so different are if nothing changed.
+    /// The probability of means as different as these if nothing had changed.
     p: f64,
 }
 
@@ -85,7 +85,7 @@ impl<'a> History<'a> {
 pub(crate) struct Baseline<'a> {
     /// The file.
     file: &'a str,
-    /// What a unit of work is, as `--work` has it; null if none are counted.
+    /// What a unit of work is, as given by `--work`; null if none are counted.
     work: Option<&'a str>,
     /// Names are hashed.
     redacted: bool,

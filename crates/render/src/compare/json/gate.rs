@@ -15,7 +15,7 @@ use serde::Serialize;
 pub(crate) struct Gate<'a> {
     /// `pass`, `regressed` or `inconclusive`.
     outcome: &'static str,
-    /// The outcome in sentences, the first of which says most.
+    /// The outcome in sentences, the most important first.
     reasons: Vec<String>,
     /// The baseline file; null if both sides were recordings.
     baseline: Option<&'a str>,
@@ -52,22 +52,22 @@ impl<'a> Gate<'a> {
 struct VerdictBody<'a> {
     /// The metric that decides.
     primary: MetricBody<'a>,
-    /// Metrics that inform.
+    /// Metrics for information only.
     inform: Vec<MetricBody<'a>>,
     /// Why the comparison cannot be trusted.
     problems: Vec<ProblemBody<'a>>,
-    /// What changed most for the worse, if anything did.
+    /// The largest changes for the worse, if any.
     why: Vec<ReasonBody<'a>>,
-    /// What makes the regression pass.
+    /// The waiver that makes the regression pass.
     waiver: Option<WaiverBody<'a>>,
-    /// Waivers of this metric that are over.
+    /// Expired waivers of this metric.
     expired: Vec<WaiverBody<'a>>,
-    /// Names of the runs left out because others took too much of the machine beside them, and of
-    /// their partners.
+    /// Names of the runs that were left out because other programs took too much of the machine
+    /// meanwhile, and of their partners.
     set_aside: &'a [String],
     /// How many there were.
     runs: RunsBody,
-    /// What a unit of work is, as `--work` has it; null if none are counted.
+    /// What a unit of work is, as given by `--work`; null if none are counted.
     work: Option<String>,
     /// When a comparison decides.
     judgement: JudgementBody,
@@ -100,37 +100,38 @@ impl<'a> VerdictBody<'a> {
 /// A metric, judged.
 #[derive(Serialize, schemars::JsonSchema)]
 struct MetricBody<'a> {
-    /// Its name, as a policy has it.
+    /// Its name, as in a policy.
     metric: String,
-    /// What its numbers are; empty for things counted and for the class.
+    /// Unit of its numbers; empty for counts and for the class.
     unit: &'static str,
     /// `same`, `worse`, `beyond-hard`, `better` or `unsure`.
     finding: &'static str,
-    /// Why it is unsure: `looks-worse`, `could-hide`, `too-few-runs`, `no-value` or `classes`.
+    /// Why the finding is unsure: `looks-worse`, `could-hide`, `too-few-runs`, `no-value` or
+    /// `classes`.
     doubt: Option<&'static str>,
     /// The finding in words.
     words: String,
-    /// Which way it gets worse: `higher` or `lower`.
+    /// Which direction is worse: `higher` or `lower`.
     worse: &'static str,
     limits: Limits,
-    /// The numbers; null for the class, and where a run has no value.
+    /// The numbers; null for the class, or if a run has no value.
     numbers: Option<Numbers<'a>>,
     /// The classes of most runs; null for numbers.
     classes: Option<Classes>,
 }
 
-/// From where on a change counts.
+/// The size from which on a change counts.
 #[derive(Serialize, schemars::JsonSchema)]
 struct Limits {
     /// A change counts from this many per cent on.
     relative_pct: f64,
-    /// It must be worth this much too, in the metric's unit.
+    /// The change must also have this absolute size, in the metric's unit.
     absolute: f64,
-    /// A change of so many per cent must not pass unseen.
+    /// A change of this many per cent must be detected.
     must_see_pct: f64,
-    /// More than this many per cent fails at once.
+    /// Any change of more than this many per cent fails.
     hard_relative_pct: Option<f64>,
-    /// A value beyond this fails at once, in the metric's unit.
+    /// Any value beyond this fails, in the metric's unit.
     hard_max: Option<f64>,
 }
 
@@ -141,9 +142,10 @@ struct Numbers<'a> {
     a: f64,
     /// Median after.
     b: f64,
-    /// After less before.
+    /// After minus before.
     change: f64,
-    /// Growth of the median (of pairs: the median growth) in per cent; null from 0 to something.
+    /// Growth of the median (for pairs: the median growth) in per cent; null if the median before
+    /// is 0.
     change_pct: Option<f64>,
     /// Lower end of the 95 % interval of the growth in per cent.
     low_pct: Option<f64>,
@@ -151,13 +153,13 @@ struct Numbers<'a> {
     high_pct: Option<f64>,
     /// `wilcoxon-signed-rank`, `mann-whitney`, `prediction-interval` or `none`.
     test: &'static str,
-    /// How likely chance alone gives a change for the worse like this.
+    /// The probability that chance alone gives a change for the worse of this size.
     p: Option<f64>,
-    /// The same among all metrics of the comparison (Benjamini and Hochberg).
+    /// The p-value, adjusted for all metrics of the comparison (Benjamini and Hochberg).
     q: Option<f64>,
-    /// The smallest change in per cent that so many runs show.
+    /// The smallest change, in per cent, that this number of runs can detect.
     sees_pct: Option<f64>,
-    /// Runs a side (or pairs) that would decide; null where 100 would not.
+    /// Runs per side (or pairs) that would be enough to decide; null if 100 would not be enough.
     runs_to_decide: Option<usize>,
     /// The runs before.
     values_a: &'a [f64],
@@ -165,10 +167,10 @@ struct Numbers<'a> {
     values_b: &'a [f64],
 }
 
-/// What most runs are diagnosed as.
+/// The diagnosis of most runs.
 #[derive(Serialize, schemars::JsonSchema)]
 struct Classes {
-    /// Before; null where the runs do not agree.
+    /// Before; null if the runs disagree.
     a: Option<Class>,
     /// After.
     b: Option<Class>,
@@ -256,7 +258,7 @@ impl<'a> ProblemBody<'a> {
 struct ReasonBody<'a> {
     #[serde(flatten)]
     row: DiffRow<'a>,
-    /// Who waits for whom now, where that is known.
+    /// Which threads wait for which threads now, if known.
     people: Option<&'a str>,
 }
 
@@ -266,7 +268,7 @@ impl<'a> ReasonBody<'a> {
     }
 }
 
-/// A regression that is known and borne for a time.
+/// A known regression that is accepted for a limited time.
 #[derive(Serialize, schemars::JsonSchema)]
 struct WaiverBody<'a> {
     /// The metric.
@@ -290,7 +292,7 @@ struct RunsBody {
     a: usize,
     /// After.
     b: usize,
-    /// They alternated, and are compared pair by pair.
+    /// The runs alternated, and are compared pair by pair.
     paired: bool,
 }
 
@@ -299,7 +301,7 @@ struct RunsBody {
 struct JudgementBody {
     /// The largest p-value of a regression, one-sided.
     alpha: f64,
-    /// How likely a change that matters must be seen.
+    /// The required probability that a relevant change is detected.
     power: f64,
     /// Part of capacity that other programs may take, in per cent.
     others_pct: f64,
@@ -313,10 +315,10 @@ pub(crate) struct SelfTest<'a> {
     self_test: SelfTestBody<'a>,
 }
 
-/// What the gate can see with a baseline like this.
+/// What the gate can detect with a baseline like this.
 #[derive(Serialize, schemars::JsonSchema)]
 struct SelfTestBody<'a> {
-    /// The gate can fail, and does not fail without a reason.
+    /// The gate fails with the injected change, and does not fail without it.
     passed: bool,
     /// The same in words.
     words: String,
@@ -324,18 +326,18 @@ struct SelfTestBody<'a> {
     baseline: &'a str,
     /// The metric that decides.
     metric: String,
-    /// Runs a side that the curve is for.
+    /// Number of runs per side for which the curve holds.
     runs: usize,
     /// The change injected.
     injected_pct: f64,
-    /// The baseline against itself.
+    /// The baseline compared with itself.
     unchanged: TrialBody<'a>,
     /// With the change injected.
     slowed: TrialBody<'a>,
-    /// How often each change is called a regression with so many runs a side; empty where the runs
-    /// say nothing of the spread.
+    /// How often the gate reports each change as a regression with this number of runs per side;
+    /// empty if the runs do not show the spread.
     curve: Vec<CurveRow>,
-    /// The smallest change that is seen with the power asked for.
+    /// The smallest change that is detected with the required power.
     sees_pct: Option<f64>,
 }
 
@@ -353,7 +355,7 @@ struct TrialBody<'a> {
 struct CurveRow {
     /// The change.
     change_pct: f64,
-    /// How often it is called a regression.
+    /// How often the gate reports a regression.
     seen_pct: f64,
 }
 

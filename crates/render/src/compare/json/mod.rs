@@ -60,7 +60,7 @@ fn percent(ratio: Option<f64>) -> Option<f64> {
     ratio.and_then(|r| finite(r * 100.0))
 }
 
-/// What the verbs that compare recordings print around their answer.
+/// The envelope of the verbs that compare recordings.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Envelope<B> {
     /// Version of this format.
@@ -80,9 +80,9 @@ pub(crate) struct Diff<'a> {
     b: &'a SideHead,
     /// What sums are divided by.
     per: PerName,
-    /// What a unit of work is, as `--work` has it; null if none are counted.
+    /// What a unit of work is, as given by `--work`; null if none are counted.
     work: Option<String>,
-    /// In what the sides differ that should be alike, in words; null if in nothing.
+    /// Differences between the sides that should be the same, in words; null if there are none.
     differences: Option<&'a str>,
     /// What changed most comes first.
     rows: Vec<DiffRow<'a>>,
@@ -103,19 +103,19 @@ enum PerName {
 struct DiffRow<'a> {
     /// The table.
     table: &'static str,
-    /// Its row; empty in a table of one row.
+    /// The key of its row; empty in a table of one row.
     key: &'a str,
-    /// The metric's name, as a policy has it.
+    /// The metric's name, as in a policy.
     metric: String,
     /// Median before; null where it was not recorded.
     a: Option<f64>,
     /// Median after.
     b: Option<f64>,
-    /// After less before.
+    /// After minus before.
     change: Option<f64>,
-    /// The same in per cent of before; null from 0 to something.
+    /// The same in per cent of the value before; null if that is 0.
     change_pct: Option<f64>,
-    /// What the numbers are: `ns/s`, `ns/unit`, `%` ...; empty for things counted.
+    /// What the numbers are: `ns/s`, `ns/unit`, `%` ...; empty for counts.
     unit: &'static str,
 }
 

@@ -8,15 +8,16 @@ use serde::Serialize;
 /// The same work on more and more CPUs.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Scale<'a> {
-    /// What a unit of work is, as `--work` has it; null if a recording is the work.
+    /// What a unit of work is, as given by `--work`; null if a recording is the work.
     work: Option<String>,
     /// A row for each number of CPUs, fewest first.
     rows: Vec<ScaleRow>,
     /// The laws fitted to the rows.
     fit: Fit,
-    /// Where the CPUs went that did not help, most first; empty without recordings.
+    /// Where the CPU time went that did not speed up the work, largest first; empty without
+    /// recordings.
     leaves: Vec<LeafRow<'a>>,
-    /// The kernel's way through system calls, what costs most first; empty without recordings.
+    /// CPU time of system calls, largest cost first; empty without recordings.
     calls: Vec<CallRow<'a>>,
 }
 
@@ -25,28 +26,29 @@ pub(crate) struct Scale<'a> {
 struct ScaleRow {
     /// CPUs.
     cpus: u32,
-    /// Time for the work, or for a unit of it; the median of several runs.
+    /// Time for the work, or per unit of work; the median of several runs.
     time_ns: f64,
     /// How much faster than the first row.
     speedup: f64,
-    /// Part of the CPUs that came to use, if all of the first row's did; 0 to 1.
+    /// Part of the CPUs that were used, relative to the first row; 0 to 1.
     efficiency: f64,
-    /// CPUs that did not help; below 0 where the work became less.
+    /// CPUs that did not speed up the work; below 0 if the speedup is more than linear.
     lost_cpus: f64,
-    /// Karp and Flatt's serial fraction; null for the first row, or if that is not of one CPU.
+    /// Karp and Flatt's serial fraction; null for the first row, or if the first row is not for one
+    /// CPU.
     serial_fraction: Option<f64>,
     /// What the universal scalability law gives; null with fewer than three rows.
     usl_speedup: Option<f64>,
-    /// Context switches for the work, or for a unit of it; null without recordings.
+    /// Context switches for the work, or per unit of work; null without recordings.
     switches: Option<f64>,
-    /// Serial set-up: how long no more than one CPU worked before more did; null where no row shows
-    /// any. On one CPU it is that of the next row.
+    /// Serial set-up: how long only one CPU worked before more CPUs did; null if no row has a
+    /// set-up. For one CPU it is the set-up of the next row.
     setup_ns: Option<f64>,
-    /// How much faster than the first row without that set-up; null likewise.
+    /// How much faster than the first row, both without set-up; null if no row has a set-up.
     speedup_without_setup: Option<f64>,
 }
 
-/// The laws fitted to the rows. A coefficient is null where there are too few rows for it.
+/// The laws fitted to the rows. A coefficient is null if there are too few rows for it.
 #[derive(Serialize, schemars::JsonSchema)]
 struct Fit {
     /// Serial fraction of Amdahl's law over all rows.
@@ -55,9 +57,10 @@ struct Fit {
     sigma: Option<f64>,
     /// Its coherency.
     kappa: Option<f64>,
-    /// CPUs that do most; null if the law has no peak.
+    /// Number of CPUs with the highest throughput; null if the law has no peak.
     peak_cpus: Option<f64>,
-    /// With 95 % confidence; null with no more rows than unknowns, or where held at 0.
+    /// With 95 % confidence; null if there are not more rows than unknowns, or if the coefficient
+    /// is fixed at 0.
     intervals: Intervals,
 }
 
@@ -70,33 +73,34 @@ struct Intervals {
     kappa: Option<[f64; 2]>,
 }
 
-/// A leaf of the ledger beside the first row.
+/// A leaf of the ledger, compared with the first row.
 #[derive(Serialize, schemars::JsonSchema)]
 struct LeafRow<'a> {
     /// CPUs.
     cpus: u32,
     /// Its path.
     path: &'a str,
-    /// CPUs it takes more than with as many CPU-seconds as in the first row. With one recording a
-    /// row, those of one number of CPUs add up to `lost_cpus` of its row; with several recordings
-    /// roughly so, as these are means and times are medians.
+    /// CPUs that it takes beyond what the CPU-seconds of the first row would need. With one
+    /// recording per row, the values for one number of CPUs add up to `lost_cpus` of its row. With
+    /// several recordings they do so only roughly, because these values are means and times are
+    /// medians.
     lost_cpus: f64,
 }
 
-/// The kernel's way through a system call beside the first row.
+/// CPU time of a system call, compared with the first row.
 #[derive(Serialize, schemars::JsonSchema)]
 struct CallRow<'a> {
     /// CPUs.
     cpus: u32,
-    /// The call; null for all together, each as often as in the first row.
+    /// The call; null for the total of all calls, each weighted by its count in the first row.
     name: Option<&'a str>,
-    /// CPU time of one in the first row; of all for null.
+    /// CPU time of one call in the first row; of all calls if `name` is null.
     first_cpu_ns: f64,
     /// The same here.
     cpu_ns: f64,
     /// How many times as long.
     ratio: Option<f64>,
-    /// Lowest value of `ratio` with 95 % confidence; null with fewer than three runs a side.
+    /// Lowest value of `ratio` with 95 % confidence; null with fewer than three runs per side.
     ratio_low: Option<f64>,
     /// Highest value.
     ratio_high: Option<f64>,

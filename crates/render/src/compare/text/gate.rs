@@ -66,7 +66,7 @@ fn write_table(verdict: &Verdict, options: &TextOptions, out: &mut dyn Write) ->
         return Ok(());
     }
     let mut grid = tables::judged(&verdict.inform);
-    writeln!(out, "\n{}", options.paint().title("Beside it (these decide nothing)"))?;
+    writeln!(out, "\n{}", options.paint().title("Other metrics (for information only)"))?;
     options.width.map(|w| grid.fit(w));
     grid.write(options.paint(), out)
 }

@@ -30,9 +30,9 @@ pub(in crate::compare) fn sentences(course: &Course) -> Vec<String> {
     match course.changes.as_slice() {
         // Two on either side are the least that show a level and its scatter.
         [] if course.points.len() < 4 => {
-            vec!["So few baselines cannot show whether it changed for good; four can.".to_owned()]
+            vec!["Four baselines are needed to show a lasting change.".to_owned()]
         }
-        [] => vec!["It changed for good nowhere.".to_owned()],
+        [] => vec!["There is no lasting change.".to_owned()],
         changes => changes.iter().map(|change| sentence(course, change)).collect(),
     }
 }
@@ -40,7 +40,7 @@ pub(in crate::compare) fn sentences(course: &Course) -> Vec<String> {
 fn sentence(course: &Course, change: &ChangePoint) -> String {
     let label = course.points.get(change.index).map_or("?", |p| p.label.as_str());
     format!(
-        "It changed for good at {label}: {} before, {} from there on ({}, p {})",
+        "Lasting change at {label}: {} before, {} from there on ({}, p {})",
         words::number(&course.metric, Some(change.before)),
         words::number(&course.metric, Some(change.after)),
         tables::size(change),

@@ -108,7 +108,7 @@ pub(super) fn head(side: &SideHead) -> String {
     words.extend(side.cpus.map(|n| count(n.into(), "CPU", "CPUs")));
     let median = if side.runs.len() > 1 { " (median)" } else { "" };
     words.extend(side.wall_ns.map(|ns| format!("{}{median}", duration(ns))));
-    words.extend(side.others_pct.map(|p| format!("others took {}", words::pct(p))));
+    words.extend(side.others_pct.map(|p| format!("other programs took {}", words::pct(p))));
     words.push(words::class(side.class).to_owned());
     escape(&format!("{name}: {}", words.join(", "))).into_owned()
 }

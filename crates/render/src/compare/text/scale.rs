@@ -56,15 +56,15 @@ pub(in crate::compare) fn sentences(report: &ScaleReport) -> Vec<String> {
     );
     if scaling.rows.len() < 3 {
         said.push(
-            "Two numbers of CPUs cannot tell a serial part from CPUs in each other's way; three \
-             can."
+            "Two numbers of CPUs cannot distinguish a serial part from contention between CPUs; \
+             three can."
                 .to_owned(),
         );
     }
     if scaling.leaves.is_empty() {
         said.push(
-            "Figures alone do not say where the CPUs went; recordings of each row do \
-             (holdup scale 1=ONE.data 2=TWO.data ...)."
+            "Figures alone do not show where the CPU time went; recordings of each row do (holdup \
+             scale 1=ONE.data 2=TWO.data ...)."
                 .to_owned(),
         );
     }
@@ -74,7 +74,8 @@ pub(in crate::compare) fn sentences(report: &ScaleReport) -> Vec<String> {
 fn amdahl(serial: f64) -> String {
     match serial {
         ..=0.0 => "By Amdahl's law none of the work is serial.".to_owned(),
-        1.0.. => "More CPUs do less than one: by Amdahl's law more than all of the work is serial."
+        1.0.. => "More CPUs do less work than one CPU: Amdahl's law would need a serial part of \
+                  more than 100 %."
             .to_owned(),
         _ => format!(
             "By Amdahl's law {} of the work is serial: no number of CPUs makes it more than {} \
@@ -91,8 +92,8 @@ fn set_up(rows: &[Row]) -> Option<String> {
     let without = last.without_setup?;
     let part = without.setup / last.seconds * 100.0;
     Some(format!(
-        "Before the CPUs share the work, one at a time does {} of serial set-up, {} of the time on \
-         {} CPUs. Without it the rest is {:.2} times as fast there, not {:.2} times.",
+        "Before the CPUs share the work, serial set-up takes {}, which is {} of the time on {} \
+         CPUs. Without the set-up the work is {:.2} times as fast there, instead of {:.2} times.",
         duration((without.setup * 1e9) as u64),
         words::pct(part),
         last.cpus,
@@ -115,12 +116,12 @@ fn growth(scaling: &Scaling) -> Option<String> {
     let (from, to) = (tables::serial(first), tables::serial(last));
     Some(match last > first.max(0.0) * GROWN {
         true => format!(
-            "The serial fraction grows from {from} to {to}: CPUs get in each other's way, a serial \
-             part alone would leave it as it is (Karp and Flatt)."
+            "The serial fraction grows from {from} to {to}: CPUs slow each other down, since a \
+             serial part alone would keep the fraction constant (Karp and Flatt)."
         ),
         false => format!(
-            "The serial fraction does not grow ({from}, {to}): a serial part, not CPUs in each \
-             other's way, keeps the others idle (Karp and Flatt)."
+            "The serial fraction does not grow ({from}, {to}): CPUs are idle because of a serial \
+             part, not because CPUs slow each other down (Karp and Flatt)."
         ),
     })
 }
@@ -141,7 +142,10 @@ fn universal(law: &Usl, scaling: &Scaling) -> String {
         Some(peak) if peak < 10.0 * f64::from(last) => {
             let (at, speedup) = (peak.round().max(1.0), law.speedup(peak) / law.speedup(1.0));
             let cpus = if at == 1.0 { "CPU" } else { "CPUs" };
-            format!("most is done with {at:.0} {cpus}, {} times one's work", most(speedup))
+            format!(
+                "the maximum is at {at:.0} {cpus}, with {} times the work of one CPU",
+                most(speedup)
+            )
         }
         _ => format!("no peak within ten times the {last} CPUs measured"),
     };
@@ -155,13 +159,13 @@ fn super_linear(row: &Row, first: &Row) -> String {
             words::pct((1.0 - now / then) * 100.0)
         ),
         (Some(_), Some(_)) => {
-            "it is not context switches, which did not become fewer: caches that \
-            hold more together are the usual cause"
+            "the number of context switches did not fall, so the usual cause is the larger total \
+            size of the caches"
                 .to_owned()
         }
-        _ => "usual causes are context switches that go away and caches that hold more together; \
-            recordings can tell"
+        _ => "usual causes are fewer context switches and the larger total size of the caches; \
+            recordings show which"
             .to_owned(),
     };
-    format!("On {} CPUs the work itself became less: {fewer}.", row.cpus)
+    format!("On {} CPUs the speedup is more than linear: {fewer}.", row.cpus)
 }

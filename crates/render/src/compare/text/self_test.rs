@@ -32,7 +32,7 @@ pub(super) fn write(
     if test.curve.is_empty() {
         return Ok(());
     }
-    let title = format!("How often {} runs a side show a change", test.runs);
+    let title = format!("With {} runs per side, how often a change is detected", test.runs);
     writeln!(out, "\n{}", options.paint().title(title))?;
     tables::curve(test).write(options.paint(), out)?;
     writeln!(out, "{}", words::sees(report))

@@ -221,7 +221,10 @@ pub(in crate::compare) fn scaling(report: &ScaleReport) -> Vec<(&'static str, Gr
         .leaves()
         .map(|l| vec![l.cpus.to_string(), format!("{:+.2}", l.lost_cpus), name(&l.path)]);
     let heads = vec![right("CPUs", 0), right("CPUs lost", 0), left("to", 0)];
-    tables.push(("Where the CPUs went that did not help", Grid { heads, rows: leaves.collect() }));
+    tables.push((
+        "Where the CPU time went that did not speed up the work",
+        Grid { heads, rows: leaves.collect() },
+    ));
     let heads = vec![
         right("CPUs", 0),
         left("call", 0),
@@ -232,7 +235,7 @@ pub(in crate::compare) fn scaling(report: &ScaleReport) -> Vec<(&'static str, Gr
     ];
     let calls = report.calls().map(call_row).collect();
     tables.push((
-        "The kernel's way through a call, beside the first row",
+        "CPU time of system calls, compared with the first row",
         Grid { heads, rows: calls },
     ));
     tables.retain(|(_, grid)| !grid.rows.is_empty());

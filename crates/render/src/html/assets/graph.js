@@ -29,9 +29,9 @@ function blocking(graph) {
   const frame = el('div', {}, picture());
   narrow.addEventListener('change', () => frame.replaceChildren(picture()));
   return section('blocking', 'Who waits for whom', frame,
-    graph.left_out ? el('p', { class: 'dim', text: `Of the longest edges; ` +
-      `${graph.left_out} more: holdup waits --graph` }) : null,
-    graph.cycles.length ? el('p', {}, el('b', { text: 'Wait for each other in circles: ' }),
+    graph.left_out ? el('p', { class: 'dim', text: 'Only the longest edges are shown; ' +
+      `holdup waits --graph shows ${graph.left_out} more.` }) : null,
+    graph.cycles.length ? el('p', {}, el('b', { text: 'Cycles of threads that wait: ' }),
       graph.cycles.slice(0, 5).map((cycle, i) => el('span', {}, i ? '; ' : '',
         name(cycle.slice(0, 8).map((tid) => label(tid)).join(', ') +
           (cycle.length > 8 ? ` and ${cycle.length - 8} more` : ''), 400)))) : null,

@@ -71,8 +71,8 @@ function build() {
   document.getElementById('contents').append(...parts.map((part) =>
     el('a', { href: '#' + part.id, text: part.querySelector('h2').textContent })));
   document.getElementById('foot').append(el('p', { class: 'dim',
-    text: `holdup ${DATA.version}, schema ${REPORT.schema}. This page holds all it shows and ` +
-      'asks no network. n/a: the trace cannot say.' }));
+    text: `holdup ${DATA.version}, schema ${REPORT.schema}. This page is self-contained and ` +
+      'uses no network. n/a: the trace does not contain the value.' }));
 }
 
 build();

@@ -13,7 +13,7 @@ function strip(phases, t, show) {
   const start = phases[0].start_ns;
   const boxes = phases.map((p) => {
     const words = `phase ${p.phase}, ${p.part}: ${duration(p.end_ns - p.start_ns)}, ` +
-      `${digits(p.busy_cpus, 1)} busy CPUs, most of it ${p.leading_leaf}` +
+      `${digits(p.busy_cpus, 1)} busy CPUs, most time in ${p.leading_leaf}` +
       (p.class ? `, ${p.class}` : '');
     const box = el('button', { type: 'button', title: words, 'aria-label': words,
       'data-phase': p.phase, class: 'phase k-' + colour(p.leading_leaf) + (p.work ? '' : ' edge') },
@@ -55,7 +55,7 @@ function concurrency(t, cpus) {
     ['irq', 'interrupts', irq], ...t.causes.map((_, i) => wait(i)),
     ['ready', 'idle: a thread was ready elsewhere', b.scheduler],
     ['idle', 'idle: no work', b.idle.map((x, i) => Math.max(0, x - known[i]))],
-    ['unknown', 'not known', b.unaccounted],
+    ['unknown', 'unknown', b.unaccounted],
   ].filter(([, , list]) => list.some((x) => x > 0));
   const [width, height] = [1000, 150];
   const length = b.end.map((e, i) => e - (i ? b.end[i - 1] : 0));
@@ -412,12 +412,12 @@ function lanes(t) {
   const part = el('div', {}, el('h3', { text: 'CPUs and the busiest threads' }), bar,
     el('div', { class: 'lanes' }, labels, canvas), say,
     legend(t.doings.map((d, i) => [d.id, d.title, i]).filter((d) => used.has(d[2]))),
-    el('p', { id: 'lanes-keys', class: 'dim', text: `Pale: that took most of the time, but not ` +
-      `all. Of the busiest ${duration(end - begin)} (marked on the scale) each of the ` +
-      `${digits(t.window_switches, 0)} intervals on a CPU is kept; elsewhere ` +
-      `${duration(t.pixel_ns)} is the finest. Keys: ← → move, + − zoom, 0 all, b busiest, ` +
-      '↑ ↓ , . cursor. Drag moves, double-click or Ctrl + wheel zooms. In the close-up arrows ' +
-      'lead to the thread under the cursor from those that ended its sleeps.' }),
+    el('p', { id: 'lanes-keys', class: 'dim', text: 'Pale colours: the state took most of the ' +
+      `time, but not all. For the busiest ${duration(end - begin)} (marked on the scale) this ` +
+      `page has each of the ${digits(t.window_switches, 0)} intervals on a CPU; elsewhere the ` +
+      `resolution is ${duration(t.pixel_ns)}. Keys: ← → move, + − zoom, 0 all, b busiest, ` +
+      '↑ ↓ , . cursor. Drag moves, double-click or Ctrl + wheel zooms. In the close-up, arrows ' +
+      'point to the thread under the cursor from the threads that ended its sleeps.' }),
     missing.length ? el('p', { class: 'dim', text: `Not shown: ${missing.join(', ')}.` }) : null);
   new ResizeObserver(render).observe(canvas.parentNode ?? canvas);
   window.addEventListener('themechange', () => { theme(); render(); });
@@ -432,7 +432,7 @@ function timeline() {
   const { part, show } = lanes(t);
   // Lanes of waiting look like trouble, whatever the verdict.
   const calm = REPORT.verdict?.class === 'healthy' ? el('p', { class: 'dim',
-    text: 'Nothing holds the work up: what waits here waits for work, or costs no CPU time.' })
+    text: 'There is no bottleneck: threads that wait here wait for work, or cost no CPU time.' })
     : null;
   return section('timeline', 'What happened when', calm,
     strip(REPORT.phases, t, show), concurrency(t, t.cpus.length + t.cpus_left_out), part);

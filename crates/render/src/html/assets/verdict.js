@@ -18,10 +18,11 @@ function worth(finding) {
       `${clean(w.fix, 300)}.`;
   }
   if (w.basis !== 'replayed') {
-    return none ? 'Without it the work would be no faster.'
-      : `Without it the work would be up to ${times}.`;
+    return none ? 'Without this bottleneck the work would be no faster.'
+      : `Without this bottleneck the work would be up to ${times}.`;
   }
-  return `The work would be ${times}${range}, replayed with a change: ${clean(w.fix, 300)}.`;
+  return `The work would be ${times}${range}, according to a replay with this change: ` +
+    `${clean(w.fix, 300)}.`;
 }
 
 function verdict() {
@@ -31,14 +32,14 @@ function verdict() {
     ? `costs ${duration(of.lost_cpu_ns)} of CPU time, ${percent(of.share)} of capacity` : null;
   const facts = [
     v.class !== 'not-enough-evidence' && `${Math.round(v.confidence * 100)} % sure`, cost,
-    v.runner_up && `then ${v.runner_up}`,
+    v.runner_up && `second: ${v.runner_up}`,
   ].filter(Boolean);
   const left = (REPORT.phases ?? []).filter((p) => !p.work);
   const judged = REPORT.trace.end_ns - REPORT.trace.start_ns;
   const whole = DATA.timeline && DATA.timeline.wall_ns;
   const part = left.length && whole && whole > judged
-    ? `Judged is the work alone: ${duration(judged)} of ${duration(whole)}. Tables and timeline ` +
-      'show all of it.' : null;
+    ? `Only the work is judged: ${duration(judged)} of ${duration(whole)}. Tables and timeline ` +
+      'show the whole trace.' : null;
   return section('verdict', 'Verdict',
     el('div', { class: 'card verdict', 'data-class': v.class },
       el('p', { class: 'class', text: v.class }),
@@ -50,7 +51,7 @@ function verdict() {
         .map((r) => el('p', { class: 'warn', text: clean(r, 1000) })),
       (REPORT.code_remarks ?? []).map((r) =>
         el('p', { class: 'dim', text: 'names of code: ' + clean(r, 1000) })),
-      el('details', {}, el('summary', { text: 'How sure, and why' }),
+      el('details', {}, el('summary', { text: 'Confidence, and why' }),
         el('ul', {}, v.steps.map((s) =>
           el('li', { text: `× ${s.factor}: ${clean(s.what, 500)}` }))))));
 }
@@ -61,7 +62,7 @@ function next() {
   const advice = [...new Set(holds.flatMap((f) => f.advice))];
   return section('next', 'What to do next',
     el('ol', { class: 'advice' }, advice.map((a) => el('li', {}, name(a, 2000)))),
-    REPORT.next.length ? el('h3', { text: 'Commands that lead on' }) : null,
+    REPORT.next.length ? el('h3', { text: 'Commands for more detail' }) : null,
     REPORT.next.map(command),
     REPORT.leads.length ? el('h3', { text: 'Suspected, not proved' }) : null,
     REPORT.leads.map((l) => el('div', {}, el('p', {}, el('b', { text: l.class + ': ' }),
@@ -82,7 +83,7 @@ function evidence(f) {
 }
 
 function finding(f, open) {
-  const cost = f.lost_cpu_ns === null ? 'cost not known'
+  const cost = f.lost_cpu_ns === null ? 'cost unknown'
     : f.lost_cpu_ns > 0 ? `${duration(f.lost_cpu_ns)}, ${percent(f.share)}` : '';
   return el('details', { open, class: 'finding', 'data-rule': f.rule,
     'data-ruled-out': f.ruled_out !== null },
@@ -142,7 +143,7 @@ function holders(times) {
     const what = (t.call === null ? t.title : `${t.title} in ${t.call}`) + ran;
     return { function: what, line: null, dso: null, pct: t.pct };
   });
-  return code('holders, while others waited, were', spots);
+  return code('what the holders did while others waited', spots);
 }
 
 /** Who holds and who waits for what costs most. */
@@ -155,13 +156,13 @@ function objects() {
     && !seen.has(`${w.usage ?? w.kind} ${w.object}`)).slice(0, Math.max(0, 6 - culprits.length));
   if (culprits.length + rest.length === 0) return null;
   return section('objects', 'Who holds, and who waits',
-    el('p', { class: 'dim', text: 'Per cent of the time that threads waited for the object: ' +
-      'during which a holder had it, or which a waiter waited.' }),
+    el('p', { class: 'dim', text: 'Percentages of the time that threads waited for the object: ' +
+      'the part during which a holder had it, or the part of a waiter.' }),
     el('div', { class: 'cards' },
       culprits.map((c) => el('div', { class: 'card', 'data-object': clean(c.id) },
         el('h3', {}, name(c.name)),
-        el('p', { class: 'dim', text: `stands for ${duration(c.ns)} of CPU time` }),
-        code('waited for in', c.code?.waits), code('waits ended in', c.code?.wakes),
+        el('p', { class: 'dim', text: `${duration(c.ns)} of CPU time` }),
+        code('threads wait in', c.code?.waits), code('waits are ended in', c.code?.wakes),
         code('meanwhile its holders ran', c.code?.runs),
         code('meanwhile its holders were in', c.code?.calls?.map((call) =>
           ({ function: call.call, line: null, dso: null, pct: call.pct }))),
