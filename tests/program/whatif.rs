@@ -259,7 +259,7 @@ fn mistakes_have_a_message_each() {
         (&["--lock=mutex"][..], "write OBJ=hold*0.5"),
         (&["--lock=join=none"], "may mean any of 2 names: 'join 0x7f71"),
         (&["--lock=mutx 0x7f71238a0108=none"], "the trace has 'mutex 0x7f71238a0108"),
-        (&["--lock=timer=hold*0.5"], "nobody holds timer clock_nanosleep"),
+        (&["--lock=timer=hold*0.5"], "timer clock_nanosleep of mutex-0 has no holder"),
         (&["--server=590=2"], "write TID=split:N"),
         (&["--speed=99999*2"], "no thread 99999 in the trace"),
         (&["--speed=mutx-1*2"], "the trace has 'mutex-1'"),
