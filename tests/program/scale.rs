@@ -89,7 +89,10 @@ fn a_given_set_up_is_left_out_of_the_speedup() {
         assert_eq!(row["setup_ns"], 37.0 * 60e9);
     }
     let said = text(&steps).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("serial set-up takes 2220.000 s, which is 41 % of the time on"), "{said}");
+    assert!(
+        said.contains("serial set-up takes 2220.000 s, which is 41 % of the time on"),
+        "{said}"
+    );
     for (setup, says) in
         [("x", "is not a time"), ("2/s", "is not a time"), ("100min", "set-up alone")]
     {

@@ -19,6 +19,11 @@ const PRIVATE: &[(&str, &str)] = &[
     ("mend", "fix"),
     ("mends", "fixes"),
     ("mended", "fixed"),
+    ("fixed twin", "fixed variant"),
+    ("told apart", "distinguished"),
+    ("in sum", "in total"),
+    ("passed over", "skipped"),
+    ("laid to", "charged to"),
     ("mending", "fixing"),
 ];
 

@@ -2,6 +2,7 @@
 
 use crate::{done, holdup, info, of, place, recorder, said, until};
 use holdup_testkit::needs;
+use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -61,8 +62,13 @@ fn three_thousand_forks_are_all_there() {
     let script = "i=0; while [ $i -lt 3000 ]; do (:); i=$((i+1)); done";
     done(recorder(&file).args(["--preset", "sched", "-m", "16M", "--", "sh", "-c", script]));
     let lines = of(&["perf", "script"], &file);
-    let forks = lines.lines().filter(|l| l.contains("sched_process_fork: comm=sh")).count();
-    assert_eq!(forks, 3000);
+    // Other shells of the machine fork too: the one with the most is ours.
+    let mut forks = BTreeMap::<&str, usize>::new();
+    for (_, fork) in lines.lines().filter_map(|l| l.split_once("sched_process_fork: comm=sh pid="))
+    {
+        *forks.entry(fork.split(' ').next().unwrap()).or_default() += 1;
+    }
+    assert_eq!(forks.values().max(), Some(&3000));
 }
 
 #[needs(tracepoints)]

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 pub struct Sleeper {
     /// Who.
     pub slot: Slot,
-    /// For how long, in sum.
+    /// For how long, in total.
     pub wait_ns: Nanos,
 }
 

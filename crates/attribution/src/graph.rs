@@ -152,8 +152,8 @@ impl Attribution<'_> {
         nodes.sort_by(|a, b| (a.tid, &a.comm).cmp(&(b.tid, &b.comm)));
         let idle = a.idle_ns();
         let mut roots: BTreeMap<(Leaf, Object), WaitSum> = BTreeMap::new();
-        // As in the tables nothing is laid to what there was no work for: the ledger may have that
-        // as serial.
+        // As in the tables, waits of threads that had no work are left out: the ledger may count
+        // their idle time as serial.
         for w in self.waits.iter().filter(|w| w.leaf != Leaf::NoWork) {
             let object = a.final_object(w.row.object);
             roots.entry((w.leaf, object)).or_default().add(&w.row.sum);

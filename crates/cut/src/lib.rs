@@ -58,8 +58,8 @@ pub enum CutError {
         /// Why.
         error: io::Error,
     },
-    /// What was written does not open, so nothing was kept: records that the reader of the whole
-    /// passes over as damaged stand at the head of the cut.
+    /// What was written does not open, so nothing was kept: the head of the cut has records
+    /// that the reader of the whole file skips as damaged.
     #[error("nothing was written, because the part cannot be opened on its own: {kind}")]
     Unreadable {
         /// What its reader says.

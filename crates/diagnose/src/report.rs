@@ -379,7 +379,7 @@ impl Evidence {
         }
     }
 
-    /// Held against this threshold, whose value is that in force.
+    /// Compared with this threshold, whose value is the one in force.
     pub(crate) fn against(self, thresholds: &Thresholds, threshold: &Threshold) -> Evidence {
         Evidence {
             threshold: Some(thresholds.get(threshold)),

@@ -407,7 +407,7 @@ mod tests {
             ("lokcs.wait", "the tables are ledger, "),
             ("syscalls.blocked", "write syscalls[\"KEY\"].blocked"),
             ("runq.all.delay", "has no rows"),
-            ("runq.delay_p98", "it has delay, delays, delay_p50"),
+            ("runq.delay_p98", "its columns are delay, delays, delay_p50"),
             ("runq.delay_p99_per_s", "which is not a sum"),
             ("scaling.4.efficiency_per_s", "is already a ratio; write it without _per_s"),
             ("locks[\"a", "does not end"),

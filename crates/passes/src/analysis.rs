@@ -69,7 +69,7 @@ pub struct Analysis {
     pub(crate) calls: OnceCell<BTreeMap<u32, CallSum>>,
 }
 
-/// Waits that one thread ended, in sum.
+/// Waits that one thread ended, in total.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WaitRow {
     /// What for.

@@ -168,7 +168,7 @@ pub(crate) struct Counters {
     switches: Vec<bool>,
     /// By slot; as long as needed.
     threads: Vec<[Counts; QUARTERS]>,
-    /// Of all threads together, those nobody can tell apart included, by [`Mode`].
+    /// Of all threads together, including counts that belong to no single thread, by [`Mode`].
     machine: [[Counts; QUARTERS]; 3],
     running: Running,
     /// By [`Reading::instance`]; as long as needed.

@@ -41,7 +41,7 @@ impl Poll {
                 file.revents = 0;
             }
             if file.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0 {
-                // poll passes over negative numbers.
+                // poll skips negative numbers.
                 file.fd = -1;
             }
         }

@@ -103,7 +103,7 @@ pub(crate) fn wall(program: &Program, changes: &[Change]) -> Nanos {
     predict(program, changes, Seeds::ONE).unwrap().wall_ns
 }
 
-/// What comes of changes, free of the order of the trace, before any bound is held against it.
+/// What comes of changes, free of the order of the trace, before any bound limits it.
 pub(crate) fn freely(program: &Program, changes: &[Change]) -> Ran {
     simulate(&View::new(program, changes).unwrap(), 0)
 }

@@ -87,7 +87,7 @@ fn few_runs_neighbours_losses_and_other_machines_are_inconclusive() {
     let (code, said) =
         changed("kernel.json", &|runs| runs["settings"][0]["kernel"] = "7.0.0".into());
     assert_eq!(code, 4, "{said}");
-    assert!(said.contains("against 7.0.0"), "{said}");
+    assert!(said.contains("versus 7.0.0"), "{said}");
     let allowed = format!("--baseline before.json {FUTEX} --allow kernel kernel.json");
     assert_eq!(gate(&folder, &allowed), 1);
 }
@@ -110,7 +110,7 @@ fn a_disturbed_run_is_set_aside_with_its_partner() {
     let ended = folder.holdup(&args);
     assert_eq!(ended.code, Some(1), "{}", ended.stdout);
     assert!(ended.stdout.contains("10 runs before, 8 after"), "{}", ended.stdout);
-    assert!(ended.stdout.contains("2 runs are set aside"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("2 runs are left out"), "{}", ended.stdout);
     let mut pairs = String::new();
     for i in 0..10 {
         folder.runs(&format!("a{i}.json"), "mutex-100", i..i + 1);

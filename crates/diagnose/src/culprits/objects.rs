@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 /// The objects that threads contend for: those without which the work would be done sooner, what
 /// holds most of it up first, where a replay tells; else by the idle CPU time at the leaf `asleep`;
 /// or else the calls that threads waited in, where system calls were recorded. What is burnt in
-/// such calls (`awake`) is laid to the object where there is just one. What those wait for who
+/// such calls (`awake`) is charged to the object where there is just one. What those wait for who
 /// yield instead of sleeping is known by their program only.
 pub(crate) fn turns(
     facts: &Facts<'_>,

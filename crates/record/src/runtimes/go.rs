@@ -199,7 +199,7 @@ fn read_reasons(file: &Elf<'_>) -> Option<Vec<String>> {
     let (from, size) = table.or_else(|| reasons_by_text(file))?;
     let size = size.min(REASONS * 16);
     let bytes = bytes_at(file, from, size)?;
-    // Of a program that may be loaded anywhere the addresses are told apart from their place.
+    // The addresses of a program that may be loaded anywhere are relative to where it is loaded.
     let mut moved = HashMap::new();
     for (at, relocation) in file.dynamic_relocations().into_iter().flatten() {
         if at >= from && at - from < size && relocation.target() == RelocationTarget::Absolute {
