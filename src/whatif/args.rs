@@ -64,7 +64,7 @@ pub(crate) struct WhatifArgs {
     /// The thread runs FACTOR times as fast: 4711*1.5
     #[arg(long, value_name = "TID*FACTOR", help_heading = "Changes")]
     pub(crate) speed: Vec<String>,
-    /// The system call takes FACTOR times its CPU time, in all threads: write*0.5
+    /// The system call takes FACTOR times its traced CPU time, in all threads: write*0.5
     #[arg(long, value_name = "NAME*FACTOR", help_heading = "Changes")]
     pub(crate) syscall: Vec<String>,
     /// Disks and other devices answer at once

@@ -37,7 +37,7 @@ classes! {
     ThreadSerialization = "thread-serialization",
     /// One or a few locks of the kernel itself are hot.
     KernelLockConflict = "kernel-lock-conflict",
-    /// Driver work confined to one CPU that others wait for.
+    /// Driver work on one CPU only, while threads wait for it.
     FunneledDriver = "funneled-driver",
     /// The same work takes a longer kernel path than on one CPU.
     MpUpOverhead = "mp-up-overhead",

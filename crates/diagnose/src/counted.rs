@@ -119,7 +119,7 @@ fn stalled(pct: f64, source: &'static str) -> Evidence {
 
 fn traffic(b: Bandwidth, source: &'static str) -> Evidence {
     let metric = if b.estimated {
-        "memory traffic, estimated from cache misses of 64 bytes"
+        "memory traffic, estimated as 64 bytes per cache miss"
     } else {
         "memory traffic, as the memory controllers counted it"
     };

@@ -235,7 +235,7 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
     let others = facts.pct(facts.judged.background.ns);
     if others >= facts.too_much() {
         return Some(format!(
-            "other programs than the traced ones took {others:.0} % of capacity ({}): record again \
+            "programs other than the traced ones took {others:.0} % of capacity ({}): record again \
              without them",
             background(facts).listed()
         ));
@@ -397,7 +397,7 @@ fn verdict(
     let others = facts.pct(facts.judged.background.ns);
     if others >= facts.doubtful() && facts.judged.chosen.is_none() {
         let why = format!(
-            "other programs than the traced ones took {others:.0} % of capacity ({})",
+            "programs other than the traced ones took {others:.0} % of capacity ({})",
             background(facts).listed()
         );
         doubt(1.0 - others / 100.0, why);

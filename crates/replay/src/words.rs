@@ -78,7 +78,7 @@ fn fix(program: &Program, change: &Change) -> String {
         Change::Lock(_, LockChange::First) => format!("always a CPU for the holder of {name}"),
         Change::Calls { .. } => {
             match name.strip_prefix("syscall ").and_then(|of| of.rsplit_once('*')) {
-                Some((call, by)) => format!("{call} taking {by} times its CPU time"),
+                Some((call, by)) => format!("{call} taking {by} times its traced CPU time"),
                 None => format!("removing {name}"),
             }
         }

@@ -1,4 +1,4 @@
-//! Threads contend for a kernel service.
+//! Threads contend for a shared kernel object: a semaphore, a message queue, a file lock or a pipe.
 //!
 //! # What it does
 //! It adds up leaves of the ledger. `idle/kernel-services` is idle CPU time while threads slept in
@@ -12,7 +12,7 @@
 //! * **a latch**: a thread sleeps in `epoll_wait`, `poll` or `pause` until another thread of its
 //!   program sends it a signal or writes to its eventfd, pipe or local socket; it also wakes other
 //!   threads in this way;
-//! * **a retry loop**: a try for a file lock or semaphore fails, the thread sleeps for a time and
+//! * **a retry loop**: an attempt to take a file lock or semaphore fails, the thread sleeps and
 //!   tries again, repeatedly. Nobody wakes it. The holder is the thread that got the lock
 //!   meanwhile;
 //! * **a loop around `sched_yield`** in several processes of the same name (`busy/spin`): threads

@@ -1,4 +1,4 @@
-//! Driver work confined to one CPU while others wait for it.
+//! Driver work runs on one CPU only, while threads wait for it and other CPUs are idle.
 //!
 //! # What it does
 //! It takes the leaf `idle/driver`: idle CPU time while one CPU does more driver work (kernel

@@ -7,17 +7,17 @@
 //!   application thread woke them;
 //! * **spinning**: `busy/kernel/lock-spin` is CPU time between `contention_begin` and
 //!   `contention_end`. `busy/kernel/lock-wait` is inferred: the CPU time of system calls beyond
-//!   their own work, as far as it exceeds `lock-spin`. Much spinning leaves no event (optimistic
-//!   spinning of rwsems, test-and-set spinlocks in guests), but it has two visible effects: calls
-//!   begun concurrently cost more than calls begun alone, and calls under one lock never end close
-//!   together.
+//!   what they take without contention, less the part that is in `lock-spin` already. Much
+//!   spinning leaves no event (optimistic spinning of rwsems, test-and-set spinlocks in guests),
+//!   but it has two visible effects: calls begun concurrently cost more than calls begun alone,
+//!   and calls under one lock never end close together.
 //!
 //! Calls that change an address space (`mmap`, `munmap`, `mprotect`, `madvise`, `brk`) have a
 //! sharper sign. They are compared with similar calls made while no *sibling* (another thread of
 //! the same process) was on a CPU. Siblings make such a call wait for two things: the lock of the
 //! address space (`mmap_lock`), and the siblings' CPUs, which must flush the changed part from
-//! their TLBs (a TLB shootdown). Unrelated threads cause neither wait, while a machine that is
-//! slower under concurrency also slows calls that run concurrently with unrelated threads. If
+//! their TLBs (a TLB shootdown). Threads of other processes cause neither wait. A machine
+//! that is slower when more CPUs are busy slows calls next to such threads too. If
 //! `irq_vectors:call_function*` was recorded, the requests to other CPUs are counted too.
 //!
 //! Short calls may be serialised although no thread is seen to wait: while one thread writes the
@@ -106,9 +106,9 @@ impl Story<'_> {
             Story::Dear { call: c } if c.is_dearer_beside_siblings => (
                 "shared-address-space",
                 format!(
-                    "{} takes {} of CPU time while another thread of its process is on a CPU, and \
-                     {} otherwise: {lost:.1} of {cpus} CPUs go into waiting for the lock of the \
-                     address space and for TLB shootdowns on other CPUs",
+                    "a {} call takes {} of CPU time while another thread of the same process is on a \
+                     CPU, and {} otherwise: {lost:.1} of {cpus} CPUs are lost to waiting for the \
+                     lock of the address space and for TLB shootdowns on other CPUs",
                     c.name,
                     micros(c.mean_ns),
                     micros(c.own_ns),
@@ -130,7 +130,7 @@ impl Story<'_> {
                 "dear-calls",
                 format!(
                     "{} takes {} of CPU time, of which its own work is {}: {lost:.1} of {cpus} \
-                     CPUs go into waiting in the kernel",
+                     CPUs are lost to waiting in the kernel",
                     c.name,
                     micros(c.mean_ns),
                     micros(c.own_ns),
@@ -204,7 +204,10 @@ fn check(facts: &Facts<'_>) -> Finding {
     f.evidence = vec![
         facts.share("idle while threads slept for kernel locks", Leaf::KernelLocks),
         facts.share("spinning shown by lock events", Leaf::LockSpin),
-        facts.share("additional CPU time of system calls beyond their own work", Leaf::LockWait),
+        facts.share(
+            "CPU time of system calls beyond what they take without contention",
+            Leaf::LockWait,
+        ),
         of_wanted,
         Evidence::of(
             "threads asleep for kernel locks, on average",
@@ -264,7 +267,11 @@ fn requests(facts: &Facts<'_>) -> Vec<Evidence> {
 fn signs(c: &Contended) -> Vec<Evidence> {
     let of = |metric: String, value, unit, source| Evidence::of(metric, value, unit, source);
     let mut rows = vec![of(
-        format!("{}: mean cost compared with its own work of {}", c.name, micros(c.own_ns)),
+        format!(
+            "{}: mean CPU time of a call, compared with {} without contention",
+            c.name,
+            micros(c.own_ns)
+        ),
         c.mean_ns as f64 / c.own_ns.max(1) as f64,
         "times",
         "costs of similar calls",

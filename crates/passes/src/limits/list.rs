@@ -72,8 +72,8 @@ limits! {
         source: "interruptions and preemptions hit fewer than a tenth of the intervals";
     LOOK = "yields.short_us", 40.0, "us",
         kind: Significance,
-        meaning: "a thread that yields again after less CPU time of its own code than this, and \
-                  without any other call, has only checked whether it may go on",
+        meaning: "a thread that calls sched_yield again after less user CPU time than this, and \
+                  makes no other call in between, has only polled a lock",
         source: "checking a lock takes less than 0.1 us, but the recorder writes two events: 1 us, \
                  in slow guests 20 us; spin locks often spin for some us before they yield";
     SLOWER = "hardware-bandwidth.slower_pct", 20.0, "% more time for similar work",
