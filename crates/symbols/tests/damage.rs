@@ -151,7 +151,7 @@ fn what_a_compiler_wrote_at_run_time_names_memory_without_a_file() {
     assert_eq!(symbols.name(&case.code(0x5000_0020)).function, None);
     let other = Code { pid: Pid(8), ..case.code(0x5000_0010) };
     assert_eq!(symbols.name(&other).function, None, "another process");
-    assert!(symbols.remarks()[0].ends_with("written: perf-7.map"), "{:?}", symbols.remarks());
+    assert!(symbols.remarks()[0].ends_with("not known: perf-7.map"), "{:?}", symbols.remarks());
 }
 
 /// addr2line counted on from the last address there is.

@@ -411,7 +411,7 @@ fn what_is_not_perf_data_is_refused_with_the_spot() {
 
 #[test]
 fn events_without_common_id_and_with_times_at_different_offsets_stay_in_order() {
-    // Found by damage::flipped_anywhere: told apart by common_type, laid out differently.
+    // Found by damage::flipped_anywhere: distinguished by common_type, with another layout.
     let mut b = Builder::new(false);
     for i in 0..50u64 {
         b.switch(1000 + i, 0, 7, 0);
