@@ -1,4 +1,5 @@
-//! What holders did, a row for each part: the lists of the table of waits, for who adds up himself.
+//! What holders did, a row for each part: the lists of the table of waits, for users who add up
+//! themselves.
 
 use crate::{Attribution, WaitsBy, WaitsRow};
 use holdup_passes::{HolderTime, percent};

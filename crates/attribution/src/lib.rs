@@ -1,4 +1,4 @@
-//! What the passes measured, judged: once, and here alone.
+//! The judgements on what the passes measured, made once and only here.
 //!
 //! ```text
 //!  Analysis ──► Attribution ──┬─ waits      what each was for, and its leaf of the ledger
@@ -11,8 +11,8 @@
 //!                             └─ ledger     where every CPU-second went
 //! ```
 //!
-//! Tables, ledger, rules and guide read these values, so no two of them can disagree. What has to
-//! be decided while the pass runs is decided by [`JUDGE`] ([`wait`]).
+//! Tables, ledger, rules and guide read these values, so they cannot disagree. What has to be
+//! decided while the pass runs is decided by [`JUDGE`] ([`wait`]).
 //!
 //! Every number that decides is a registered [`Threshold`] ([`limits`]).
 
@@ -82,7 +82,8 @@ pub fn analyze(reader: &dyn Reader, options: &Options) -> Result<Analysis> {
     holdup_passes::analyze(reader, options, &JUDGE)
 }
 
-/// The same together with another reader of the trace; see [`holdup_passes::analyze_beside`].
+/// As [`analyze`], together with another reader of the trace; see
+/// [`holdup_passes::analyze_beside`].
 ///
 /// # Errors
 /// Those of [`holdup_passes::analyze_beside`].
@@ -107,7 +108,8 @@ pub fn analyze_parts(
     holdup_passes::analyze_parts(reader, options, &JUDGE, cpus, windows)
 }
 
-/// The same, each handed out when it ends; see [`holdup_passes::analyze_windows`].
+/// As [`analyze_parts`], each window handed out when it ends; see
+/// [`holdup_passes::analyze_windows`].
 ///
 /// # Errors
 /// Those of [`holdup_passes::analyze_windows`].
@@ -141,21 +143,21 @@ pub struct Attribution<'a> {
     pub waits: Vec<Wait>,
     /// Who contends for what.
     pub turns: Turns,
-    /// The one thread that all wait for, if there is one.
+    /// The one thread that the others wait for, if there is one.
     pub server: Option<Server>,
     /// Whether one thread at a time had work.
     pub alone: Alone,
-    /// Driver work, and whether few do it.
+    /// Driver work, and what it is confined to.
     pub driver: Option<Driver>,
     /// What threads waited for.
     pub objects: BTreeMap<Object, JudgedObject>,
-    /// How much longer application code takes on average than undisturbed, 1 or more.
+    /// The mean factor by which application code is slower than undisturbed, 1 or more.
     pub slowdown: f64,
     /// System calls that cost more because of others in the kernel, most lost time first.
     pub contended: Vec<Contended>,
-    /// Who else was there.
+    /// Programs other than the work.
     pub background: Background,
-    /// The same where somebody chose the work: who is not a part of that.
+    /// If the user chose threads: the programs outside that choice.
     pub chosen: Option<Background>,
     /// Programs whose threads wait for each other by yielding, most CPU time first.
     pub spinning: Vec<Spinning>,
@@ -171,8 +173,7 @@ impl<'a> From<&'a Analysis> for Attribution<'a> {
     }
 }
 
-/// Who waited for which object, who ended those waits, and who held it. Drawn once: there may be
-/// many pairs.
+/// The waiters, wakers and holders of each object. Built once: there may be many pairs.
 pub(crate) struct People {
     pub(crate) waited_by: ByThread<PairSum>,
     pub(crate) ended_by: ByThread<PairSum>,
@@ -188,7 +189,7 @@ impl People {
         }
     }
 
-    /// The objects with the threads around each: some come twice.
+    /// The objects with their threads: some objects come twice.
     pub(crate) fn around(&self) -> impl Iterator<Item = (Object, impl Iterator<Item = Slot>)> {
         let both = self.waited_by.iter().chain(&self.ended_by);
         both.map(|(&object, threads)| (object, threads.keys().copied()))
@@ -196,7 +197,7 @@ impl People {
 }
 
 impl<'a> Attribution<'a> {
-    /// The calls that would want one lock most if nobody recorded them: a name, and the section.
+    /// The calls that would want one lock most without the recorder: a name, and the section.
     pub fn fullest_section(&self) -> Option<(&str, Section)> {
         self.contended
             .iter()
