@@ -1,4 +1,4 @@
-//! The named kinds of trouble.
+//! The named classes of bottlenecks.
 
 use holdup_attribution::Resource;
 use serde::{Serialize, Serializer};
