@@ -1,7 +1,7 @@
-//! The journal of a run: a record is a line, added when its trace is done.
+//! The journal of a run: each record is a line, added when its trace is done.
 //!
-//! Whoever is killed leaves whole lines and perhaps the beginning of one, which the next run cuts
-//! off. Thousands of traces are one file.
+//! A killed run leaves whole lines and perhaps the beginning of one, which the next run cuts off.
+//! Thousands of traces are one file.
 
 use crate::error::FleetError;
 use crate::record::Record;
@@ -12,10 +12,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// What a power failure may cost; a killed process loses nothing that was written.
+/// How much a power failure may lose; a killed process loses nothing that was written.
 const SYNC: Duration = Duration::from_secs(5);
 
-/// The journal, and what it holds.
+/// The journal and its contents.
 pub struct Journal {
     path: PathBuf,
     file: File,
@@ -26,7 +26,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Open the journal at `path`, or begin one. Nobody else may have it open.
+    /// Open the journal at `path`, or create it. No other process may have it open.
     ///
     /// # Errors
     /// It cannot be read or written, or another process has it.
@@ -49,12 +49,12 @@ impl Journal {
         let mut store = Store::new(key);
         let scanned = store.read(path).map_err(FleetError::at(path))?;
         file.set_len(scanned.end).map_err(FleetError::at(path))?;
-        // Places of what is added are those of the file just read.
+        // Added records belong to the file just read.
         let (number, end, synced) = (0, scanned.end, Instant::now());
         Ok(Journal { path: path.to_owned(), file, number, end, synced, store })
     }
 
-    /// What is in it.
+    /// Its contents.
     pub fn store(&self) -> &Store {
         &self.store
     }
@@ -80,10 +80,10 @@ impl Journal {
         Ok(place)
     }
 
-    /// All is added: it shall outlast a power failure.
+    /// Flush all records to the disk, to survive a power failure.
     ///
     /// # Errors
-    /// The disk does not take it.
+    /// The disk cannot be written.
     pub fn sync(&self) -> Result<(), FleetError> {
         self.file.sync_data().map_err(FleetError::at(&self.path))
     }
