@@ -82,8 +82,7 @@ impl Alone {
         let several = analysis.cpus > 1;
         let running = |slot: Slot| {
             let t = analysis.thread(slot);
-            // A thread that lived for less than two thirds of the recording delayed nothing in the
-            // rest.
+            // A thread that lived for less than two thirds of the recording did not delay the rest.
             let life = analysis.life_ns(t).max(wall / 3 * 2).max(1);
             thresholds.at_least(t.running_ns as f64 * 100.0 / life as f64, &ALONE)
         };

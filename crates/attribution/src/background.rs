@@ -1,11 +1,11 @@
 //! Background load: CPU time of programs that are not the recorded work.
 //!
 //! The recorder is never the work. The work is the programs that the recorder started
-//! (`perf record -- COMMAND`), all that these start, and every program with the same name or one
-//! that communicates with them: a thread of one program ended a wait of the other, directly or
-//! through further programs. So `make -j`, a client and its long-running server, and a pipeline are
-//! one work each. What a program of the same name starts is not part of it: that the work includes
-//! a shell is no reason to count what other shells do.
+//! (`perf record -- COMMAND`), all that these start, and programs of the same name or that
+//! communicate with them: a thread of one program ended a wait of the other, directly or through
+//! further programs. So `make -j`, a client and its long-running server, and a pipeline are one
+//! work each. What a program of the same name starts is not: a shell in the work is no reason to
+//! count what other shells do.
 //!
 //! What the recorder started may be no more than a clock (`-- sleep 10`). If it did too little to
 //! be the work, the work is unknown. Then no program is called background load, and only the
@@ -32,8 +32,7 @@ pub struct Background {
     pub work_known: bool,
     /// The processes of the work; where it is not known, all but the recorder's.
     pub work: BTreeSet<u32>,
-    /// Of those, the ones that the recorder started, with their descendants; all, if these only
-    /// wait.
+    /// Of those, the ones that the recorder started, and descendants; all, if these only wait.
     pub started: BTreeSet<u32>,
 }
 

@@ -38,17 +38,14 @@ pub struct Contended {
     pub own_ns: Nanos,
     /// CPU time of all calls beyond their own work and beyond the general slowdown.
     pub lost_ns: Nanos,
-    /// Calls of different threads keep apart: how many ends this close were expected, how many
-    /// seen.
+    /// Calls of different threads keep apart: ends this close together, expected and seen.
     pub exclusion: Option<Exclusion>,
-    /// CPU time of calls begun concurrently as a percentage of those begun alone; `None` if too
-    /// few.
+    /// CPU time of calls begun concurrently, in per cent of those begun alone; `None` if too few.
     pub concurrent_pct: Option<u64>,
     /// For a call that changes an address space: its typical time with a sibling on a CPU, in per
     /// cent of that without; `None` for other calls, and if there are too few.
     pub siblings_pct: Option<u64>,
-    /// That is so much that siblings are the cause ([`Contended::own_ns`] is then the time without
-    /// them).
+    /// That is so much that siblings are the cause ([`Contended::own_ns`]: the time without them).
     pub is_dearer_beside_siblings: bool,
     /// CPU time of such calls made with siblings on CPUs that cannot be judged, because no call was
     /// made without them.
@@ -157,9 +154,8 @@ impl Machine<'_> {
         let (own_ns, lost_ns) = if let Some(s) = dearer_beside {
             (s.own_ns, s.lost_ns)
         } else if exclusion.is_some() {
-            // If part of the calls had to wait, so may the typical one have. The cheapest quarter
-            // did not, unless the lock was never free: then a call's own part is the time it held
-            // the lock.
+            // If part of the calls waited, the typical one may have. The cheapest quarter did not,
+            // unless the lock was never free: then a call's own part is the time it held the lock.
             let own = all.quantile_ns(0.25).min(section.map_or(Nanos::MAX, |s| s.ns));
             (own, beyond(own))
         } else if typically_dearer {
@@ -193,13 +189,11 @@ impl Machine<'_> {
         section(self.analysis, of, self.numbers, ends, self.slowdown, self.thresholds)
     }
 
-    /// The cost of calls with siblings on CPUs compared with those without; `None` if there are too
-    /// few of either.
+    /// The cost of calls with siblings on CPUs compared with those without; `None` if too few.
     fn siblings(&self, all: &Costing, costs: &SpaceCosts) -> Option<Siblings> {
         let (beside, apart) = (&costs.beside, &costs.apart);
         let own_ns = apart.median_ns();
-        // A sibling that came or left during the call disturbed it as well: it may have slept for
-        // the lock.
+        // A sibling that came or left meanwhile disturbed too: it may have slept for the lock.
         let (count, total_ns) =
             (all.count.saturating_sub(apart.count), all.total_ns.saturating_sub(apart.total_ns));
         let undisturbed = count as f64 * own_ns as f64 * self.slowdown;

@@ -117,13 +117,11 @@ impl Driver {
 fn worker(analysis: &Analysis) -> Option<Worker> {
     let threads = analysis.all_threads().filter(|(_, t)| t.is_kthread());
     let threads = threads.map(|(slot, t)| Worker::Thread(slot, t.running_ns));
-    // A kworker thread runs many drivers' work: its work items count in its place where they were
-    // recorded.
+    // A kworker thread runs many drivers' work: its work items count instead, if recorded.
     let items = analysis.irqs(false).into_iter().filter(|r| r.kind == "workqueue");
     let items = items.filter_map(|r| {
         let ns = analysis.work_busy_ns(r.id);
-        // Fewer than two at a time on average, because one may report its end after the next has
-        // begun.
+        // Fewer than two at a time on average: one may report its end after the next has begun.
         (r.total_ns < ns * 2).then_some(Worker::Items(r.name, ns))
     });
     threads.chain(items).filter(|w| w.ns() > 0).max_by_key(|w| w.ns())

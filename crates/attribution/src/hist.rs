@@ -6,8 +6,7 @@ use holdup_passes::HistRow;
 use std::collections::BTreeMap;
 
 impl Attribution<'_> {
-    /// For the `most` objects, or kinds of objects, that cost most; grouping by thread counts as by
-    /// object.
+    /// For the `most` objects, or kinds of objects, that cost most; by thread counts as by object.
     pub fn wait_hists(&self, by: WaitsBy, most: usize) -> Vec<HistRow> {
         let mut objects = self.object_rows();
         objects.sort_by(|a, b| by_cost(&a.row, &b.row));

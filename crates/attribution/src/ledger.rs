@@ -247,8 +247,7 @@ fn kernel(judged: Judged<'_>, all: Nanos, stolen_spin: Nanos) -> Vec<(Leaf, Nano
         contended.iter().filter(|c| wanted(c)).map(|c| c.lost_ns).sum()
     };
     let turns = |kinds: fn(WaitKind) -> bool| {
-        // CPU time beyond the calls' own work because of the kernel's locks is no contention of
-        // threads.
+        // CPU time beyond the calls' own work because of kernel locks is no contention of threads.
         let burnt = lost(&|c| kinds(c.kind) && !c.for_others);
         if call::is_named(burnt, analysis, thresholds) { 0 } else { analysis.in_turns_ns(kinds) }
     };

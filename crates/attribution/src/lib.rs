@@ -82,8 +82,7 @@ pub fn analyze(reader: &dyn Reader, options: &Options) -> Result<Analysis> {
     holdup_passes::analyze(reader, options, &JUDGE)
 }
 
-/// As [`analyze`], together with another reader of the trace; see
-/// [`holdup_passes::analyze_beside`].
+/// As [`analyze`], with another reader of the trace; see [`holdup_passes::analyze_beside`].
 ///
 /// # Errors
 /// Those of [`holdup_passes::analyze_beside`].
@@ -108,8 +107,7 @@ pub fn analyze_parts(
     holdup_passes::analyze_parts(reader, options, &JUDGE, cpus, windows)
 }
 
-/// As [`analyze_parts`], each window handed out when it ends; see
-/// [`holdup_passes::analyze_windows`].
+/// As [`analyze_parts`], each window handed out at its end; see [`holdup_passes::analyze_windows`].
 ///
 /// # Errors
 /// Those of [`holdup_passes::analyze_windows`].

@@ -209,8 +209,7 @@ impl JudgedObject {
                 WaitRule::OneServer
             }
             _ if o.is_lock => WaitRule::LockContention,
-            // The wakers spent most of their own time waiting for input: they had nothing to hand
-            // over.
+            // The wakers spent most of their own time waiting for input: they had nothing to give.
             _ if mostly(o.followed_idle_ns) => WaitRule::IdleNoWork,
             ObjectKind::Other => WaitRule::IdleUnknown,
             _ => WaitRule::HandoverContention,

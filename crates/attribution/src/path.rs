@@ -309,8 +309,7 @@ impl Parents {
         Parents(slots)
     }
 
-    /// A thread's creator: the latest thread to have the parent's number before the child was
-    /// created.
+    /// A thread's creator: the latest to have the parent's number before the child was created.
     fn get(&self, a: &Analysis, child: Slot) -> Option<Slot> {
         let t = a.thread(child);
         let slots = self.0.get(&t.parent?)?;

@@ -1,9 +1,8 @@
 //! The phases of a trace: where its composition changes, and which phases are the work.
 //!
 //! The passes measure what the CPUs did in up to 128 equal bins ([`Analysis::bins`]) and which
-//! programs ran in them. A bin's *composition* is two lists of shares of capacity: what the CPUs
-//! did (user, kernel, kernel threads, interrupts, idle by what threads waited for), and which
-//! programs ran.
+//! programs ran. A bin's *composition* is two lists of shares of capacity: what the CPUs did (user,
+//! kernel, kernel threads, interrupts, idle by what threads waited for), and which programs ran.
 //!
 //! 1. **Merge.** Each bin is a piece at first. The two most similar neighbours are merged
 //!    repeatedly until all that are left differ by twice the limit of what matters and none is too
@@ -165,9 +164,8 @@ impl Sums {
             .map(|(a, b)| (a - b).abs())
             .collect();
         let (what, who) = by.split_at(KINDS.len().min(by.len()));
-        // What one kind gains another loses, so half the differences are summed. Programs need not
-        // add up to the same, because one may run where nothing ran before: then this is half of
-        // its time.
+        // What one kind gains another loses, so half the sum counts. Programs need not add up to
+        // the same, as one may run where nothing ran before: then this is half of its time.
         let half = |shares: &[f64]| shares.iter().sum::<f64>() / 2.0;
         half(what).max(half(who)) * 100.0
     }
@@ -205,8 +203,7 @@ impl Sums {
     }
 }
 
-/// Whether this difference, in per cent of capacity, separates two pieces: twice the limit of what
-/// matters.
+/// Whether this difference, in per cent of capacity, separates pieces: twice what matters.
 fn differ(change_pct: f64, limits: &Thresholds) -> bool {
     change_pct >= 2.0 * limits.get(&MATTERS)
 }

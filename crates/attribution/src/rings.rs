@@ -149,8 +149,7 @@ fn add(sum: &mut Blamed, b: Blamed) {
     sum.row.pid = pid;
 }
 
-/// Name the holders of the locks that others tried for: the threads of that program with locks of
-/// that kind.
+/// Name the holders of locks that others tried for: that program's threads with such locks.
 fn name_holders(
     b: &mut Blamed,
     analysis: &Analysis,

@@ -183,11 +183,9 @@ impl Awaited<'_> {
                 && r.waker.is_some_and(|w| self.partners.contains(&w))
                 && self.between_two.contains(&object)
         };
-        // Waiting for a producer is no contention: a thread that is busy all the time cannot
-        // deliver earlier.
+        // Waiting for a producer is no contention: a busy thread cannot deliver earlier.
         let order = || {
-            // At latches each thread has an object of its own to be woken at: woken by others only,
-            // and yet contended.
+            // At latches each thread is woken at an object of its own: one way, and yet contention.
             r.cause == Cause::ThreadSync
                 && self.one_way.contains(&object)
                 && r.waker.is_some_and(|w| self.busy.contains(&w))
@@ -195,8 +193,7 @@ impl Awaited<'_> {
         match r.cause {
             _ if r.cause.is_turns() && self.once.contains(&object) => Leaf::NoWork,
             _ if one => Leaf::OneServer,
-            // Two alternating threads are one CPU's worth of work; that matters if it is all there
-            // is.
+            // Two alternating threads are one CPU's worth of work, which matters if that is all.
             _ if partner() => self.in_turn,
             _ if order() => Leaf::Order,
             Cause::ThreadSync => Leaf::ThreadSync,

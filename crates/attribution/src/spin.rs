@@ -60,7 +60,6 @@ fn together(mut threads: Vec<(Slot, Again)>, between_processes: bool) -> Spinnin
 fn works(s: &Spinning, analysis: &Analysis) -> bool {
     let running: u64 = s.threads.iter().map(|t| analysis.thread(t.0).running_ns).sum();
     let work = running.saturating_sub(s.sum.cpu_ns);
-    // If N threads wait for each other, one works at a time, for 1/N of all their time: require
-    // half of that.
+    // If N threads wait for each other, one works, for 1/N of all their time: require half of that.
     work * 2 * s.threads.len() as u64 >= running
 }

@@ -21,8 +21,7 @@ pub enum WaitsBy {
     Kind,
     /// One row per waiting thread and kind of object; needs [`holdup_passes::Detail::Edges`].
     Thread,
-    /// One row per control group of waiting threads and kind of object; needs
-    /// [`holdup_passes::Detail::Edges`].
+    /// One row per control group of waiting threads and kind of object; needs these edges, too.
     Cgroup,
 }
 

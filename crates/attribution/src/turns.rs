@@ -1,5 +1,4 @@
-//! Threads that contend for an object with the threads they wake, and so serve no one by waking
-//! them.
+//! Threads that contend for an object with the threads they wake: waking is no service.
 
 use crate::People;
 use crate::limits::{MATTERS, Thresholds};
@@ -16,8 +15,7 @@ fn is_one_thing(kind: ObjectKind) -> bool {
 }
 
 /// Objects that are waited for in one kind of call, apart from chance. The reader of a pipe waits
-/// until there is something in it, the writer until there is room: they hand on, and do not
-/// contend.
+/// until there is something in it, the writer until there is room: they do not contend.
 fn in_one_call(analysis: &Analysis, rows: &[WaitRow], thresholds: &Thresholds) -> BTreeSet<Object> {
     let mut by: BTreeMap<Object, BTreeMap<u32, u64>> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.cause.is_turns()) {
@@ -33,8 +31,7 @@ fn in_one_call(analysis: &Analysis, rows: &[WaitRow], thresholds: &Thresholds) -
     by.into_iter().filter(|(_, calls)| one(calls)).map(|of| of.0).collect()
 }
 
-/// For each thread, the waiting time of others that it ended at objects for which it contends with
-/// them.
+/// For each thread, the waiting time of others that it ended at objects both contend for.
 ///
 /// Of two contending threads one may nearly always have the object: it is so fast that the other,
 /// just woken, finds it taken again. That looks like a busy server but is none: what it does for
@@ -55,8 +52,7 @@ impl Turns {
         let in_one_call = in_one_call(analysis, rows, thresholds);
         let mut turns = Turns::default();
         for o in analysis.objects().filter(|o| is_one_thing(o.kind)) {
-            // A thread that wakes all waiters tells them something; it does not hand the object to
-            // one.
+            // A thread that wakes all waiters tells them something; it hands the object to none.
             let taken = o.is_lock || !o.wakes_all && in_one_call.contains(&o.object);
             if !taken {
                 continue;

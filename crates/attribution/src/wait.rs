@@ -24,8 +24,7 @@ pub struct Wait {
 
 /// Whether idle CPUs could have ended the sleep earlier.
 fn counts(sleep: &Sleep) -> bool {
-    // A thread that naps between two tries at a lock would get it earlier if its holder were
-    // earlier.
+    // A thread that naps between tries at a lock would get it earlier if its holder were earlier.
     if sleep.contending || sleep.retries {
         return true;
     }

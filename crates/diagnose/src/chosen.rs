@@ -1,9 +1,8 @@
 //! The verdict about chosen threads: what delays *them*, with all other threads as background.
 //!
-//! The ledger covers the whole machine, so what a rule finds in it concerns all threads. Here only
-//! replays decide: the trace is replayed without each scarce resource, and the resource whose
-//! removal would finish the chosen threads earlier is their bottleneck. The rules add which threads
-//! are concerned and what to do.
+//! The ledger and what a rule finds in it concern all threads. Here only replays decide: the
+//! resource whose removal would finish the chosen threads earlier is their bottleneck. The rules
+//! add which threads are concerned and what to do.
 
 use crate::class::Class;
 use crate::culprits;

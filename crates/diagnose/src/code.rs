@@ -85,9 +85,8 @@ impl Culprit {
     }
 
     /// `released in transfer (bank.c:33)`: the functions that end the waits. For objects that
-    /// threads only wait for, they are told only if the waiters' code is unknown: runtimes that
-    /// schedule threads of their own, such as Go's, sleep on none of the program's stacks, but
-    /// their wakers run on one.
+    /// threads only wait for, only if the waiters' code is unknown: runtimes that schedule threads
+    /// of their own, as Go's, sleep on none of the program's stacks, but their wakers run on one.
     fn let_go_in_code(&self, most: usize) -> Option<String> {
         let words = match Deed::of(self.role) {
             Deed::Takes => "released in",

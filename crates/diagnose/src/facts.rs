@@ -18,10 +18,9 @@ use std::cell::OnceCell;
 
 /// Stands for the call of a wait outside system calls, if page faults were recorded.
 const PAGE_FAULTS: &str = "page faults";
-/// Stands for the call of a wait outside system calls, if page faults were not recorded: the cause
-/// is a guess.
+/// As [`PAGE_FAULTS`], if page faults were not recorded: the cause is a guess.
 const NO_CALL: &str = "no recorded call";
-/// Stands for the call of a wait if not all system calls were recorded: it is unknown.
+/// As [`PAGE_FAULTS`], if not all system calls were recorded: the call is unknown.
 pub(crate) const NOT_RECORDED: &str = "unrecorded calls";
 
 /// How long a thread was ready and not throttled, but did not run.
@@ -278,8 +277,7 @@ impl<'a> Facts<'a> {
         (by_call.iter().map(|c| c.1).sum(), by_call)
     }
 
-    /// The number of threads that ended waits for this cause, and the largest one's share in per
-    /// cent.
+    /// The number of threads that ended waits for this cause, and the largest share in per cent.
     pub fn wakers(&self, cause: Cause) -> (usize, f64) {
         let mut by: Vec<(Slot, Nanos)> = Vec::new();
         for w in self.waits_for(cause) {

@@ -64,8 +64,7 @@ impl PhaseRow {
 pub struct Judged {
     /// The part that the verdict is about: everything, or the work alone.
     pub analysis: Analysis,
-    /// All its phases, with those left out; empty if threads were chosen, because phases are the
-    /// machine's.
+    /// All its phases; empty if threads were chosen, because phases are the machine's.
     pub phases: Vec<PhaseRow>,
     /// Duration of the phases left out.
     pub left_out_ns: Nanos,

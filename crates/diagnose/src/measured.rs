@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 pub struct Measured {
     /// Its path.
     pub path: String,
-    /// How many CPUs the work kept busy, if the user says so; otherwise perf stat's own figure is
-    /// used.
+    /// How many CPUs the work kept busy, if the user says so; otherwise perf stat's figure is used.
     pub cpus: Option<f64>,
     /// Its content.
     pub stat: Stat,

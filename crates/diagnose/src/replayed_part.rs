@@ -12,8 +12,8 @@ const ENTRIES: usize = 4096;
 /// The size of the part of a larger recording that is replayed.
 const WINDOW: u64 = 24 << 20;
 
-/// The fraction of a recording that is replayed by default: 1 is all of it, less a window in the
-/// middle of the judged part. `None` if its length is unknown, as for standard input.
+/// The fraction of a recording that is replayed by default: 1 is all of it, a smaller one is a
+/// window in the middle of the judged part. `None` if its length is unknown, as for standard input.
 pub fn replayed_part(trace: &Path) -> Option<f64> {
     let size = size(trace, &mut { ENTRIES })?;
     Some(if size <= SMALL { 1.0 } else { WINDOW as f64 / size as f64 })

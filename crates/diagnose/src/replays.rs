@@ -74,8 +74,7 @@ pub(crate) struct Replay {
     pub(crate) worth: Worth,
     /// The changed threads, if it changes threads.
     pub(crate) tids: Vec<u32>,
-    /// The objects that no thread waits for any more, if it changes objects; the one that delays
-    /// most first.
+    /// The objects that no thread waits for any more, if any; the one that delays most first.
     pub(crate) objects: Vec<Object>,
     /// For the lock that delays most: the gain if its holders lose no time.
     pub(crate) holders: Option<(Object, Vec<HolderWorth>)>,

@@ -11,8 +11,7 @@
 //!    are busy, compared with when few are. It proves nothing: many things make user-mode intervals
 //!    longer.
 //!
-//! Each compares a thread with itself, or with a thread of the same name: different work is not a
-//! slow machine.
+//! Each compares a thread with itself or one of the same name: different work proves nothing.
 
 use crate::comparison::{Slowdown, Source};
 use crate::facts::Facts;
@@ -154,9 +153,8 @@ fn role_of(analysis: &Analysis, slot: Slot) -> Vec<u8> {
     role(analysis.comm(analysis.thread(slot)).as_bytes()).to_vec()
 }
 
-/// In shorter user-mode intervals the recorder's overhead is a large part: 0.2 to 1 us per event.
-/// In longer ones a hypervisor takes the CPU away, 0.75 to 4 ms at a time, which affects the
-/// typical one too.
+/// In shorter intervals the recorder's overhead is a large part: 0.2 to 1 us per event. In longer
+/// ones a hypervisor takes the CPU away, 0.75 to 4 ms at a time, from the typical one too.
 const COMPARABLE_US: RangeInclusive<f64> = 10.0..=1000.0;
 
 /// With nearly as many CPUs busy there is no other concurrency to compare with.

@@ -10,8 +10,7 @@ use holdup_trace::QualityCode;
 /// A dozen time slices of a fair scheduler, 3 to 4 ms each: a shorter trace shows a moment.
 const LEAST_MS: f64 = 50.0;
 /// A CPU that runs one thread, or none, still runs the kernel's housekeeping: the worker that folds
-/// its counters once a second (`vm.stat_interval`). With fewer than half of those, most switches
-/// are missing.
+/// its counters once a second (`vm.stat_interval`). Below half of that, most are missing.
 const LEAST_SWITCHES_PER_S: f64 = 0.5;
 
 /// Why no verdict is possible, if the trace is too small or lost too many events.

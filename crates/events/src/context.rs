@@ -7,10 +7,9 @@
 //!           a forked thread begins inside the call that made it; a dead one is forgotten
 //! ```
 //!
-//! The innermost wins: an event in an interrupt handler is `interrupt` whatever the interrupted
-//! thread was doing. What the scheduler does about threads (switch, migration, statistics) is
-//! `kernel`. After a loss of events a thread may seem to be in a call it has left; its next entry
-//! or exit fixes that.
+//! The innermost wins: an event in an interrupt handler is `interrupt` whatever was interrupted.
+//! What the scheduler does about threads (switch, migration, statistics) is `kernel`. After a loss
+//! of events a thread may seem to be in a call it has left; its next entry or exit fixes that.
 
 use holdup_trace::{Batch, Cpu, Event, EventId, NameId, Pid, Tid, TraceInfo, What};
 

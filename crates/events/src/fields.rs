@@ -1,6 +1,5 @@
 //! The content of an event as JSON members. Keys are the kernel's field names, with `pid` spelled
-//! `tid` if the kernel means a thread; addresses are hexadecimal strings, which no JSON reader
-//! rounds.
+//! `tid` if it means a thread; addresses are hexadecimal strings, which no JSON reader rounds.
 
 use crate::Tracker;
 use crate::describe::{Describe, errno, lock_flags, stat_name};

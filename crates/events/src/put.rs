@@ -273,8 +273,7 @@ mod tests {
         String::from_utf8(out.written().to_vec()).unwrap()
     }
 
-    /// Numbers on both sides of every power of the base, and numbers with all kinds of digits
-    /// between.
+    /// Numbers on both sides of every power of the base, and with all kinds of digits between.
     fn many(base: u64) -> impl Iterator<Item = u64> {
         let powers = std::iter::successors(Some(1u64), move |n| n.checked_mul(base));
         let edges = powers.flat_map(move |p| [p - 1, p, p + 1, p.wrapping_mul(base - 1)]);

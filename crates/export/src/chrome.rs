@@ -40,8 +40,7 @@ const PHASE: u32 = 7;
 /// Stands for no word.
 const NONE: u32 = u32::MAX;
 
-/// Above all ids of threads and processes that a kernel gives (`PID_MAX_LIMIT`): the ids of our own
-/// tracks.
+/// Above all thread and process ids of a kernel (`PID_MAX_LIMIT`): the ids of our own tracks.
 const OURS: u32 = 1 << 23;
 
 /// A row of the picture.

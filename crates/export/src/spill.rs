@@ -22,8 +22,7 @@ pub(crate) struct Slice {
 const BYTES: usize = 40;
 
 impl Slice {
-    /// Earlier first; of those that begin together the longest first, so that enclosing slices come
-    /// first.
+    /// Earlier first; of those that begin together the longest, so enclosing slices come first.
     fn key(&self) -> (u64, Reverse<u64>, u32, u32, [u32; 3]) {
         (self.start, Reverse(self.end), self.track, self.name, self.args)
     }

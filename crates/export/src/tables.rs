@@ -53,8 +53,7 @@ fn put<const N: usize>(
     sink.push(&row, pool)
 }
 
-/// `FIELD: FACT => ROW by METHOD`: which fact becomes which row, and the method of [`Explain`] that
-/// makes it.
+/// `FIELD: FACT => ROW by METHOD`: a fact, its row, and the method of [`Explain`] that makes it.
 macro_rules! fact_tables {
     ($($field:ident: $fact:ident => $row:ident by $explain:ident;)+) => {
         /// The sinks of the facts.

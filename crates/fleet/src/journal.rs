@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How much a power failure may lose; a killed process loses nothing that was written.
+/// A power failure may lose this much work; a killed process loses nothing that was written.
 const SYNC: Duration = Duration::from_secs(5);
 
 /// The journal and its contents.

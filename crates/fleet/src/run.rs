@@ -58,8 +58,7 @@ pub fn run(
     let mut found: BTreeMap<usize, Entry> = BTreeMap::new();
     let mut same: Vec<(usize, Head)> = Vec::new();
     thread::scope(|scope| {
-        // A full channel makes workers wait for the journal, so that records do not fill the
-        // memory.
+        // A full channel makes workers wait for the journal, so that records do not fill memory.
         let (hand_in, handed_in) = sync_channel(jobs);
         for _ in 0..jobs.clamp(1, items.len().max(1)) {
             let hand_in = hand_in.clone();

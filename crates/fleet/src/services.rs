@@ -1,5 +1,4 @@
-//! Services and containers across traces: control groups by names that are the same on all
-//! machines.
+//! Services and containers across traces: control groups by names that all machines share.
 
 use crate::date;
 use crate::named::{Named, Seen, plus};

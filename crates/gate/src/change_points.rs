@@ -45,8 +45,7 @@ pub struct Options {
     /// levels are harder to see, and time grows with its square.
     pub window: usize,
     /// The greatest two-sided p-value of a change point. It is the p-value of one test, but the
-    /// best of many points is tested: of 10,000 series of 30 normal values 9 have a change point at
-    /// 0.0001.
+    /// best of many points is tested: of 10,000 series of 30 normal values 9 have one at 0.0001.
     pub max_p: f64,
     /// The least relative change between the means of the two sides, 0.05 for 5 %, relative to the
     /// smaller one: so + 25 % and its reversal have the same size.

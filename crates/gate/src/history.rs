@@ -1,5 +1,4 @@
-//! The course of a metric over a sequence of baselines, one per commit, and where it changed
-//! permanently.
+//! The course of a metric over baselines, one per commit, and where it changed permanently.
 //!
 //! A gate compares neighbours. A drift of one per cent per commit passes every gate;
 //! [`crate::change_points`] finds the points at which the medians change.

@@ -293,8 +293,7 @@ fn pooled(a: &[f64], b: &[f64]) -> Vec<f64> {
     sides.filter_map(own).flatten().collect()
 }
 
-/// The probability that a run of the same kind as `a` is as bad as `b`: Student's prediction
-/// interval.
+/// The probability that a run like `a` is as bad as `b`: Student's prediction interval.
 fn one_run(a: &[f64], b: f64, worse: Worse) -> Option<f64> {
     let (mean, deviation) = (spread::mean(a)?, spread::deviation(a)?);
     let off = if worse == Worse::Higher { b - mean } else { mean - b };
@@ -334,8 +333,7 @@ fn quantile(tail: impl Fn(f64) -> f64, p: f64) -> f64 {
     low
 }
 
-/// How much worse the second side is, relative and absolute. From 0 to something, the ratio is
-/// infinite.
+/// How much worse the second side is, relative and absolute; infinite from 0 to something.
 fn worsening(limit: &Limit, n: &Number) -> (f64, f64) {
     let (from, to) = limit.worse.order(n.median_a, n.median_b);
     let relative = match (n.change, limit.worse) {

@@ -1,5 +1,4 @@
-//! Names that may be private, hashed: a baseline stays comparable without saying which programs run
-//! where.
+//! Names that may be private, hashed: a baseline stays comparable without naming programs.
 //!
 //! Hosts, programs, and the names of probes are hashed; the kernel's own names (system calls,
 //! locks, softirqs, the ledger) stay readable. The hash is SHA-256, cut to 48 bits. It hides names

@@ -22,8 +22,7 @@ pub struct Setting {
     pub arch: Option<String>,
     /// CPUs in the ledger.
     pub cpus: u32,
-    /// Events recorded: those that were seen, and those that the recorder says it was told to
-    /// record.
+    /// Events recorded: those that were seen, and those that the recorder says it recorded.
     pub events: Vec<String>,
 }
 
@@ -50,8 +49,7 @@ fn class<'de, D: serde::Deserializer<'de>>(from: D) -> std::result::Result<Class
 pub struct Others {
     /// Their total, with the recorder.
     pub ns: u64,
-    /// Whether it is known which programs are the work; if not, only the recorder's time is
-    /// counted.
+    /// Whether the programs of the work are known; if not, only the recorder's time is counted.
     pub work_known: bool,
     /// The three that took most, with their time.
     pub programs: Vec<(String, u64)>,

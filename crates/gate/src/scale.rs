@@ -221,8 +221,7 @@ fn without_setup(
         // A unit of work has no set-up of its own.
         (None, _) => vec![None; steps.len()],
     };
-    // On one CPU a set-up looks like the rest. Because it is serial, it takes as long as on more
-    // CPUs.
+    // On one CPU a set-up looks like the rest. It is serial, so it takes as long as on more CPUs.
     if let [first @ None, Some(next), ..] = setups.as_mut_slice()
         && steps[0].cpus == 1
         && *next < seconds[0]

@@ -47,8 +47,7 @@ impl Lock {
         }
     }
 
-    /// The fraction of its time that a processor would hold the lock if it were alone: D = x / (x +
-    /// Z).
+    /// The fraction of its time that a processor alone would hold the lock: D = x / (x + Z).
     pub fn demand(self) -> f64 {
         if self.hold + self.think > 0.0 { self.hold / (self.hold + self.think) } else { 0.0 }
     }

@@ -61,8 +61,7 @@ impl Usl {
             return None;
         }
         let lines: Vec<Line> = rungs.iter().map(line).collect();
-        // Of the choices of unknowns that leave none below 0, the best fit; a is always one of
-        // them.
+        // Of the choices of unknowns that leave none below 0, the best fit; a is always included.
         let choices: [&[usize]; 4] = [&[0, 1, 2], &[0, 1], &[0, 2], &[0]];
         choices
             .iter()

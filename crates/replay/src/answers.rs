@@ -1,7 +1,6 @@
-//! Sleeps that no longer take time once no lock holder sleeps: those of the threads that a holder
-//! waited for. A client that is asked while a lock is held and naps before it answers does not nap
-//! for that answer. Otherwise the replay would still last as long as the client's naps. (A thread
-//! that is asked earlier is taken to nap as the traced one did.)
+//! Sleeps that take no time once no lock holder sleeps: those of threads that a holder waited for.
+//! A client that is asked while a lock is held and naps before it answers does not nap for that
+//! answer: else the replay would last as long as its naps.
 
 use crate::program::{ObjectId, Op, Program};
 use crate::spans::Spans;

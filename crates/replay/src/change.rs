@@ -226,9 +226,8 @@ impl<'a> View<'a> {
         (0..64).filter(|bit| allowed >> bit & 1 == 1).fold(0, |all, bit| all | 1 << (bit % cpus))
     }
 
-    /// The steps at which the pieces of a thread's work begin that other threads could do: after it
-    /// has woken the thread that asked for a piece, and where it sleeps until there is something to
-    /// do.
+    /// The steps at which pieces of a thread's work begin that other threads could do: after it has
+    /// woken the thread that asked for one, and where it sleeps until there is something to do.
     pub(crate) fn pieces(&self, thread: usize) -> Vec<u32> {
         let t = &self.program.threads[thread];
         let ops = &self.program.ops[t.from as usize..t.to as usize];
@@ -256,8 +255,7 @@ impl<'a> View<'a> {
                     Op::Run(_) | Op::Spin(..) => since = since.or(Some(program.times[at])),
                     Op::Wake { thread, number } => {
                         let since = since.take();
-                        // A timeout, or an unrelated thread on top of which the wake-up came, asked
-                        // for nothing.
+                        // A timeout or an unrelated interrupted thread asked for nothing.
                         if program.threads[thread as usize].may_ask() {
                             began.extend(since.map(|at| (number, at)));
                         }
@@ -358,8 +356,7 @@ impl<'a> View<'a> {
         self.rules.contains(&Rule::First)
     }
 
-    /// `ns` of this thread's running time, scaled; `holding` is the factor of the locks that it
-    /// holds.
+    /// `ns` of this thread's running time, scaled; `holding` is the factor of the locks it holds.
     pub(crate) fn scaled(&self, thread: usize, holding: f64, ns: Nanos) -> Nanos {
         let by = self.factors[thread] * holding;
         if by == 1.0 { ns } else { (ns as f64 * by) as Nanos }

@@ -1,5 +1,4 @@
-//! The same work, dealt evenly: between two rounds of a barrier every thread works for the same
-//! time.
+//! The same work, dealt evenly: between rounds of a barrier every thread works equally long.
 
 use crate::program::{Op, Program};
 use holdup_trace::Nanos;

@@ -19,8 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const SINGLES: usize = 6;
 /// Members are tried alone until their replays have taken this many steps.
 const STEPS: usize = 1_000_000;
-/// This many of the members that gain anything, the best first, are replayed with other tie-breaks
-/// too.
+/// This many of the members that gain anything, the best first, are replayed with other ties too.
 const BANDS: usize = 2;
 
 /// How many replays are made.

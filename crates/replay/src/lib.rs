@@ -10,8 +10,7 @@
 //!
 //! A diagnosis is worth as much as its fix gains. Coz (Curtsinger, Berger, "Coz: Finding Code that
 //! Counts with Causal Profiling", SOSP 2015) measures that by slowing a live program down. A trace
-//! already has what it takes: how long each thread ran, which thread each one waited for, and which
-//! held the lock.
+//! has what it takes: how long each thread ran, what it waited for, and who held the lock.
 //!
 //! The replay keeps each thread's steps in their order, the CPU time of each step, and which thread
 //! wakes which. It does not know what a thread would have done had it been earlier.

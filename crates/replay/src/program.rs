@@ -36,8 +36,7 @@ pub(crate) enum Op {
     Beside(Nanos, u32, bool),
     /// Its sleep is over, and it takes the CPU from this thread.
     Preempts(u32),
-    /// Loses its CPU if another thread is further behind; idle CPUs then leave it there for this
-    /// long.
+    /// Loses its CPU if another thread is further behind; idle CPUs leave it there for this long.
     LosesCpu(Nanos),
     /// Holds a lock from now on.
     Hold(ObjectId),
@@ -181,8 +180,7 @@ pub struct Program {
     pub(crate) free: OnceLock<Free>,
     /// The user chose the threads that do the work; all others are outside it.
     pub(crate) chosen: bool,
-    /// If giving up the order of the trace changes the time by more than this, in per cent, the
-    /// order is kept.
+    /// The order of the trace is kept if its loss changes the time by more than this, in per cent.
     pub(crate) free_pct: f64,
     /// A change of the time by less than this, in per cent, is none.
     pub(crate) met_pct: f64,

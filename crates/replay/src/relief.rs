@@ -40,8 +40,7 @@ struct Wait {
 pub(crate) struct Waits {
     /// In order of their ends.
     all: Vec<Wait>,
-    /// For each thread, its sleeps in `epoll_wait`: an event loop sleeps there without work or
-    /// locks.
+    /// For each thread, its sleeps in `epoll_wait`: there an event loop has neither work nor locks.
     in_loops: Vec<Spans>,
 }
 
@@ -159,8 +158,7 @@ fn freed(program: &Program, changes: &[Change]) -> Option<Vec<bool>> {
     Some(freed)
 }
 
-/// Threads of one role: in the time that one saves, it does more of the work in place of the
-/// others.
+/// Threads of one role: in the time that one saves, it does more of the others' work.
 #[derive(Default)]
 struct Team {
     /// Their CPU time.
@@ -175,8 +173,7 @@ struct Team {
 ///
 /// If threads contend for the objects, `in_turns` is the CPU time of the calls in which they went
 /// to sleep for them or woke others, which goes too. Of two contending threads one may nearly
-/// always have the lock. Without it both do as much, so a team becomes faster than its fastest
-/// thread.
+/// always have the lock. Without it both do as much: a team becomes faster than its fastest thread.
 pub(crate) fn left(
     program: &Program,
     waits: &Waits,
@@ -304,8 +301,7 @@ mod tests {
         assert!(of(Some(20)) < of(Some(0)) * 0.95, "{}", of(Some(20)));
     }
 
-    /// Three threads hand the lock round; in the pool, a thread that never waits wakes the two
-    /// others.
+    /// Three threads hand the lock round; in the pool, one that never waits wakes the two others.
     #[test]
     fn a_lock_is_handed_on_and_a_pool_is_woken() {
         let wait = |number| Op::Wait { number, object: LOCK, delay: 0 };

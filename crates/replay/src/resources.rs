@@ -1,5 +1,4 @@
-//! What may be scarce, grouped as it would be fixed: objects that are one lock, threads that serve,
-//! limits of CPUs and devices.
+//! What may be scarce, as it would be fixed: which objects are one lock, which threads serve.
 
 use crate::build::is_part;
 use crate::change::{Change, LockChange, PARTS};
@@ -35,8 +34,7 @@ pub(crate) struct Scarce {
     /// No replay divides this thread's work: it is made faster, by as much as all CPUs could.
     pub(crate) is_bound: bool,
     /// The part of the change that the chains of wake-ups can tell: objects that one thread has at
-    /// a time. Not what a device does: the CPU work of its drivers stays, one piece after the
-    /// other.
+    /// a time. Not what a device does: its drivers' CPU work stays, one piece after the other.
     pub(crate) chained: Vec<Change>,
 }
 

@@ -4,8 +4,7 @@ use crate::scene::{GETPPID, MS, US, YIELD, busy, ends, measured, tid};
 use holdup_attribution::{Attribution, Leaf};
 use holdup_testkit::MemTrace;
 
-/// 7 makes four calls each millisecond. The last one runs concurrently with 8's, and both take
-/// `concurrent_ns`.
+/// 7 makes four calls each millisecond, the last concurrently with 8: both take so long then.
 fn under_concurrency(concurrent_ns: u64) -> MemTrace {
     let mut trace = busy(2);
     for i in 0..50 {

@@ -45,8 +45,7 @@ pub(crate) fn ends(trace: TraceBuilder, cpus: u32, at: u64) -> MemTrace {
     (0..cpus).fold(trace, |trace, cpu| trace.switch(at, cpu as u16, 7 + cpu, 0, "R")).build()
 }
 
-/// Thread `tid` of [`busy`] waits from `at` for `object`, until `waker` wakes it after the given
-/// time.
+/// Thread `tid` of [`busy`] waits from `at` for `object`, until `waker` wakes it some time later.
 pub(crate) fn waits(
     trace: TraceBuilder,
     (at, ns): (u64, u64),

@@ -18,8 +18,7 @@ pub(crate) fn kernel_locks(
     calls: &[(String, Nanos)],
     lost: Nanos,
 ) -> Vec<Culprit> {
-    // An address names one lock; a call alone names one per process, of which the costliest is
-    // taken.
+    // An address names one lock; a call alone names one per process: the costliest is taken.
     let mut slept_for: BTreeMap<&str, &Blamed> = BTreeMap::new();
     for o in facts.objects().iter().filter(|o| o.leaves.contains_key(&Leaf::KernelLocks)) {
         let kept = slept_for.entry(&o.row.object).or_insert(o);
@@ -54,8 +53,7 @@ pub(crate) fn kernel_locks(
 /// A lock that lock events show; `object` is the same lock among what threads slept for.
 fn named(facts: &Facts<'_>, lock: &LockPeople, object: Option<&Blamed>) -> Culprit {
     let idle = object.map_or_else(
-        // Sleepers at other things count too: CPUs idled for this lock at most as long as the
-        // ledger says.
+        // Sleepers at other things count too: CPUs idled for this lock at most as the ledger says.
         || lock.block_ns.min(facts.leaf(Leaf::KernelLocks)),
         |o| o.idle_ns(Leaf::KernelLocks),
     );

@@ -5,8 +5,7 @@ use crate::metrics::Figures;
 use holdup_model::Station;
 
 /// One lock that each CPU would hold for `demand` of its time, 0 to 1, if it were alone. Its
-/// `servers` let this many in at once. If there are more threads than CPUs, they sleep while they
-/// wait.
+/// `servers` let this many in at once. Threads beyond the number of CPUs sleep while they wait.
 pub fn of_demand(demand: f64, servers: u32, threads: Option<u32>, cpus: &[u32]) -> Forecast {
     let subject = Subject {
         object: "lock".to_owned(),

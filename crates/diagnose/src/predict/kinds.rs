@@ -103,13 +103,12 @@ fn time_held(subject: &Subject) -> f64 {
 }
 
 impl Used {
-    /// The fraction of the waiting that these threads did; if unknown, in proportion to their
-    /// number.
+    /// The fraction of the waiting that these threads did; if unknown, by their number.
     fn part_of_waits(&self, slots: &[Slot]) -> f64 {
         self.part(slots, |u| u.waited_ns)
     }
 
-    /// The fraction of the holds that these threads had; if unknown, in proportion to their number.
+    /// The fraction of the holds that these threads had; if unknown, by their number.
     fn part_of_holds(&self, slots: &[Slot]) -> f64 {
         self.part(slots, |u| u.held_ns)
     }

@@ -124,8 +124,7 @@ pub struct Subject {
     pub spins: bool,
     /// The measurement.
     pub seen: Option<Seen>,
-    /// The demand of each station, as a fraction of a round that takes 1 without waiting; empty if
-    /// unknown.
+    /// The demand of each station, as a fraction of a round without waiting; empty if unknown.
     pub stations: Vec<Station>,
     /// Kinds of its threads, each with a demand for each station; empty if they are alike.
     pub kinds: Vec<Kind>,
@@ -148,8 +147,8 @@ impl Seen {
 }
 
 impl Subject {
-    /// Threads that use it on `cpus` CPUs. More CPUs are taken to have more threads: the threads
-    /// per CPU stay as seen, but at least one.
+    /// Threads that use it on `cpus` CPUs. More CPUs are taken to bring more threads: as many for
+    /// each CPU as were seen, but at most one.
     fn threads_on(&self, cpus: u32) -> u32 {
         let grown = match (self.threads, self.seen) {
             (None, _) => cpus,

@@ -12,8 +12,7 @@ use holdup_passes::{LockBy, LockRow, ObjectKind, Slot};
 use holdup_trace::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The fraction of the trace for which a thread must work or wait to be a customer of all locks
-/// together.
+/// The fraction of the trace that a customer of all locks together must work or wait.
 const LEAST_THERE: f64 = 0.25;
 
 /// A kernel lock by its own events.
@@ -152,8 +151,7 @@ fn number_of(users: &BTreeMap<Slot, Use>) -> u32 {
     (users.len() as u32).max(2)
 }
 
-/// One thread at a time holds it: a mutex, a semaphore, a file lock, a kernel lock, or a busy
-/// thread.
+/// One thread at a time holds it: a mutex, semaphore, file lock, kernel lock, or a busy thread.
 fn is_lock(rule: WaitRule) -> bool {
     matches!(rule, WaitRule::LockContention | WaitRule::KernelLock | WaitRule::OneServer)
 }

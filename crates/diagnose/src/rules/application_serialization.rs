@@ -113,8 +113,7 @@ fn slow_holders(lock: &Culprit) -> Option<String> {
         .then(|| format!("; for {:.0} % of that time its holders are {}", most.pct, most.told()))
 }
 
-/// Threads contend: sleeping threads leave CPUs idle, and going to sleep and waking costs CPU time
-/// too.
+/// Threads contend: their sleep leaves CPUs idle, and going to sleep and waking costs CPU time.
 pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
     let (idle, cpu, spun) = (facts.leaf(of.asleep), facts.leaf(of.awake), facts.leaf(of.spins));
     let spinning = of.spinning(facts);

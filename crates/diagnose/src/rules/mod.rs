@@ -206,8 +206,7 @@ fn costing(facts: &Facts<'_>, rule: &Rule, leaves: Vec<Part>, told: Told) -> Fin
 /// same problem would be a smaller part of it.
 fn weight(facts: &Facts<'_>, leaves: &[Part]) -> Check {
     let lost: Nanos = leaves.iter().map(|p| p.ns).sum();
-    // Time without work for more threads counts as wanted if the finding says that there should be
-    // work.
+    // Time without work for more threads counts if the finding says that there should be work.
     let spare = [Leaf::Serial.path()];
     let claimed: Nanos = leaves.iter().filter(|p| spare.contains(&p.path)).map(|p| p.ns).sum();
     let idle = idle_ns(leaves);

@@ -207,8 +207,7 @@ fn check(facts: &Facts<'_>) -> Finding {
         Story::Spread => first.map_or(Vec::new(), |slot| culprits::alone(facts, slot)),
     };
     // A thread that waits for it at a barrier is not served by it. For two threads a barrier looks
-    // like handing work back and forth, but a thread that wakes all waiters hands nothing to one of
-    // them.
+    // like handing work back and forth, but waking all waiters hands nothing to one of them.
     let meets = |server: Server| {
         let ended = |o: &&JudgedObject| o.top_waker.is_some_and(|(slot, _)| slot == server.slot);
         let all = facts.judged.objects.values().filter(ended).filter(|o| o.stats.wakes_all);

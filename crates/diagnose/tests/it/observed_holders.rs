@@ -15,8 +15,7 @@ const WRITE: u32 = 1;
 const TURN: u64 = 1_000_000;
 const TURNS: u64 = 100;
 
-/// Two threads, one CPU each, that contend in a call: one runs and holds the lock, the other
-/// sleeps.
+/// Two threads, one CPU each, that contend in a call: one runs with the lock, one sleeps.
 fn trace(released: bool) -> MemTrace {
     let wait = |trace: TraceBuilder, at, cpu, tid| {
         trace

@@ -81,8 +81,7 @@ fn aix_case_4_is_one_server() {
 
 #[test]
 fn bier_and_vernons_table_1() {
-    // Measured and predicted effective processing power, as printed; and the work that loses more
-    // than 15 %.
+    // Measured and predicted effective processing power, as printed; and what loses over 15 %.
     let rows = [
         ("compile-12-c2", 26.64, 1.78, 1.87, false),
         ("compile-12-c4", 24.40, 3.03, 3.21, true),

@@ -1,6 +1,5 @@
 //! How often the gate raises a false alarm, and how often it detects a regression: comparisons
-//! drawn from repeated recordings, judged by the gate itself, by plain thresholds, and by another
-//! gate.
+//! drawn from repeated recordings, judged by the gate, by plain thresholds, and by another gate.
 //!
 //! ```text
 //! cargo run --release -p holdup-gate --example false_alarms             prints the table

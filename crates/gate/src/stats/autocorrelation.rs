@@ -2,8 +2,7 @@
 
 use crate::stats::spread::median;
 
-/// The largest autocorrelation that is used: a series that wanders without end says nothing about
-/// levels.
+/// The largest autocorrelation used: a series that wanders without end says nothing of levels.
 const MOST: f64 = 0.95;
 
 /// White noise of n values shows more than this divided by the square root of n in one case of

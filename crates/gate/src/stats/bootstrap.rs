@@ -4,9 +4,8 @@
 //! refined ones (BCa) need the jackknife to estimate how skewed the statistic is, and the jackknife
 //! fails for medians (Efron, "The jackknife, the bootstrap and other resampling plans", 1982,
 //! section 3.4): of n values it knows only one or two. With few runs the interval is a little too
-//! wide, because a median takes few values: for normal values at 95 % it contains the true ratio in
-//! 98 % of the cases with 5 runs per side, in 96 % with 10, and in 97 % with 20 (a test measures
-//! that).
+//! wide, as a median takes few values: for normal values at 95 % it contains the true ratio in 98 %
+//! of the cases with 5 runs per side, in 96 % with 10, in 97 % with 20 (a test measures that).
 
 use super::generator::Generator;
 use super::pairs;

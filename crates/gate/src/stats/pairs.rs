@@ -75,8 +75,7 @@ fn sums(ranks: &[usize]) -> Vec<u64> {
 }
 
 /// The normal approximation with the correction for continuity. Each rank is included or not with
-/// equal probability, so the variance is a quarter of the sum of their squares, with ties and
-/// zeros.
+/// equal probability, so the variance is a quarter of the sum of squares, with ties and zeros.
 fn approximate(doubled_sum: usize, doubled: &[usize]) -> f64 {
     let mean = doubled.iter().sum::<usize>() as f64 / 4.0;
     let variance = doubled.iter().map(|r| (*r as f64).powi(2)).sum::<f64>() / 16.0;

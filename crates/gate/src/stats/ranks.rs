@@ -39,8 +39,7 @@ pub fn greater(a: &[f64], b: &[f64]) -> Option<RankTest> {
     let statistic = sum as f64 / 2.0 - (m * (m + 1)) as f64 / 2.0;
     let exact = n + m <= EXACT_UP_TO;
     let p = if exact {
-        // Counted for the smaller sample, which is less work: its rank is as low as the other's is
-        // high.
+        // Counted for the smaller sample, which is less work: its rank is low if the other is high.
         let total: usize = ranks.iter().sum();
         if m <= n { tail(&ranks, m, sum) } else { tail_below(&ranks, n, total - sum) }
     } else {
@@ -205,8 +204,7 @@ mod tests {
         }
     }
 
-    /// The critical value is the least U whose p-value reaches the level: one less does not reach
-    /// it.
+    /// The critical value is the least U whose p-value reaches the level.
     #[test]
     fn critical_values_agree_with_the_p_values() {
         for (n, m) in [(3, 3), (5, 5), (4, 9), (9, 4), (25, 25), (30, 40)] {

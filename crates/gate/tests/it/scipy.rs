@@ -82,8 +82,8 @@ const NO_TIES: &[Case] = &[
     ),
 ];
 
-/// `permutation_test((b, a), u, permutation_type="independent", n_resamples=inf, alternative="greater")`
-/// with u by `rankdata`, all ways to choose.
+/// `permutation_test((b, a), u, permutation_type="independent", n_resamples=inf,
+/// alternative="greater")` with u by `rankdata`, all ways to choose.
 const TIES: &[Case] = &[
     (&[0.0, 0.0], &[3.0, 2.0], 4.0, 0.16666666666666666),
     (&[1.0, 2.0, 1.0], &[1.0, 1.0, 2.0, 1.0], 5.5, 0.8571428571428571),

@@ -186,8 +186,7 @@ proptest! {
     }
 }
 
-/// A thread that seldom takes the lock is delayed by one that often takes it, but less than that
-/// one.
+/// A thread that seldom takes the lock is delayed less than one that often takes it.
 #[test]
 fn unlike_threads_wait_unlike() {
     let mix = Mix {

@@ -11,8 +11,7 @@ const ROUND_NS: Nanos = 2_000_000;
 
 impl Builder<'_> {
     /// The thread that wakes the others at a barrier arrived last; all of them take part in one
-    /// round. Some sleep once more before they leave the barrier: that is an ordinary wait for
-    /// their waker.
+    /// round. Some sleep once more before they leave: an ordinary wait for their waker.
     pub(super) fn find_rounds(&mut self) {
         for &(slot, _) in &self.slots {
             let mut open: Option<(Object, Nanos, u32)> = None;

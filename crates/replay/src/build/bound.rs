@@ -63,8 +63,7 @@ impl PassedOver {
 }
 
 impl Builder<'_> {
-    /// Add up what the threads of each process did, and the threads with one name ignoring a
-    /// number.
+    /// Add up what the threads of each process did, and those of one name ignoring a number.
     pub(super) fn find_passed_over(&mut self) {
         for &(slot, t) in &self.slots {
             let of = self.analysis.steps(slot);
@@ -87,8 +86,8 @@ impl Builder<'_> {
         let wall_ns = self.analysis.wall_ns();
         let limits = self.analysis.limits();
         let own = PassedOver::of(t, of);
-        // A thread that never waited like this may have run elsewhere: then the group's affinity is
-        // not its own.
+        // A thread that never waited like this may have run elsewhere: it is not bound like its
+        // group.
         let mut alike =
             self.alike(t).filter_map(|alike| self.passed_over.get(&alike)).filter(|a| {
                 a.are_bound(wall_ns, cpus.len(), limits)

@@ -9,9 +9,9 @@ use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
 
 impl Builder<'_> {
-    /// The acquisition of a kernel lock is not traced. The thread that wakes the next one held it:
-    /// since it was itself woken for the lock, or since the previous holder released it, or since
-    /// the waiting began, whichever is latest.
+    /// A kernel lock's acquisition is not traced. The thread that wakes the next one held it: since
+    /// its own wake-up for it, or the previous holder's release, or the beginning of the wait,
+    /// whichever is latest.
     pub(super) fn infer_holds(&mut self) {
         let mut ends: Vec<(Object, Nanos, Nanos, Slot, Slot)> = Vec::new();
         for &(slot, _) in &self.slots {

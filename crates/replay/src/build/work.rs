@@ -99,8 +99,7 @@ pub(super) fn work_to(ops: &[Op], run_ns: Nanos, last_pct: f64) -> usize {
 }
 
 impl Builder<'_> {
-    /// The time from the first start of those threads that do the work to the moment when all had
-    /// done it.
+    /// The time from the first start of a working thread to the moment when all had done the work.
     pub(super) fn traced_span(&self, threads: &[ThreadProgram]) -> Option<Nanos> {
         let mut span: Option<(Nanos, Nanos)> = None;
         for t in threads.iter().filter(|t| t.works) {

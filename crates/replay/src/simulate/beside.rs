@@ -16,8 +16,7 @@ use std::collections::BinaryHeap;
 /// The threads that stay in their queues.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Resting {
-    /// A thread with the idle time after which another CPU takes it, and the number of its place in
-    /// the queue.
+    /// A thread, the idle time after which another CPU takes it, and its place in the queue.
     until: BinaryHeap<Reverse<(Nanos, u32, u32)>>,
     /// Time during which some CPU idled, up to `since`.
     idled: Nanos,

@@ -18,8 +18,7 @@ pub(super) struct Pieces {
     open: u32,
     /// Parts that have a piece.
     busy: u32,
-    /// The part that sleeps until there is something to do: the pieces after that are not available
-    /// yet.
+    /// A part sleeps until there is something to do: the pieces after that are not available yet.
     gate: Option<u32>,
     /// Parts that may get the next piece later.
     idle: Vec<u32>,
@@ -102,8 +101,7 @@ impl Machine<'_> {
         t.works = owner.works && from < owner.work_to;
         t.held.clear();
         t.holding = 1.0;
-        // The piece's work is for the thread whose wait it ends, and does not start before that
-        // asks.
+        // The piece's work is for the thread whose wait it ends, and not done before that asks.
         if let Op::Wake { number, .. } = program.ops[to as usize - 1]
             && self.view.asked.contains(&number)
             && self.begun.as_ref().is_some_and(|begun| !begun.contains(number))

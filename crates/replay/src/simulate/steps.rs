@@ -174,8 +174,7 @@ impl Machine<'_> {
         if self.is_gone(object) {
             return true;
         }
-        // What a device's driver does for others, it does without the device too, as soon as it
-        // can.
+        // What a driver does for others, it does without the device too, as soon as it can.
         let of = &self.view.program.threads[self.threads[thread as usize].of as usize];
         let known = self.view.program.objects.get(object.0 as usize);
         let for_device = known.is_some_and(|o: &ReplayObject| o.is_device);

@@ -25,8 +25,7 @@ fn busy_server(requests: u32) -> Program {
     p
 }
 
-/// The thread's work was no part of the work's time any more: 86,738 times as fast, and once
-/// 1,466,575,111.
+/// The thread's work no longer counted: 86,738 times as fast, and once 1,466,575,111.
 #[test]
 fn a_thread_that_is_split_takes_its_work_along() {
     let p = busy_server(30);

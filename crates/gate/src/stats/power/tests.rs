@@ -13,8 +13,7 @@ fn near(found: f64, known: f64, what: &str) {
 
 /// From an earlier simulation with 100,000 repetitions: normal values whose second side is
 /// *multiplied* by 1.25, so that its spread grows too, and a level of 1 % *one-sided*. With 5 runs
-/// per side that needs a U of 24 of 25. At 1 % two-sided it needs 25, and 98.2 % and 47.0 % are
-/// detected.
+/// per side that takes a U of 24 of 25. At 1 % two-sided 25, and 98.2 % and 47.0 % are detected.
 #[test]
 fn the_chances_are_those_of_a_longer_simulation() {
     let chance = |alpha, spread, change| {
@@ -164,8 +163,7 @@ fn what_shows_no_spread_has_no_power() {
     assert!(chance(Noise::Runs(&[99.0, 101.0])).unwrap() > 0.99);
 }
 
-/// The given pairs may contain the very change that is looked for; the noise that they show does
-/// not.
+/// The given pairs may contain the very change that is looked for; their noise does not.
 #[test]
 fn what_all_ratios_have_in_common_is_no_noise() {
     let ratios = [0.97, 1.02, 1.0, 0.95, 1.05, 1.01, 0.99, 1.03];
