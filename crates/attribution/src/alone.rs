@@ -70,7 +70,7 @@ fn one_of(active: impl Iterator<Item = f64>, mostly: f64) -> f64 {
 }
 
 impl Alone {
-    /// Of a trace with this ledger.
+    /// Judges a trace with this ledger.
     pub(crate) fn of(
         analysis: &Analysis,
         serial: Check,

@@ -60,7 +60,7 @@ pub struct Blamed {
     pub held: BTreeMap<Slot, HoldSum>,
     /// For a mutex: how long all threads held it, with holds that no event shows.
     pub in_all: Option<HeldInAll>,
-    /// Further objects that are the same lock as the object of the row.
+    /// The number of further objects that are the same lock as the row's object.
     pub others: usize,
     /// The names of all of them, that of the row first ([`in_words`]).
     pub names: Vec<String>,

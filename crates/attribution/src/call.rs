@@ -30,7 +30,7 @@ pub struct Contended {
     pub name: String,
     /// Its number.
     pub nr: u32,
-    /// What threads wait for in it.
+    /// The kind of wait in it.
     pub kind: WaitKind,
     /// CPU time of one call on average.
     pub mean_ns: Nanos,
@@ -70,7 +70,7 @@ pub(crate) fn slowdown(analysis: &Analysis, calls: &[SyscallRow], thresholds: &T
     if undisturbed == 0.0 { 1.0 } else { (total / undisturbed).max(1.0) }
 }
 
-/// Every call that costs more because of others, most lost time first. On one CPU nobody spins.
+/// Every call that costs more because of others, most lost time first. One CPU has no spinning.
 pub(crate) fn contended(
     analysis: &Analysis,
     calls: &[SyscallRow],

@@ -99,7 +99,7 @@ leaves! {
     ApplicationStalled = Some(Total::Application), Some(Resource::Memory),
         "busy/application/stalled",
         "application code or unrecorded calls, additional time due to slowdown";
-    /// The rest of it.
+    /// The rest of that time.
     ApplicationWork = Some(Total::Application), None, "busy/application/work",
         "other application code or unrecorded calls";
     /// System calls, if nothing distinguishes spinning from work.
@@ -122,7 +122,7 @@ leaves! {
     /// other threads were in the kernel too. Inferred.
     LockWait = Some(Total::Kernel), Some(Resource::KernelLock), "busy/kernel/lock-wait",
         "waiting in the kernel without an event (inferred)";
-    /// What calls made alone cost beyond the same calls of a baseline with fewer CPUs.
+    /// What calls made alone cost beyond the same calls in a baseline with fewer CPUs.
     MpOverhead = Some(Total::Kernel), Some(Resource::KernelPath), "busy/kernel/mp-overhead",
         "additional cost of calls compared with the baseline";
     /// The rest of system calls.

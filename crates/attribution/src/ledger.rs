@@ -177,7 +177,7 @@ impl Rest {
     }
 }
 
-/// What the ledger is made from.
+/// The judgements that the ledger is made from.
 #[derive(Clone, Copy)]
 pub(crate) struct Judged<'a> {
     pub(crate) analysis: &'a Analysis,
@@ -266,7 +266,7 @@ fn kernel(judged: Judged<'_>, all: Nanos, stolen_spin: Nanos) -> Vec<(Leaf, Nano
         shown = rest.take(spin.max(lockdep));
         leaves.push((Leaf::LockSpin, shown));
     }
-    // On one CPU nobody waits inside the kernel for another.
+    // On one CPU no thread waits inside the kernel for another.
     let inferred = lost(&|c| !c.for_others).saturating_sub(shown);
     leaves.push((Leaf::LockWait, rest.take(inferred)));
     leaves.push((Leaf::KernelOther, rest.left));

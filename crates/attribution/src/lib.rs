@@ -77,7 +77,7 @@ use std::collections::BTreeMap;
 /// Read the whole trace once, with the judge of this crate.
 ///
 /// # Errors
-/// Those of [`holdup_passes::analyze`].
+/// The errors of [`holdup_passes::analyze`].
 pub fn analyze(reader: &dyn Reader, options: &Options) -> Result<Analysis> {
     holdup_passes::analyze(reader, options, &JUDGE)
 }
@@ -85,7 +85,7 @@ pub fn analyze(reader: &dyn Reader, options: &Options) -> Result<Analysis> {
 /// As [`analyze`], with another reader of the trace; see [`holdup_passes::analyze_beside`].
 ///
 /// # Errors
-/// Those of [`holdup_passes::analyze_beside`].
+/// The errors of [`holdup_passes::analyze_beside`].
 pub fn analyze_beside(
     reader: &dyn Reader,
     options: &Options,
@@ -97,7 +97,7 @@ pub fn analyze_beside(
 /// Read the trace once and analyse windows of it; see [`holdup_passes::analyze_parts`].
 ///
 /// # Errors
-/// Those of [`holdup_passes::analyze_parts`].
+/// The errors of [`holdup_passes::analyze_parts`].
 pub fn analyze_parts(
     reader: &dyn Reader,
     options: &Options,
@@ -110,7 +110,7 @@ pub fn analyze_parts(
 /// As [`analyze_parts`], each window handed out at its end; see [`holdup_passes::analyze_windows`].
 ///
 /// # Errors
-/// Those of [`holdup_passes::analyze_windows`].
+/// The errors of [`holdup_passes::analyze_windows`].
 pub fn analyze_windows(
     reader: &dyn Reader,
     options: &Options,
@@ -124,14 +124,14 @@ pub fn analyze_windows(
 /// Read the trace once more and draw lanes; see [`holdup_passes::follow`].
 ///
 /// # Errors
-/// Those of [`holdup_passes::follow`].
+/// The errors of [`holdup_passes::follow`].
 pub fn follow(reader: &dyn Reader, whole: &Analysis, follow: &Follow) -> Result<Analysis> {
     holdup_passes::follow(reader, whole, &JUDGE, follow)
 }
 
 /// An analysis, judged.
 pub struct Attribution<'a> {
-    /// What was measured.
+    /// The measurements.
     pub analysis: &'a Analysis,
     /// The limits in force.
     pub thresholds: Thresholds,
@@ -139,7 +139,7 @@ pub struct Attribution<'a> {
     pub calls: Vec<SyscallRow>,
     /// Every wait that may explain idle CPUs, by cause, call, waker and object.
     pub waits: Vec<Wait>,
-    /// Who contends for what.
+    /// Which threads contend for which objects.
     pub turns: Turns,
     /// The one thread that the others wait for, if there is one.
     pub server: Option<Server>,
@@ -147,7 +147,7 @@ pub struct Attribution<'a> {
     pub alone: Alone,
     /// Driver work, and what it is confined to.
     pub driver: Option<Driver>,
-    /// What threads waited for.
+    /// The objects that threads waited for.
     pub objects: BTreeMap<Object, JudgedObject>,
     /// The mean factor by which application code is slower than undisturbed, 1 or more.
     pub slowdown: f64,

@@ -16,7 +16,7 @@ pub enum WaitRule {
     HandoverContention,
     /// Others wait for one busy thread.
     OneServer,
-    /// Others wait for whoever comes last.
+    /// Others wait for the last thread to arrive.
     BarrierImbalance,
     /// A lock of the kernel.
     KernelLock,
@@ -98,7 +98,7 @@ impl WaitRule {
 /// An object that threads waited for, judged.
 #[derive(Clone, Copy, Debug)]
 pub struct JudgedObject {
-    /// What was measured.
+    /// The measurements.
     pub stats: ObjectStats,
     /// Its kind, by what the waits turned out to be for: a file whose waits were for the device is
     /// the disk.

@@ -96,7 +96,7 @@ pub struct Piece {
 /// What a thread did in a piece of a critical path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PieceState {
-    /// It ran or was ready to.
+    /// It ran or was ready to run.
     Run,
     /// It slept, and no thread ended the sleep.
     Wait,
@@ -135,7 +135,7 @@ impl Attribution<'_> {
     /// needs [`holdup_passes::Detail::Intervals`].
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why there is no path.
     pub fn path(&self, tid: Option<u32>) -> Result<Path, NoPath> {
         let a = self.analysis;
         let (slot, t) = match tid {

@@ -16,7 +16,7 @@ pub const JUDGE: Judge = Judge { is_recorder, counts, cause };
 /// Waits of one cause, in one call, for one object, ended by one thread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wait {
-    /// What was measured.
+    /// The measurements.
     pub row: WaitRow,
     /// The leaf of its share of the idle time.
     pub leaf: Leaf,

@@ -11,14 +11,14 @@ const NAMED: f64 = 5.0;
 /// Functions named in a sentence, at most.
 const FUNCTIONS: usize = 3;
 
-/// What code does with a culprit.
+/// How threads use a culprit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Deed {
     /// It acquires something that one thread at a time holds.
     Takes,
-    /// It waits.
+    /// A thread waits for it.
     Waits,
-    /// It runs.
+    /// It runs code.
     Runs,
 }
 

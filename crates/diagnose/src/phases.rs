@@ -18,7 +18,7 @@ use holdup_trace::{Cpu, Nanos, Reader, Result, Switches};
 /// if the phases depend on what threads wait for, all events are read.
 ///
 /// # Errors
-/// Those of [`analyze`].
+/// The errors of [`analyze`].
 pub fn find(
     reader: &dyn Reader,
     options: &Options,
@@ -41,7 +41,7 @@ pub fn find(
 /// user selected by its times is judged whole.
 ///
 /// # Errors
-/// Those of [`analyze`].
+/// The errors of [`analyze`].
 pub fn read(
     reader: &dyn Reader,
     options: &Options,
@@ -110,7 +110,7 @@ fn middle((start, end): (Nanos, Nanos), part: f64) -> Window {
 /// Every phase of the selected part, each judged: the rows of `holdup phases`, and the whole.
 ///
 /// # Errors
-/// Those of [`analyze_windows`].
+/// The errors of [`analyze_windows`].
 pub fn judged_phases(
     reader: &dyn Reader,
     options: &Options,
@@ -143,7 +143,7 @@ pub fn judged_phases(
 /// Judge each phase of a trace, which is read once more with these CPUs.
 ///
 /// # Errors
-/// Those of [`analyze_windows`].
+/// The errors of [`analyze_windows`].
 pub fn judge_each(
     reader: &dyn Reader,
     options: &Options,

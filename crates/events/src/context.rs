@@ -45,7 +45,7 @@ const MAX_TID: u32 = 1 << 22;
 const MAX_CPU: u16 = 1 << 13;
 const KTHREADD: Tid = Tid(2);
 
-/// What is known of a thread.
+/// What is known about a thread.
 #[derive(Clone, Copy)]
 struct Task {
     comm: NameId,

@@ -43,7 +43,7 @@ impl Out {
         Out { bytes: vec![0; room], len: 0 }
     }
 
-    /// What has been written.
+    /// All bytes written so far.
     pub(crate) fn written(&self) -> &[u8] {
         &self.bytes[..self.len]
     }

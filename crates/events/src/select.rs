@@ -1,4 +1,4 @@
-//! Which events to show.
+//! Selects the events to show.
 
 use crate::Tracker;
 use holdup_trace::{

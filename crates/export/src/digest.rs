@@ -101,7 +101,7 @@ impl TableFile {
     /// Begin a file; `metadata` is written into it.
     ///
     /// # Errors
-    /// It cannot be created.
+    /// The file cannot be created.
     pub fn create(path: PathBuf, table: TableDef, metadata: Metadata) -> Result<Self, ExportError> {
         let sink = Sink::create(path, table, TableFormat::Parquet, metadata)?;
         Ok(TableFile { sink, pool: Pool::default() })

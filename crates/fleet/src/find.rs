@@ -16,7 +16,7 @@ pub struct Item {
     pub kind: Kind,
 }
 
-/// What was found.
+/// What kind of item was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file that the user named: a trace, or a mistake.

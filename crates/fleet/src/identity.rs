@@ -54,7 +54,7 @@ impl Stamp {
 /// over the names and contents of its files.
 ///
 /// # Errors
-/// It cannot be read.
+/// The trace cannot be read.
 pub fn content(path: &Path) -> io::Result<String> {
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 256 << 10];

@@ -29,7 +29,7 @@ impl Journal {
     /// Open the journal at `path`, or create it. No other process may have it open.
     ///
     /// # Errors
-    /// It cannot be read or written, or another process has it.
+    /// The file cannot be read or written, or another process has it open.
     pub fn open(path: &Path, key: String) -> Result<Journal, FleetError> {
         let open = || {
             if let Some(folder) = path.parent() {
@@ -62,7 +62,7 @@ impl Journal {
     /// Add a record.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn add(&mut self, record: Record) -> Result<Place, FleetError> {
         let write = |file: &mut File, synced: &mut Instant| {
             let mut line = serde_json::to_vec(&record)?;

@@ -1,4 +1,4 @@
-//! What costs most across all traces.
+//! Ranks what costs most across all traces.
 
 use crate::date;
 use crate::manifest::{Manifest, Row};

@@ -49,7 +49,7 @@ pub enum Verdict {
     },
     /// It could not be read.
     Failed {
-        /// Why.
+        /// The reason.
         error: String,
     },
     /// It is not a trace.

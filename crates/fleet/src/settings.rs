@@ -5,7 +5,7 @@ use holdup_diagnose::{Thresholds, registry, rules};
 use holdup_export::{DIGEST, TABLES_VERSION};
 use sha2::{Digest, Sha256};
 
-/// How every trace is judged.
+/// How traces are judged.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// The limits in force.

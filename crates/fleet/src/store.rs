@@ -93,7 +93,7 @@ impl Store {
     /// Read the records of a file.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The file cannot be read.
     pub fn read(&mut self, path: &Path) -> io::Result<Scanned> {
         let mut lines = BufReader::with_capacity(1 << 20, File::open(path)?);
         let file = self.file(path);

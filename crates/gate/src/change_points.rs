@@ -1,6 +1,6 @@
 //! Where a series of figures, one per commit, changes permanently: E-divisive means.
 //!
-//! A gate compares a run with a baseline and lets small changes pass. Ten of them in a row are a
+//! A gate compares a run with a baseline and accepts small changes. Ten of them in a row are a
 //! large one, and only the whole series shows it. The method is that of Matteson and James ("A
 //! nonparametric approach for multiple change point analysis of multivariate data", JASA 109, 2014)
 //! as Hunter adapted it, now Apache Otava (Fleming et al., "Hunter: Using Change Point Detection to
@@ -38,7 +38,7 @@ use crate::stats::autocorrelation;
 use crate::stats::distributions::student_two_sided;
 use crate::stats::spread::{deviation, mean, sorted};
 
-/// How to search.
+/// The parameters of the search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
     /// How many values are examined together: 4 to 500, others are clamped. In a long window short

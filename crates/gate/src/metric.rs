@@ -31,7 +31,7 @@ pub enum Kind {
 pub struct Measure {
     /// Its name in metrics: `wait`, `blocked`, `delay_p99` ...
     pub name: &'static str,
-    /// What its numbers are.
+    /// The kind of its numbers.
     pub kind: Kind,
 }
 

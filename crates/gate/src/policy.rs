@@ -106,7 +106,7 @@ pub struct Waiver {
     pub until: String,
     /// The last day in days since 1970.
     pub until_day: i64,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 

@@ -121,7 +121,7 @@ impl Run {
     /// Read a trace and measure it, and replay `part` of it ([`holdup_diagnose::replayed_part`]).
     ///
     /// # Errors
-    /// Those of [`phases::read`].
+    /// The errors of [`phases::read`].
     pub fn measure(reader: &dyn Reader, part: Option<f64>) -> Result<Run> {
         let selection = Selection::default().within(reader.info());
         let options = Options { selection, ..Options::default() };

@@ -65,7 +65,7 @@ pub fn value(run: &Run, figure: &Figure, per: Per, work: &Work) -> Result<f64, M
     }
 }
 
-/// The same figure of every run.
+/// The figure for every run.
 ///
 /// # Errors
 /// The first run that has no value, and why.

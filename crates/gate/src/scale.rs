@@ -15,11 +15,11 @@ use std::collections::BTreeMap;
 /// What is known of the work on one number of CPUs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Known {
-    /// How long it took, in seconds.
+    /// The time of the work, in seconds.
     Time(f64),
     /// Work per second.
     Throughput(f64),
-    /// Recordings of it.
+    /// Its recordings.
     Runs(Vec<Run>),
 }
 
@@ -28,7 +28,7 @@ pub enum Known {
 pub struct Step {
     /// CPUs.
     pub cpus: u32,
-    /// What is known.
+    /// The measurement.
     pub known: Known,
 }
 
@@ -120,7 +120,7 @@ impl Call {
 /// it; recordings show it themselves.
 ///
 /// # Errors
-/// What is wrong with it, in words.
+/// What is wrong with the ladder, in words.
 pub fn scaling(mut steps: Vec<Step>, work: &Work, setup: Option<f64>) -> Result<Scaling, String> {
     steps.sort_by_key(|s| s.cpus);
     let seconds: Vec<f64> = steps.iter().map(|s| s.seconds(work)).collect::<Result<_, _>>()?;

@@ -68,7 +68,7 @@ pub struct Verdict {
     pub set_aside: Vec<String>,
     /// What changed most for the worse, if anything did.
     pub why: Vec<Reason>,
-    /// What a unit of work is.
+    /// The unit of work.
     pub work: Work,
     /// The limits of the decision.
     pub judgement: Judgement,

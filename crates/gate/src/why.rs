@@ -16,7 +16,7 @@ const WORTH: f64 = 0.1;
 /// A change that explains a regression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reason {
-    /// What changed.
+    /// The changed figure.
     pub row: Row,
     /// The waiters and holders now, if known.
     pub people: Option<String>,

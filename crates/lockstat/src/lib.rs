@@ -30,7 +30,7 @@ pub fn sniff(head: &[u8]) -> bool {
     head.trim_ascii_start().starts_with(MAGIC)
 }
 
-/// What is wrong with a dump.
+/// Why a dump cannot be parsed.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Error {
     /// It does not begin like a dump.

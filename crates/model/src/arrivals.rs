@@ -41,7 +41,7 @@ impl Arrivals {
             let outside = (alive - waited - held / n).max(0.0);
             held * by_others.max(0.0) > found_held * hold * outside
         };
-        // One customer at a time has it.
+        // One customer at a time holds it.
         let (mut low, mut high) = (0.0, alive);
         for _ in 0..60 {
             let middle = (low + high) / 2.0;

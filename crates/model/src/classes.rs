@@ -17,7 +17,7 @@
 /// Customers with the same demands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Class {
-    /// How many.
+    /// Number of customers.
     pub customers: u32,
     /// Mean time between their rounds, Z.
     pub think: f64,

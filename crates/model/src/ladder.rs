@@ -15,7 +15,7 @@
 pub struct Rung {
     /// Processors, p.
     pub cpus: u32,
-    /// Time the work took, any unit; the same for all rungs.
+    /// Time of the work, in any unit that is the same for all rungs.
     pub time: f64,
 }
 

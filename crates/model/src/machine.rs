@@ -140,7 +140,7 @@ impl Network {
 /// One state of the process.
 #[derive(Clone, Copy)]
 struct State {
-    /// In proportion to its probability.
+    /// Proportional to its probability.
     weight: f64,
     /// Threads that leave the locks per unit of time.
     passed: f64,

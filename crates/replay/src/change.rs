@@ -37,7 +37,7 @@ pub enum Change {
     Deal,
 }
 
-/// What is changed of a lock.
+/// How a lock is changed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LockChange {
     /// Multiplies the time for which threads hold it.
@@ -142,8 +142,8 @@ pub(crate) struct View<'a> {
     pub(crate) free_devices: bool,
     pub(crate) no_quota: bool,
     pub(crate) any_cpu: bool,
-    /// The order of the trace is not kept: locks go to whoever comes first, as far as their holds
-    /// are known, and no thread queues while a CPU idles.
+    /// The order of the trace is not kept: locks go to the first thread to arrive, as far as their
+    /// holds are known, and no thread queues while a CPU idles.
     pub(crate) free: bool,
     /// Threads that poll for the end of the work do not nap: they are woken by what others do.
     pub(crate) unwatched: bool,

@@ -35,7 +35,7 @@ pub enum Depth {
 /// What one resource, or a part of it, is worth.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Estimate {
-    /// What is scarce.
+    /// The resource.
     pub resource: Resource,
     /// All members at once; otherwise one of several.
     pub together: bool,

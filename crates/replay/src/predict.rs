@@ -1,4 +1,4 @@
-//! How long the work would take.
+//! Predicts how long the work would take.
 
 use crate::bound;
 use crate::change::{Change, ChangeError, View};
@@ -94,7 +94,7 @@ fn replayed(view: &View<'_>, seeds: Seeds) -> (Prediction, f64) {
 }
 
 /// By how much giving up the order of the trace alone changes the time of the work, in per cent:
-/// locks go to whoever comes first, and no thread queues while a CPU idles.
+/// locks go to the first thread to arrive, and no thread queues while a CPU idles.
 pub fn free_off_pct(program: &Program) -> f64 {
     unchanged_but_free(program).off_pct()
 }

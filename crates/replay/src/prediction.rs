@@ -1,8 +1,8 @@
-//! How long changed work would take.
+//! How long the work would take with changes.
 
 use holdup_trace::Nanos;
 
-/// What a change would make of the work.
+/// The predicted work under a change.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prediction {
     /// Time of the work: the median of all seeds.

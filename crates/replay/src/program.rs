@@ -53,7 +53,7 @@ pub(crate) enum Op {
 pub struct ThreadProgram {
     /// Its slot in the analysis.
     pub slot: Slot,
-    /// Its id.
+    /// Its thread id.
     pub tid: u32,
     /// Its name.
     pub comm: String,
@@ -115,12 +115,12 @@ pub enum Order {
     Handed,
 }
 
-/// What threads waited for.
+/// An object that threads waited for.
 #[derive(Clone, Debug)]
 pub struct ReplayObject {
     /// The objects of the analysis: a condition variable is two words.
     pub of: Vec<Object>,
-    /// What kind of thing it is.
+    /// Its kind.
     pub kind: ObjectKind,
     /// What a futex is used for.
     pub usage: Option<FutexUse>,
@@ -154,7 +154,7 @@ pub struct ReplayObject {
 pub struct Program {
     /// Its threads.
     pub threads: Vec<ThreadProgram>,
-    /// What they waited for.
+    /// The objects that they waited for.
     pub objects: Vec<ReplayObject>,
     /// CPUs of the traced machine.
     pub cpus: u32,
@@ -191,7 +191,7 @@ pub struct Program {
 /// Times of the work without a change.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Free {
-    /// In the order of the trace.
+    /// In the order of the trace, in ns.
     pub(crate) traced_ns: Nanos,
     /// Not in that order.
     pub(crate) free_ns: Nanos,

@@ -142,13 +142,13 @@ impl Waits {
 /// Waiting for one object, in ns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Handed {
-    /// All of it.
+    /// All waiting for it.
     pub(crate) all: Nanos,
     /// Waiting that ended as a lock is handed on.
     pub(crate) handed: Nanos,
 }
 
-/// The objects that nobody waits for any more; `None` if a change is of another kind.
+/// The objects that no thread waits for any more; `None` if a change is of another kind.
 fn freed(program: &Program, changes: &[Change]) -> Option<Vec<bool>> {
     let mut freed = vec![false; program.objects.len()];
     for change in changes {
@@ -182,7 +182,7 @@ pub(crate) fn left(
 ) -> Option<f64> {
     let freed = freed(program, changes)?;
     let is_freed = |object: ObjectId| freed.get(object.0 as usize).copied().unwrap_or(false);
-    // What goes away of each thread's time.
+    // The part of each thread's time that goes away.
     let mut gone: Vec<Spans> = vec![Spans::default(); program.threads.len()];
     // Spinning that goes away, in order of time, apart from the waits.
     let mut runs: Vec<(Nanos, Nanos, u32, Nanos)> = Vec::new();
@@ -297,7 +297,7 @@ mod tests {
         let of = |in_turns| left(&p, &Waits::of(&p), &changes, in_turns).unwrap();
         assert!((of(Some(0)) - 0.5).abs() < 0.06, "{}", of(Some(0)));
         assert!((of(None) - (90.0 * 1.0 + 10.0 * 0.1) / 100.0).abs() < 0.1, "{}", of(None));
-        // A fifth of the CPU time was in calls that nobody makes any more.
+        // A fifth of the CPU time was in calls that are no longer made.
         assert!(of(Some(20)) < of(Some(0)) * 0.95, "{}", of(Some(20)));
     }
 

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 /// A member of a resource.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Member {
-    /// What threads wait for.
+    /// An object that threads wait for.
     Object(ObjectId),
     /// A thread, by its number in [`Program::threads`].
     Thread(usize),
@@ -29,7 +29,7 @@ pub(crate) struct Scarce {
     pub(crate) change: Vec<Change>,
     /// How much it delays in the trace, at most, in ns: larger ones are tried first.
     pub(crate) weight: Nanos,
-    /// It is the work of one thread of a program.
+    /// It is one thread's work.
     pub(crate) is_thread: bool,
     /// No replay divides this thread's work: it is made faster, by as much as all CPUs could.
     pub(crate) is_bound: bool,

@@ -1,4 +1,4 @@
-//! What must hold of every replay.
+//! Properties of every replay.
 
 mod bounds;
 mod divided;

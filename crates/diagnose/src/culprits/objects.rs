@@ -1,5 +1,5 @@
-//! What threads wait for, as culprits: objects of the threads library, services of the kernel,
-//! pipes and sockets, disks. Names and ids are those of the table of waits.
+//! What threads wait for, as culprits: objects of the threads library, kernel services, pipes and
+//! sockets, disks. Names and ids are as in the table of waits.
 
 use super::{CULPRITS, most_costly, syscall, waited_for};
 use crate::facts::Facts;

@@ -26,7 +26,7 @@ use holdup_model::{Network, OPTIMISM, Station};
 use kinds::Predicted;
 use serde::Serialize;
 
-/// The most CPUs of a prediction: those of the largest Linux kernel (`NR_CPUS`).
+/// The most CPUs of a prediction: the largest that Linux supports (`NR_CPUS`).
 pub const MOST_CPUS: u32 = 8192;
 /// The most threads of a prediction: more cost time and change nothing.
 pub const MOST_THREADS: u32 = 16384;
@@ -109,7 +109,7 @@ pub struct Seen {
     pub rate: Option<f64>,
 }
 
-/// A lock with what is known of it.
+/// A lock and what is known about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Subject {
     /// Its name.
@@ -192,7 +192,7 @@ impl Subject {
         (!self.stations.is_empty()).then(|| self.stations.iter().map(|s| s.demand).sum())
     }
 
-    /// Its row for `cpus` CPUs.
+    /// The row for `cpus` CPUs.
     pub fn row(&self, cpus: u32) -> PredictRow {
         let threads = self.threads_on(cpus);
         let here = self.seen.filter(|s| s.cpus == cpus);

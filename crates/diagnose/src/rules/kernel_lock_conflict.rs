@@ -76,7 +76,7 @@ enum Story<'a> {
     Asleep {
         call: String,
     },
-    /// Most of it is spinning that events show.
+    /// Most of it is spinning that lock events show.
     Spinning {
         lock: Option<String>,
     },

@@ -147,7 +147,7 @@ fn very_short_and_very_long_stretches_say_nothing() {
     }
 }
 
-/// Two threads busy all the time, and the same work done by one.
+/// Two threads that are busy all the time, or the same work done by one.
 fn together(us: u64, threads: u16) -> MemTrace {
     let work = Work { alone_us: us, concurrent_us: us, cpi: None };
     let mut b = TraceBuilder::new(2).switch(0, 1, 0, 0, "R");

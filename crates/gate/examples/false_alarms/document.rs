@@ -21,7 +21,7 @@ pub(crate) fn path(folder: &Path) -> PathBuf {
     folder.join("../../docs/ci.md")
 }
 
-/// The document as it is, and as it should be with the answers in `folder`.
+/// The document as it is, and with the answers in `folder`.
 pub(crate) fn both(folder: &Path) -> Result<(String, String), String> {
     let document = read(&path(folder))?;
     let results = Results::parse(&read(&folder.join("results.csv"))?)?;

@@ -47,7 +47,7 @@ impl Question {
         if self.length == 100 { 10 * times } else { times }
     }
 
-    /// In words.
+    /// The question in words.
     pub(crate) fn words(self) -> String {
         let sides = match self.design {
             Design::Any(n) => format!("{n} runs a side, at any time"),

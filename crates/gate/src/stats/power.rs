@@ -57,7 +57,7 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// The same number on both sides.
+    /// The same number of runs on both sides.
     pub fn each(n: usize) -> Runs {
         Runs { a: n, b: n }
     }

@@ -50,7 +50,7 @@ pub(super) fn quantile_of_sorted(sorted: &[f64], q: f64) -> f64 {
 /// Location and spread of the values of several runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// How many there are.
+    /// Number of runs.
     pub runs: usize,
     /// The least one.
     pub least: f64,

@@ -8,7 +8,7 @@ use holdup_trace::Nanos;
 
 /// A sleep that a thread ended.
 pub(super) struct Ended {
-    /// Who slept.
+    /// The sleeping thread.
     pub(super) sleeper: Slot,
     /// Index of the sleep among the thread's steps.
     pub(super) number: u32,

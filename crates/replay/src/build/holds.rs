@@ -42,7 +42,7 @@ impl Builder<'_> {
         let lock = |h: &Held| {
             (self.class(h.object) == Class::Lock).then(|| (h.from, h.to, self.id(h.object)))
         };
-        // Locks that go to whoever comes first have all their holds known.
+        // All holds are known of locks that go to the first thread to arrive.
         let traced =
             |h: &Hold| h.2 != ObjectId::NONE && self.objects[h.2.0 as usize].order == Order::Traced;
         let held = held.filter_map(lock).filter(traced);

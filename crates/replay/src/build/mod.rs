@@ -57,11 +57,11 @@ struct Builder<'a> {
     kernel: FxHashMap<u64, ObjectId>,
     /// Holds of locks whose acquisition is not traced.
     inferred: FxHashMap<Slot, Vec<Held>>,
-    /// Holds of locks that go to whoever comes first.
+    /// Holds of locks that go to the first thread to arrive.
     taken: FxHashMap<Slot, Vec<writer::Hold>>,
     /// Rounds of barriers, by the thread that slept in them and the sleep's index.
     in_round: FxHashMap<(Slot, u32), u32>,
-    /// How threads were skipped by idle CPUs.
+    /// How idle CPUs skipped groups of threads.
     passed_over: FxHashMap<bound::Alike, bound::PassedOver>,
     /// When threads of the kernel slept.
     kernel_slept: FxHashMap<Slot, Spans>,

@@ -20,7 +20,7 @@ impl Runs {
         Runs(runs)
     }
 
-    /// How long it ran between two moments.
+    /// How long the thread ran between two moments.
     pub(super) fn within(&self, from: Nanos, to: Nanos) -> Nanos {
         let first = self.0.partition_point(|run| run.1 <= from);
         let runs = self.0[first..].iter().take_while(|run| run.0 < to);

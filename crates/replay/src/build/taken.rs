@@ -1,4 +1,4 @@
-//! Locks that a changed replay gives to whoever comes first, and not in the order of the trace.
+//! Locks that a changed replay gives to the first thread to arrive, and not in the traced order.
 //!
 //! This needs every hold. For locks that are system calls every hold is known. For a mutex only the
 //! holds that another thread waited for are seen; [`HeldInAll`] gives the number of the others

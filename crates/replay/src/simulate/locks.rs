@@ -1,4 +1,4 @@
-//! Locks that go to whoever comes first.
+//! Locks that go to the first thread to arrive.
 
 use super::{Machine, NOBODY, State};
 use crate::change::Rule;

@@ -131,7 +131,7 @@ pub(crate) struct Machine<'a> {
     ended: BitSet,
     /// Numbers of the waits that were begun, if a thread is split.
     begun: Option<BitSet>,
-    /// Locks that go to whoever comes first, by object; a split lock has several.
+    /// Locks that go to the first thread to arrive, by object; a split lock has several.
     locks: Vec<Vec<locks::Lock>>,
     /// The threads that have arrived, by round.
     arrived: Vec<Vec<u32>>,

@@ -182,7 +182,7 @@ impl Machine<'_> {
             || self.view.unwatched && of.watches && !for_device
     }
 
-    /// Whether this lock goes to whoever comes first.
+    /// Whether this lock goes to the first thread to arrive.
     fn is_free_order(&self, object: ObjectId) -> bool {
         self.view.order(object) != Order::Traced
     }

@@ -1,4 +1,4 @@
-//! What no change can do.
+//! The bounds of every change.
 
 use super::*;
 use crate::bound::Work;

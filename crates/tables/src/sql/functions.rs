@@ -2,7 +2,7 @@
 
 use sqlparser::ast::{Expr, Function, ObjectNamePart};
 
-/// What a function works on.
+/// The rows that a function works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// One row.

@@ -30,7 +30,7 @@ struct Names {
     relations: BTreeSet<String>,
     /// By WITH.
     defined: BTreeSet<String>,
-    /// Of tables and columns, by AS.
+    /// Names of tables and columns, given by AS.
     aliases: BTreeSet<String>,
 }
 
