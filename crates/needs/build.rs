@@ -1,8 +1,8 @@
 //! Looks for what some tests need and writes what is missing into a table for the macros.
 //!
-//! Cargo runs this again when a tool that was found changes, and when anything is installed into
-//! a folder of `PATH` while a tool is missing. It cannot be told to wait for a folder to appear:
-//! after putting recordings beside the repository, say `cargo clean -p holdup-needs`.
+//! Cargo runs this again when a tool that was found changes, and when anything is installed into a
+//! folder of `PATH` while a tool is missing. Cargo cannot wait for a folder to appear: after
+//! putting recordings next to the repository, run `cargo clean -p holdup-needs`.
 
 use std::env;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Recordings too many to be kept here, looked for beside the repository.
+/// Recordings that are too many for the repository, expected next to it.
 const RECORDINGS: &str = "../../../shared/corpus";
 
 fn main() {
@@ -30,7 +30,7 @@ fn main() {
         println!("cargo::rerun-if-changed={}", real_labels.display());
     }
     let perf = version("perf");
-    // The tests of the tables know the rules of this version, slips included.
+    // The tests of the tables know the rules of this version, with its errors.
     let perf_6_1 = perf.clone().and_then(|version| {
         if version.starts_with("perf version 6.1.") { Ok(version) } else { Err(version) }
     });
@@ -38,39 +38,39 @@ fn main() {
     // Perfetto's own reader of its traces.
     let perfetto = imports("perfetto.protos.perfetto.trace.perfetto_trace_pb2", "perfetto");
 
-    // Some tests record: where perf is there, the kernel may still refuse, as it does in most
+    // Some tests record: even with perf installed, the kernel may refuse, as it does in most
     // containers.
     let tracepoints = perf.clone().and_then(|_| records_tracepoints());
 
-    // Every probe: its name in `#[needs(..)]`, what it is called in words, what was found.
+    // Every probe: its name in `#[needs(..)]`, its name in words, and the result.
     let probes = [
         ("perf", "perf", perf),
         ("perf_6_1", "perf 6.1", perf_6_1),
         ("tracepoints", "the right to record tracepoints", tracepoints),
         ("trace_cmd", "trace-cmd", version("trace-cmd")),
         ("babeltrace2", "babeltrace2", version("babeltrace2")),
-        // What puts a program where it has less rights.
+        // Runs a program with fewer rights.
         ("root", "root", is_root()),
         ("unshare", "namespaces of one's own", makes_namespaces()),
-        // What reads manual pages and completion scripts, and what makes a terminal.
+        // Read manual pages and completion scripts, and make a terminal.
         ("groff", "groff", version("groff")),
         ("jq", "jq", version("jq")),
         ("bash", "bash", version("bash")),
         ("zsh", "zsh", version("zsh")),
         ("fish", "fish", version("fish")),
         ("script", "script", version("script")),
-        // What writes the bill of materials of a release.
+        // Writes the bill of materials of a release.
         ("python", "python3", version("python3")),
-        // What holds XML against a schema.
+        // Validates XML against a schema.
         ("xmllint", "xmllint", version("xmllint")),
-        // What opens pages, drives them, and looks whether everybody can read them.
+        // Open and drive pages, and check their accessibility.
         ("chromium", "chromium", version("chromium")),
         (
             "node_browser",
             "the npm packages puppeteer-core and axe-core",
             npm_packages(&manifest, &["puppeteer-core", "axe-core"]),
         ),
-        // What knows inlined functions, and what opens profiles.
+        // Know inlined functions, and open profiles.
         ("addr2line", "addr2line", version("addr2line")),
         ("go", "go", tool("go", "version")),
         (
@@ -79,7 +79,7 @@ fn main() {
             npm_packages(&manifest, &["@firefox-devtools/profiler-cli"]),
         ),
         ("perfetto_python", "the Python package perfetto", perfetto),
-        // What reads exported tables, and exported traces.
+        // Read exported tables and exported traces.
         ("trace_processor", "trace_processor_shell", version("trace_processor_shell")),
         (
             "pyarrow",
@@ -113,7 +113,7 @@ fn main() {
     fs::write(out.join("probes.rs"), table).expect("the build folder can be written");
 }
 
-/// Whether Python can import these modules of these packages, or the way out.
+/// Whether Python can import these modules of these packages, or how to install them.
 fn imports(modules: &str, packages: &str) -> Result<String, String> {
     let mut import = Command::new("python3");
     import.args(["-c", &format!("import {modules}")]);
@@ -130,7 +130,7 @@ fn records_tracepoints() -> Result<String, String> {
     perf.args(["record", "-q", "-a", "-e", "sched:sched_switch", "-o"]).arg(&file);
     let done = perf.args(["--", "true"]).stdin(Stdio::null()).output();
     let recorded = done.is_ok_and(|out| out.status.success()) && file.exists();
-    // Whether it was there or not: what was recorded is of no use.
+    // Fails if the file is not there; what was recorded is not needed.
     let _ = fs::remove_file(file);
     recorded.then(String::new).ok_or_else(|| "perf record -a -e sched:sched_switch fails".into())
 }
@@ -147,7 +147,7 @@ fn npm_packages(manifest: &Path, packages: &[&str]) -> Result<String, String> {
     }
 }
 
-/// Whether this is root, or who it is.
+/// Whether this is root, or which user it is.
 fn is_root() -> Result<String, String> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let user = status.lines().find_map(|l| l.strip_prefix("Uid:")).unwrap_or("").split_whitespace();
@@ -176,7 +176,7 @@ fn version(name: &str) -> Result<String, String> {
     tool(name, "--version")
 }
 
-/// The same of a tool that has its own word for that.
+/// The first line of a tool that has another option for its version.
 fn tool(tool: &str, version: &str) -> Result<String, String> {
     let folders: Vec<PathBuf> =
         env::split_paths(&env::var_os("PATH").unwrap_or_default()).filter(|p| p.is_dir()).collect();

@@ -1,8 +1,8 @@
 //! Whether there was work for one thread at a time only.
 //!
-//! Two signs show it: one thread ran for most of its life while hardly anything else did; or just
-//! one application thread was running or ready most of the time, whichever that was. Threads that
-//! wait their turn at an object say why one at a time has work: that is no lack of parallelism. Nor
+//! Two signs show it: one thread ran for most of its life while hardly anything else did; or
+//! exactly one application thread (any of them) was running or ready most of the time. If threads
+//! contend for an object, that is why only one works at a time, and not a lack of parallelism. Nor
 //! is it one if threads that nap most of the time seldom work at the same time.
 
 use crate::People;
@@ -13,24 +13,24 @@ use crate::limits::{ALONE, Check, MATTERS, Thresholds};
 use holdup_passes::{Analysis, ObjectKind, Slot};
 use holdup_trace::Nanos;
 
-/// Who had work.
+/// Which threads had work, and whether only one at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Alone {
-    /// The longest running application thread, and for which part of its life it ran.
+    /// The application thread that ran longest, and the part of its life for which it ran.
     pub longest: Option<(Slot, Check)>,
-    /// It ran for most of its life, and nothing else that counts did.
+    /// It ran for most of its life, and nothing else that matters did.
     pub is_one: bool,
-    /// The part of the time with work in which one thread had it, whichever.
+    /// The part of the time with work in which exactly one thread had work.
     pub serial: Check,
-    /// One thread at a time had work, and not because others waited for it.
+    /// One thread at a time had work, and not because of contention.
     pub is_serial: bool,
-    /// Threads wait for their turns at something: if one works at a time, that is why.
+    /// Threads contend for something: that explains why one works at a time.
     pub in_turns: bool,
 }
 
-/// For how much of the time with work just one of the threads that do the work would have it if
-/// each were active when it is by chance, in per cent. That is so of threads that mostly sleep
-/// until a time; others may be active because one ends the wait of the next.
+/// The part of the time with work in which exactly one working thread would have work if each were
+/// active independently of the others, in per cent. This holds for threads that mostly sleep for a
+/// time; others may be active because one wakes the next.
 fn by_chance(
     analysis: &Analysis,
     people: &People,
@@ -55,9 +55,9 @@ fn by_chance(
     one_of(active.map(|part| part.min(1.0)), thresholds.get(&ALONE) / 100.0)
 }
 
-/// How probable it is that one of several is active, of the time in which any is, in per cent;
-/// `active` is the part of the time in which each is. One that is active for `mostly` of it and
-/// more is not by chance.
+/// How probable it is that exactly one of several threads is active, of the time in which any is,
+/// in per cent; `active` is the part of the time in which each is active. A thread that is active
+/// for `mostly` of the time or more is not left to chance.
 fn one_of(active: impl Iterator<Item = f64>, mostly: f64) -> f64 {
     let (mut none, mut one) = (1.0, 0.0);
     for p in active {
@@ -70,7 +70,7 @@ fn one_of(active: impl Iterator<Item = f64>, mostly: f64) -> f64 {
 }
 
 impl Alone {
-    /// Of a trace with this ledger.
+    /// Judges a trace with this ledger.
     pub(crate) fn of(
         analysis: &Analysis,
         serial: Check,
@@ -82,7 +82,7 @@ impl Alone {
         let several = analysis.cpus > 1;
         let running = |slot: Slot| {
             let t = analysis.thread(slot);
-            // Who lived for less than two thirds of the recording held nothing up for the rest.
+            // A thread that lived for less than two thirds of the recording did not delay the rest.
             let life = analysis.life_ns(t).max(wall / 3 * 2).max(1);
             thresholds.at_least(t.running_ns as f64 * 100.0 / life as f64, &ALONE)
         };
@@ -91,8 +91,8 @@ impl Alone {
             .filter(|(_, t)| !t.is_kthread() && !is_recorder(&analysis.comm(t)))
             .map(|(slot, _)| (slot, running(slot)))
             .max_by(|a, b| a.1.value.total_cmp(&b.1.value).then(b.0.cmp(&a.0)));
-        // What the recorder and known background programs take says nothing about the work, be it a
-        // whole CPU; and what matters little beside a whole CPU does not either.
+        // The CPU time of the recorder and of known background programs says nothing about the
+        // work, even if it is a whole CPU. Nor does what is small compared with a whole CPU.
         let busy = ledger.total(Total::Busy).saturating_sub(background.ns);
         let one_cpu = wall as f64 * (1.0 + thresholds.get(&MATTERS) / 100.0);
         let turns: Nanos = ledger.ns(Leaf::ThreadSync) + ledger.ns(Leaf::KernelServices);
@@ -110,8 +110,8 @@ impl Alone {
         Alone { longest, is_one, serial, is_serial, in_turns }
     }
 
-    /// Idle time without any waiting thread is for lack of parallelism too, where one thread had
-    /// all the work, or where background load hides from the CPUs that one had.
+    /// Idle time without any waiting thread is also a lack of parallelism if one thread had all the
+    /// work, or if background load fills the CPUs that it left idle.
     pub(crate) fn claim(&self, background: &Background, ledger: &mut Ledger) {
         if self.is_one || self.is_serial && background.programs.len() > 1 {
             ledger.give(Leaf::NoWork, Leaf::Serial, Nanos::MAX);

@@ -1,4 +1,4 @@
-//! Leaves whose time is another resource's than it seems at first.
+//! Leaves whose time belongs to another resource than it seems at first.
 
 use crate::leaf::Leaf;
 use crate::ledger::Ledger;
@@ -7,10 +7,9 @@ use crate::spin::Spinning;
 use holdup_passes::Analysis;
 use holdup_trace::Nanos;
 
-/// Where most of the sleep is for one busy thread, the calls by which threads seem to contend
-/// are
-/// its clients' way of waiting for it. And who yields for another process waits for a service, not
-/// for a lock of its threads.
+/// Where most of the sleep is for one busy thread, the calls by which threads seem to contend are
+/// its clients' way of waiting for it. And a thread that yields for another process waits for a
+/// service, not for a lock within its process.
 pub(crate) fn turns(ledger: &mut Ledger, spinning: &[Spinning]) {
     let pairs = [(Leaf::ThreadSync, Leaf::ThreadTurns), (Leaf::KernelServices, Leaf::ServiceTurns)];
     for (asleep, awake) in pairs {
@@ -22,9 +21,9 @@ pub(crate) fn turns(ledger: &mut Ledger, spinning: &[Spinning]) {
     ledger.give(Leaf::Spin, Leaf::ServiceSpin, between.map(|s| s.sum.cpu_ns).sum());
 }
 
-/// Idle time while threads queue behind others is for lack of a CPU that they are allowed on, where
-/// it is more than wake-ups make of it: twice what matters. Each wake-up leaves a CPU idle while a
-/// thread is ready for a moment, up to 29 % of the wanted time in guests.
+/// Idle time while threads queue for other CPUs is a lack of an allowed CPU, if it is more than
+/// wake-ups explain: twice the limit of what matters. Each wake-up leaves a CPU idle for a moment
+/// while a thread is ready, up to 29 % of the wanted time in guests.
 pub(crate) fn bound(ledger: &mut Ledger, analysis: &Analysis, thresholds: &Thresholds) {
     let applications = analysis.all_threads().filter(|(_, t)| !t.is_kthread());
     // A kernel worker's queue is a funnel.

@@ -1,15 +1,16 @@
-//! Who else was there: CPU time that programs took which are not the work recorded.
+//! Background load: CPU time of programs that are not the recorded work.
 //!
-//! The recorder is never the work. Of the other programs those are the work that the recorder
-//! started (`perf record -- COMMAND`), all that these start, and whoever is one of them by name or
-//! by talk: a thread of one program ended a wait of the other, directly or over further programs.
-//! So `make -j`, a client and a server started long before it, and a pipeline are one work each.
-//! What a namesake starts is not: a shell of the work is no reason to count what other shells do.
+//! The recorder is never the work. The work is the programs that the recorder started
+//! (`perf record -- COMMAND`), all that these start, and programs of the same name or that
+//! communicate with them: a thread of one program ended a wait of the other, directly or through
+//! further programs. So `make -j`, a client and its long-running server, and a pipeline are one
+//! work each. What a program of the same name starts is not: a shell in the work is no reason to
+//! count what other shells do.
 //!
 //! What the recorder started may be no more than a clock (`-- sleep 10`). If it did too little to
-//! be the work, nobody knows which of the programs is: then none of them is called background load,
-//! and only the recorder's time is known. It is so too where the recording does not say who started
-//! whom.
+//! be the work, the work is unknown. Then no program is called background load, and only the
+//! recorder's time is known. The same holds if the recording does not say which process started
+//! which.
 
 use crate::People;
 use crate::limits::{ENOUGH, MATTERS, Thresholds};
@@ -23,15 +24,15 @@ use std::rc::Rc;
 pub struct Background {
     /// By name and service, most CPU time first.
     pub programs: Vec<Stranger>,
-    /// Of them all.
+    /// CPU time of all these programs.
     pub ns: Nanos,
-    /// The process that did all of the work that matters, if that is known.
+    /// The process that did all of the work that matters, if known.
     pub program: Option<u32>,
     /// Whether it is known which programs are the work; if not, only the recorder is listed.
     pub work_known: bool,
     /// The processes of the work; where it is not known, all but the recorder's.
     pub work: BTreeSet<u32>,
-    /// Of them, those that the recorder started, and whom they did; all, where these only wait.
+    /// Of those, the ones that the recorder started, and descendants; all, if these only wait.
     pub started: BTreeSet<u32>,
 }
 
@@ -40,8 +41,8 @@ pub struct Background {
 pub struct Stranger {
     /// Its name.
     pub comm: String,
-    /// The control group that it is in, by the name that people know; `None` if the trace does not
-    /// say, or if it is in none.
+    /// Its control group, by its well-known name; `None` if the trace does not say, or if it is in
+    /// none.
     pub cgroup: Option<String>,
     /// CPU time.
     pub ns: Nanos,
@@ -59,7 +60,7 @@ impl Stranger {
 
 /// Whether a program of this name writes the recording.
 pub fn is_recorder(comm: &str) -> bool {
-    // Its child that closes the buffers is called holdup-closing; a binary may have a version.
+    // holdup's child that closes the buffers is called holdup-closing; a binary may have a version.
     comm.starts_with("holdup")
         || matches!(
             comm,
@@ -76,18 +77,18 @@ struct Process {
     group: NameId,
     parent: Option<u32>,
     ns: Nanos,
-    /// Times that its threads got a CPU.
+    /// How often its threads got a CPU.
     stays: u64,
 }
 
-/// Who is the work: who was chosen, else by the limits in force.
+/// Which programs are the work: the chosen ones, or else by the limits in force.
 pub fn background(analysis: &Analysis) -> Background {
     let people = People::of(analysis);
     chosen(analysis, &people).unwrap_or_else(|| of(analysis, &people, analysis.limits()))
 }
 
-/// Who is the work where somebody chose it, and who the background: the processes of the chosen
-/// threads, what these started, and whom they talk with. `None` without a choice.
+/// The work and the background if the user chose threads. The work is the processes of the chosen
+/// threads, what these started, and the programs they communicate with. `None` without a choice.
 pub(crate) fn chosen(analysis: &Analysis, people: &People) -> Option<Background> {
     analysis.has_chosen_work().then(|| {
         let chosen = analysis.chosen().map(|(_, t)| analysis.pid(t).unwrap_or(t.tid.0));
@@ -95,7 +96,7 @@ pub(crate) fn chosen(analysis: &Analysis, people: &People) -> Option<Background>
     })
 }
 
-/// Find them.
+/// Find the work and the background.
 pub(crate) fn of(analysis: &Analysis, people: &People, thresholds: &Thresholds) -> Background {
     find(analysis, people, thresholds, None)
 }
@@ -168,7 +169,7 @@ fn find(
     });
     let most = work.iter().max_by_key(|p| all[p].ns).copied();
     let all_work = ran(&work);
-    // What the others do does not matter.
+    // What the other processes do does not matter.
     let rest = all_work as f64 * thresholds.get(&MATTERS);
     let does_it = |p: &u32| (all_work - all[p].ns) as f64 * 100.0 <= rest;
     let program = most.filter(|p| work_known && does_it(p));
@@ -179,10 +180,10 @@ fn find(
     Background { program, ns, programs, work_known, work, started }
 }
 
-/// The processes that are the work: what the recorders started, with all that belongs to it. And
-/// of them, those that the recorders started, and whom they did.
+/// The processes of the work: those that the recorders started, with all that belongs to them.
+/// Second, the part of them that the recorders started, with their descendants.
 ///
-/// Each process, name and group is looked at once, however many processes share it.
+/// Each process, name and group is visited once, however many processes share it.
 fn work(
     all: &BTreeMap<u32, Process>,
     by_tid: &BTreeMap<u32, u32>,
@@ -190,7 +191,7 @@ fn work(
     groups: &[BTreeSet<u32>],
     chosen: Option<BTreeSet<u32>>,
 ) -> (BTreeSet<u32>, BTreeSet<u32>) {
-    // A stranger of the same name is another service.
+    // With chosen threads, an unrelated process of the same name is another service.
     let by_name = chosen.is_none();
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     let mut names: BTreeMap<&[u8], Vec<u32>> = BTreeMap::new();
@@ -222,7 +223,7 @@ fn work(
     let mut work = BTreeSet::new();
     let mut found: Vec<u32> = started.iter().copied().filter(|pid| all.contains_key(pid)).collect();
     let mut namesakes: Vec<u32> = Vec::new();
-    // Who is known by more than a name comes first.
+    // Processes known by more than their name come first.
     while let Some((pid, is_namesake)) =
         found.pop().map(|pid| (pid, false)).or_else(|| namesakes.pop().map(|pid| (pid, true)))
     {
@@ -244,10 +245,10 @@ fn work(
     (work, started)
 }
 
-/// Processes around one object: those that waited for it, and those that ended the waits. What any
-/// two programs may meet at by chance, such as a disk or a lock of the kernel, relates nobody. Nor
-/// does a private futex: whoever of another process seems to end such a wait was only on the CPU,
-/// in the kernel, when the interrupt of the sleeper's timer came.
+/// Processes related by an object: those that waited for it, and those that ended the waits.
+/// Objects at which any two programs may meet by chance, such as a disk or a kernel lock, relate
+/// none. Nor does a private futex: a thread of another process that seems to end such a wait was
+/// only on the CPU, in the kernel, when the interrupt of the sleeper's timer came.
 fn related(analysis: &Analysis, people: &People, pid: impl Fn(Slot) -> u32) -> Vec<BTreeSet<u32>> {
     let by_chance: BTreeSet<Object> = analysis
         .objects()

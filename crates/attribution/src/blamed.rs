@@ -1,8 +1,8 @@
 //! The objects that idle CPU time is attributed to, each with its holders and waiters.
 //!
-//! The table of waits ([`crate::table`]) has the same objects under the same names; here they carry
-//! what a verdict needs beside: the part of their idle time at each leaf of the ledger, and the
-//! threads that slept for them. Objects that are one lock are one here (`crate::rings`).
+//! The table of waits ([`crate::table`]) has the same objects under the same names. Here they have
+//! what a verdict needs in addition: their idle time by leaf of the ledger, and the threads that
+//! slept for them. Objects that are one lock are one here (`crate::rings`).
 
 use crate::held::HeldInAll;
 use crate::leaf::Leaf;
@@ -17,14 +17,14 @@ use std::collections::BTreeMap;
 /// A thread that slept for an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sleeper {
-    /// Who.
+    /// The thread.
     pub slot: Slot,
     /// For how long, in total.
     pub wait_ns: Nanos,
 }
 
 impl Sleeper {
-    /// Of each thread the sum, longest first.
+    /// The sum for each thread, longest first.
     pub fn added_up(sleepers: impl IntoIterator<Item = Sleeper>) -> Vec<Sleeper> {
         let mut of: BTreeMap<Slot, Nanos> = BTreeMap::new();
         for s in sleepers {
@@ -40,15 +40,15 @@ impl Sleeper {
 /// An object that threads waited for.
 #[derive(Clone, Debug)]
 pub struct Blamed {
-    /// What it is made of: the words of a condition variable, the objects of one lock.
+    /// Its parts: the words of a condition variable, or the objects of one lock.
     pub objects: Vec<Object>,
     /// Its row in the table of waits.
     pub row: WaitsRow,
-    /// What it is.
+    /// Its kind.
     pub kind: ObjectKind,
     /// Why waiting for it counts as harmful or idle.
     pub rule: WaitRule,
-    /// How many had it, of whom the row names those that count most.
+    /// The number of its holders, of which the row names the most important.
     pub holders_in_all: u64,
     /// Idle CPU time and waiting time attributed to it, by leaf of the ledger.
     pub leaves: BTreeMap<Leaf, WaitSum>,
@@ -56,13 +56,13 @@ pub struct Blamed {
     pub calls: Vec<(String, Nanos)>,
     /// Every thread that slept for it, longest first.
     pub sleepers: Vec<Sleeper>,
-    /// What each thread held of it.
+    /// How long each thread held it.
     pub held: BTreeMap<Slot, HoldSum>,
-    /// Of a mutex: the same of all threads, with those holds that no event shows.
+    /// For a mutex: how long all threads held it, with holds that no event shows.
     pub in_all: Option<HeldInAll>,
-    /// Further objects that are the same lock as the object of the row.
+    /// The number of further objects that are the same lock as the row's object.
     pub others: usize,
-    /// What all of them are called, that of the row first ([`in_words`]).
+    /// The names of all of them, that of the row first ([`in_words`]).
     pub names: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ impl Blamed {
         self.leaves.get(&leaf).map_or(0, WaitSum::share_ns)
     }
 
-    /// Every thread that slept for it or had it.
+    /// Every thread that slept for it or held it.
     pub fn users(&self) -> impl Iterator<Item = Slot> {
         let sleepers = self.sleepers.iter().map(|s| s.slot);
         sleepers.chain(self.held.keys().copied())
@@ -80,7 +80,7 @@ impl Blamed {
 }
 
 impl Attribution<'_> {
-    /// The objects that threads waited for, one by one, in no order.
+    /// The objects that threads waited for, not yet grouped by lock, in no order.
     pub(crate) fn blamed_one_by_one(&self) -> Vec<Blamed> {
         let a = self.analysis;
         let mut leaves: BTreeMap<Object, BTreeMap<Leaf, WaitSum>> = BTreeMap::new();
@@ -119,7 +119,7 @@ impl Attribution<'_> {
                         held.entry(slot).or_default().add(sum);
                     }
                 }
-                // The words of a condition variable are several, a mutex is one.
+                // A condition variable has several words, a mutex has one.
                 let in_all = match o.objects[..] {
                     [object] => mutexes.get(&object).and_then(|stats| {
                         let waited = slept.iter().map(|s| (s.slot, s.wait_ns));

@@ -1,20 +1,20 @@
-//! What system calls cost beyond their own work because others are in the kernel too.
+//! What system calls cost beyond their own work because other threads are in the kernel too.
 //!
 //! Spinning for a lock looks like any other kernel time and often leaves no event. Calls differ in
-//! size, and a hypervisor that takes CPUs away slows application code down as well; so a mean
-//! beyond the typical call proves nothing. Something must say that the others are why:
+//! size, and a hypervisor that takes CPUs away slows application code down as well, so a mean above
+//! the typical call proves nothing. One of these signs must show that other threads are the cause:
 //!
 //! * **exclusion**: calls of different threads never end as close together as they would by chance,
-//!   so one lock is held for much of each;
-//! * **concurrency**: calls begun while others were in the kernel cost much more than those begun
-//!   alone. If they cost the same, it is not the others;
-//! * **one at a time**: one thread ends call after call while the others get nowhere, although they
-//!   are on CPUs too;
+//!   so each holds one lock for much of its time;
+//! * **concurrency**: calls that begin while others are in the kernel cost much more than those
+//!   that begin alone. If they cost the same, other threads are not the cause;
+//! * **one at a time**: one thread ends call after call while the others make no progress, although
+//!   they are on CPUs too;
 //! * **siblings**: calls that change an address space ([`holdup_passes::SpaceCosts`]) cost more
 //!   while another thread of the process is on a CPU than while none is. A slower machine would
 //!   make no difference between siblings and unrelated threads.
 //!
-//! What slows application code down is taken off in any case.
+//! The general slowdown of application code is subtracted in any case.
 
 use crate::limits::{DEARER, ENOUGH, MATTERS, MISSING_ENDS, NAMED, Thresholds, UNDISTURBED};
 use crate::section::{Section, section};
@@ -26,38 +26,38 @@ use holdup_trace::Nanos;
 /// What others in the kernel cost one system call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contended {
-    /// The call.
+    /// Name of the call.
     pub name: String,
     /// Its number.
     pub nr: u32,
-    /// What threads wait for in it.
+    /// The kind of wait in it.
     pub kind: WaitKind,
     /// CPU time of one call on average.
     pub mean_ns: Nanos,
     /// CPU time of one call's own work.
     pub own_ns: Nanos,
-    /// CPU time of all calls beyond their own work, and beyond what slows everything down.
+    /// CPU time of all calls beyond their own work and beyond the general slowdown.
     pub lost_ns: Nanos,
-    /// Calls of different threads keep apart: how many ends so close were expected, how many seen.
+    /// Calls of different threads keep apart: ends this close together, expected and seen.
     pub exclusion: Option<Exclusion>,
-    /// Of calls begun concurrently, CPU time against that of calls begun alone; `None` if too few.
+    /// CPU time of calls begun concurrently, in per cent of those begun alone; `None` if too few.
     pub concurrent_pct: Option<u64>,
-    /// Of a call that changes an address space: the typical one with a sibling on a CPU against one
-    /// without, in per cent; `None` for other calls, and if too few.
+    /// For a call that changes an address space: its typical time with a sibling on a CPU, in per
+    /// cent of that without; `None` for other calls, and if there are too few.
     pub siblings_pct: Option<u64>,
-    /// That is so much that siblings are why ([`Contended::own_ns`] is that of calls without them).
+    /// That is so much that siblings are the cause ([`Contended::own_ns`]: the time without them).
     pub is_dearer_beside_siblings: bool,
-    /// CPU time of such calls made with siblings on CPUs, of which nobody can say whether they wait
-    /// for them: none was made without.
+    /// CPU time of such calls made with siblings on CPUs that cannot be judged, because no call was
+    /// made without them.
     pub unjudged_ns: Nanos,
-    /// They pass one at a time.
+    /// The calls pass one at a time.
     pub section: Option<Section>,
-    /// Threads sleep for each other in this call rather than for the kernel: then what they burn in
-    /// it beyond its own work belongs to that too.
+    /// Threads sleep for each other in this call and not for the kernel: then the CPU time beyond
+    /// its own work belongs to that contention too.
     pub for_others: bool,
 }
 
-/// How much longer application code takes on average than undisturbed, 1 or more.
+/// The mean factor by which application code is slower than undisturbed, 1 or more.
 pub(crate) fn slowdown(analysis: &Analysis, calls: &[SyscallRow], thresholds: &Thresholds) -> f64 {
     let (mut total, mut undisturbed) = (0.0, 0.0);
     let part = thresholds.get(&UNDISTURBED);
@@ -70,7 +70,7 @@ pub(crate) fn slowdown(analysis: &Analysis, calls: &[SyscallRow], thresholds: &T
     if undisturbed == 0.0 { 1.0 } else { (total / undisturbed).max(1.0) }
 }
 
-/// Every call that costs more because of others, most lost time first. On one CPU nobody spins.
+/// Every call that costs more because of others, most lost time first. One CPU has no spinning.
 pub(crate) fn contended(
     analysis: &Analysis,
     calls: &[SyscallRow],
@@ -95,21 +95,21 @@ pub(crate) fn contended(
     out
 }
 
-/// What every call is judged by.
+/// What every call is judged with.
 struct Machine<'a> {
     analysis: &'a Analysis,
     waits: &'a [Wait],
     slowdown: f64,
     thresholds: &'a Thresholds,
-    /// Of every call that was made.
+    /// The numbers of all calls that were made.
     numbers: &'a [u32],
     /// The section of calls that change an address space.
     space: Option<Section>,
 }
 
-/// What siblings cost a call that changes an address space.
+/// The effect of siblings on a call that changes an address space.
 struct Siblings {
-    /// The typical call with one on a CPU against the typical one without, in per cent.
+    /// The typical call with a sibling on a CPU, in per cent of the typical one without.
     pct: u64,
     own_ns: Nanos,
     lost_ns: Nanos,
@@ -124,7 +124,7 @@ impl Machine<'_> {
             return None;
         }
         let kind = holdup_syscalls::wait_kind(&call.name);
-        // Whoever contends in a call keeps apart from others by its own will.
+        // Calls in which threads sleep for each other keep apart for that reason.
         let exclusion = Some(costs.exclusion()).filter(|e| {
             !kind.is_for_contention()
                 && e.expected >= t.get(&ENOUGH)
@@ -154,8 +154,8 @@ impl Machine<'_> {
         let (own_ns, lost_ns) = if let Some(s) = dearer_beside {
             (s.own_ns, s.lost_ns)
         } else if exclusion.is_some() {
-            // Part of the calls had to wait, so the typical one may have; the cheapest quarter did
-            // not, unless the lock was never free: then a call's own part is the time it held it.
+            // If part of the calls waited, the typical one may have. The cheapest quarter did not,
+            // unless the lock was never free: then a call's own part is the time it held the lock.
             let own = all.quantile_ns(0.25).min(section.map_or(Nanos::MAX, |s| s.ns));
             (own, beyond(own))
         } else if typically_dearer {
@@ -189,11 +189,11 @@ impl Machine<'_> {
         section(self.analysis, of, self.numbers, ends, self.slowdown, self.thresholds)
     }
 
-    /// What calls cost with siblings on CPUs against those without; `None` if too few of either.
+    /// The cost of calls with siblings on CPUs compared with those without; `None` if too few.
     fn siblings(&self, all: &Costing, costs: &SpaceCosts) -> Option<Siblings> {
         let (beside, apart) = (&costs.beside, &costs.apart);
         let own_ns = apart.median_ns();
-        // A sibling that came or left meanwhile disturbed as well: it may have slept for the lock.
+        // A sibling that came or left meanwhile disturbed too: it may have slept for the lock.
         let (count, total_ns) =
             (all.count.saturating_sub(apart.count), all.total_ns.saturating_sub(apart.total_ns));
         let undisturbed = count as f64 * own_ns as f64 * self.slowdown;
@@ -210,9 +210,9 @@ impl Machine<'_> {
         self.waits.iter().filter(peers).map(|w| w.row.sum.wait_ns).sum()
     }
 
-    /// Whether one thread ends call after call while others, on CPUs too, get nowhere: threads that
-    /// have nothing to do with each other change places twice as often at least, as often as by
-    /// drawing the next by lot. Nothing is said of calls that mostly sleep.
+    /// Whether one thread ends call after call while others, on CPUs too, make no progress.
+    /// Independent threads alternate at least twice as often: as often as if the next were drawn by
+    /// lot. Calls that mostly sleep are not judged.
     fn one_at_a_time(&self, costs: &Costs, calls: u64, squares: u128) -> bool {
         let (other, same) = costs.ends().turns();
         let by_lot = 1.0 - squares as f64 / (calls as f64 * calls as f64);

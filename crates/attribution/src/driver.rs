@@ -1,8 +1,8 @@
-//! Driver work that is confined to one CPU, or to one worker, while other CPUs idle.
+//! Driver work that is confined to one CPU or one worker while other CPUs idle.
 //!
-//! The work of a driver is done on behalf of the threads that wait for it. Where one CPU does most
-//! of it, or one worker all of it, the idle time of the other CPUs is lost to the driver, whatever
-//! the threads sleep in meanwhile.
+//! A driver works on behalf of the threads that wait for it. If one CPU does most of this work, or
+//! one worker all of it, the idle time of the other CPUs is lost to the driver, whatever call the
+//! threads sleep in.
 
 use crate::leaf::{Leaf, Total};
 use crate::ledger::Ledger;
@@ -10,7 +10,7 @@ use holdup_passes::{Analysis, CpuRow, Slot};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
 
-/// Who does the driver's work, if few do.
+/// What the driver's work is confined to.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Funnel {
     /// One CPU does more of it than all others together.
@@ -22,9 +22,9 @@ pub enum Funnel {
 /// A driver's one worker.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Worker {
-    /// A thread of the kernel, and how long it ran.
+    /// A kernel thread, and how long it ran.
     Thread(Slot, Nanos),
-    /// Work items of one function, of which one runs at a time, and how long one did.
+    /// Work items of one function, of which one runs at a time: the function and their time.
     Items(String, Nanos),
 }
 
@@ -42,17 +42,17 @@ impl Worker {
 pub struct Driver {
     /// The CPU that does most of it.
     pub busiest: CpuRow,
-    /// That work, in per cent of the CPU's time.
+    /// Its driver work, in per cent of the CPU's time.
     pub saturated_pct: f64,
-    /// The same, in per cent of all driver work.
+    /// Its driver work, in per cent of all driver work.
     pub concentrated_pct: f64,
-    /// The busiest worker, and the part of the time that it was busy for, in per cent.
+    /// The busiest worker, and for how much of the time it was busy, in per cent.
     pub worker: Option<(Worker, f64)>,
-    /// Whether few do it, and who.
+    /// What the work is confined to, if it is.
     pub funnel: Option<Funnel>,
 }
 
-/// More than the rest, in per cent.
+/// More than all the rest, in per cent.
 const MOST: f64 = 50.0;
 
 /// CPU time of a driver's work.
@@ -73,7 +73,7 @@ impl Driver {
         let concentrated_pct = pct(work_ns(&busiest), all);
         let worker = worker(analysis).filter(|_| several);
         let worker = worker.map(|w| (w.clone(), pct(w.ns(), wall)));
-        // More than all other CPUs together, and than it does otherwise.
+        // More than all other CPUs together, and more than the CPU's other work.
         let confined = several && saturated_pct >= MOST && concentrated_pct >= MOST;
         let funnel = match &worker {
             _ if confined => Some(Funnel::Cpu),
@@ -88,8 +88,8 @@ impl Driver {
         self.funnel == Some(Funnel::Cpu)
     }
 
-    /// Give the idle time that the driver explains to it. Of a worker that goes from CPU to CPU
-    /// only those who sleep for a device or a lock of the kernel can be waiting.
+    /// Move the idle time that the driver explains to it. If a worker moves between CPUs, only
+    /// threads that sleep for a device or a kernel lock can be waiting for it.
     pub(crate) fn claim(&self, ledger: &mut Ledger) {
         const BEHIND: [Leaf; 6] = [
             Leaf::Io,
@@ -104,7 +104,7 @@ impl Driver {
             Some(Funnel::Worker(_)) => &BEHIND[..2],
             None => return,
         };
-        // The CPU that does the work may idle as well: that is not for lack of the driver.
+        // The CPU that does the work may idle as well, but not because of the driver.
         let mut left = ledger.total(Total::Idle).saturating_sub(self.busiest.idle_ns);
         for &leaf in leaves {
             left -= ledger.give(leaf, Leaf::Driver, left);
@@ -117,11 +117,11 @@ impl Driver {
 fn worker(analysis: &Analysis) -> Option<Worker> {
     let threads = analysis.all_threads().filter(|(_, t)| t.is_kthread());
     let threads = threads.map(|(slot, t)| Worker::Thread(slot, t.running_ns));
-    // A kworker is many workers' thread: its work items stand for it, where they were recorded.
+    // A kworker thread runs many drivers' work: its work items count instead, if recorded.
     let items = analysis.irqs(false).into_iter().filter(|r| r.kind == "workqueue");
     let items = items.filter_map(|r| {
         let ns = analysis.work_busy_ns(r.id);
-        // Fewer than two at a time, on average: one tells its end after the next has begun.
+        // Fewer than two at a time on average: one may report its end after the next has begun.
         (r.total_ns < ns * 2).then_some(Worker::Items(r.name, ns))
     });
     threads.chain(items).filter(|w| w.ns() > 0).max_by_key(|w| w.ns())

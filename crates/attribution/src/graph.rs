@@ -1,4 +1,4 @@
-//! Who waits for whom: threads as nodes, waits as edges, cycles, and the root causes.
+//! The wait graph: threads as nodes, waits as edges, cycles, and the root causes.
 
 use crate::Attribution;
 use crate::leaf::Leaf;
@@ -72,11 +72,11 @@ pub struct Graph {
     pub roots: Vec<Root>,
 }
 
-/// An edge below this part of its waiter's time does not close a cycle, in per cent.
+/// An edge with less than this part of its waiter's time does not close a cycle, in per cent.
 const CYCLE_PCT: u64 = 1;
 
 impl Attribution<'_> {
-    /// Who waits for whom; needs [`holdup_passes::Detail::Edges`].
+    /// The wait graph; needs [`holdup_passes::Detail::Edges`].
     pub fn graph(&self) -> Graph {
         let a = self.analysis;
         let names = self.object_names();

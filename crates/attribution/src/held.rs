@@ -1,15 +1,15 @@
-//! How long a mutex was held in all, those holds included that no event shows.
+//! How long a mutex was held in total, with the holds that no event shows.
 
 use holdup_model::Arrivals;
 use holdup_passes::{Analysis, FutexUse, HoldSum, ObjectStats, Slot};
 use holdup_trace::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So many holds must be seen from beginning to end, and so many must come to wait, before
-/// anything is said of those that are not seen.
+/// The number of holds seen from beginning to end, and of waits, that an estimate of the unseen
+/// holds needs.
 const ENOUGH: u64 = 10;
 
-/// What all threads together held of a mutex.
+/// The holds of a mutex by all threads together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HeldInAll {
     /// Time held.
@@ -19,11 +19,10 @@ pub struct HeldInAll {
 }
 
 impl HeldInAll {
-    /// Of a mutex, or the writers of a lock, for which calls are made only when two want it: by the
-    /// number of those who came and found it held ([`Arrivals`]). `held` and `waited` are by
-    /// thread. `None` of all else: of a lock whose every hold is seen, of one that is handed to a
-    /// thread that is still asleep, of one that several may have at once; and where too little is
-    /// seen.
+    /// For a mutex, or the writers of a lock, for which threads make calls only under contention:
+    /// estimated from the number of threads that came and found it held ([`Arrivals`]). `held` and
+    /// `waited` are by thread. `None` for all else: locks whose every hold is seen, locks that are
+    /// handed to a sleeping thread or that several may hold at once; and if too little is seen.
     pub fn of(
         a: &Analysis,
         o: &ObjectStats,

@@ -1,4 +1,4 @@
-//! How long waits were, by powers of two.
+//! Histograms of waiting times, by powers of two.
 
 use crate::Attribution;
 use crate::table::{ObjectRow, WaitsBy, by_cost};
@@ -6,7 +6,7 @@ use holdup_passes::HistRow;
 use std::collections::BTreeMap;
 
 impl Attribution<'_> {
-    /// Of the `most` objects, or kinds of objects, that cost most; threads are taken as objects.
+    /// For the `most` objects, or kinds of objects, that cost most; by thread counts as by object.
     pub fn wait_hists(&self, by: WaitsBy, most: usize) -> Vec<HistRow> {
         let mut objects = self.object_rows();
         objects.sort_by(|a, b| by_cost(&a.row, &b.row));

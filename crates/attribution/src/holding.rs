@@ -1,4 +1,4 @@
-//! What holders did, a row for each part: the lists of the table of waits, for who adds up himself.
+//! What holders did, a row for each part: the table of waits as lists, for users who add up.
 
 use crate::{Attribution, WaitsBy, WaitsRow};
 use holdup_passes::{HolderTime, percent};

@@ -1,5 +1,5 @@
-//! How long threads run, wait for a CPU and sleep at a time: percentiles, by what they slept for;
-//! and how long a unit of work takes them, where somebody says which event ends one.
+//! How long threads run, wait for a CPU and sleep at a time: percentiles, by what they slept for.
+//! And how long a unit of work takes, if the user says which event ends one.
 
 use crate::{Attribution, JUDGE, is_recorder};
 use holdup_passes::{
@@ -11,14 +11,14 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-/// Whose times are put together.
+/// How threads are grouped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LatencyBy {
-    /// Of all threads of a name: a service.
+    /// All threads of a name: a service.
     Command,
-    /// Of a process.
+    /// All threads of a process.
     Process,
-    /// Of each thread.
+    /// Each thread alone.
     Thread,
 }
 
@@ -64,18 +64,18 @@ pub struct LatencyRow {
 
 /// What ends a unit of work.
 pub struct Unit<'a> {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Whether an event ends one.
+    /// Whether an event ends a unit.
     pub ends: &'a dyn Fn(&Event) -> bool,
 }
 
 /// The kind of the rows of units.
 const UNIT: What = ("unit", None);
 
-/// Who: a name, and as far as the grouping goes a process and a thread.
+/// The group: a name and, if grouped so finely, a process and a thread.
 type Who = (String, Option<u32>, Option<u32>);
-/// What: its kind, and what a futex is used for.
+/// The kind of time, and what a futex is used for.
 type What = (&'static str, Option<&'static str>);
 
 /// Times of one kind.
@@ -99,14 +99,14 @@ impl Times {
         }
     }
 
-    /// No percentile is longer than the longest.
+    /// Capped at the longest time.
     fn percentile(&self, per_cent: u64) -> Option<Nanos> {
         self.spans.percentile(per_cent).map(|ns| ns.min(self.max))
     }
 }
 
-/// How long everything took that the threads of `whole` did, in one more reading: what takes most
-/// time first.
+/// The times of everything that the threads of `whole` did, in one more reading; the largest total
+/// first.
 ///
 /// # Errors
 /// Whatever makes the rest of the trace unreadable.
@@ -171,7 +171,7 @@ struct Units {
 
 impl Units {
     fn new(whole: &Analysis, groups: &Groups) -> Units {
-        // Of several threads that had a number one after the other, the one that ran longest.
+        // If several threads had a number one after the other, the one that ran longest.
         let mut longest: BTreeMap<Tid, (Nanos, usize)> = BTreeMap::new();
         for (slot, t) in whole.threads() {
             let Some(&group) = groups.of.get(&slot) else { continue };
@@ -193,18 +193,18 @@ impl Units {
     }
 }
 
-/// Threads by what they are put together to.
+/// Threads by the group they belong to.
 struct Groups {
     who: Vec<Who>,
     threads: Vec<u64>,
     of: BTreeMap<Slot, usize>,
 }
 
-/// Those that the tables show, without recorders and the kernel's own.
+/// The threads that the tables show, without recorders and kernel threads.
 fn groups(whole: &Analysis, by: LatencyBy) -> Groups {
     let mut groups = Groups { who: Vec::new(), threads: Vec::new(), of: BTreeMap::new() };
     let mut known: BTreeMap<Who, usize> = BTreeMap::new();
-    // A process is called as its first thread is.
+    // A process has the name of its first thread.
     let mut leaders: BTreeMap<u32, String> = BTreeMap::new();
     for (_, t) in whole.all_threads() {
         if let Some(pid) = whole.pid(t).filter(|&pid| pid == t.tid.0) {
@@ -242,7 +242,7 @@ impl Groups {
         times: BTreeMap<(usize, What), Times>,
         unit: Option<&str>,
     ) -> Vec<LatencyRow> {
-        // Units are made of the rest.
+        // The units of the others.
         let mut all: BTreeMap<usize, Nanos> = BTreeMap::new();
         for ((group, _), t) in times.iter().filter(|((_, what), _)| *what != UNIT) {
             *all.entry(*group).or_default() += t.total;

@@ -1,4 +1,4 @@
-//! The leaves of the capacity ledger, the nodes that sum them, and what the time at each was lost
+//! The leaves of the capacity ledger, their sums, and the resource that each leaf's time was lost
 //! to.
 
 use crate::resource::Resource;
@@ -6,18 +6,18 @@ use crate::resource::Resource;
 /// A node that is the sum of others.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Total {
-    /// CPUs did something.
+    /// CPUs ran something.
     Busy,
     /// In the applications' own code.
     User,
-    /// In the applications' own code or in system calls that were not recorded, where a choice of
-    /// them was: nobody can tell the two apart.
+    /// In the applications' own code or in system calls that were not recorded because only some
+    /// calls were: the two cannot be distinguished.
     Application,
-    /// In system calls of applications, as far as they were recorded.
+    /// In recorded system calls of applications.
     Kernel,
     /// CPUs had nothing to do.
     Idle,
-    /// Nobody knows, or CPUs did nothing because they were taken away.
+    /// Unknown, or CPUs did nothing because they were taken away.
     Unaccounted,
 }
 
@@ -34,7 +34,7 @@ impl Total {
         }
     }
 
-    /// The node that this one is part of.
+    /// The node that contains this one.
     pub fn parent(self) -> Option<Total> {
         match self {
             Total::User | Total::Application | Total::Kernel => Some(Total::Busy),
@@ -61,22 +61,22 @@ macro_rules! leaves {
                 match self { $(Leaf::$name => $path),+ }
             }
 
-            /// The node that it is part of.
+            /// The node that contains it.
             pub fn parent(self) -> Option<Total> {
                 match self { $(Leaf::$name => $parent),+ }
             }
 
-            /// What its time was lost to; `None` of time that was used.
+            /// The resource its time was lost to; `None` for time that was used.
             pub fn lost_to(self) -> Option<Resource> {
                 match self { $(Leaf::$name => $lost),+ }
             }
 
-            /// `ledger idle/thread-sync` …: where evidence says that its figure comes from.
+            /// `ledger idle/thread-sync` …: the source that evidence names for its figure.
             pub fn source(self) -> &'static str {
                 match self { $(Leaf::$name => concat!("ledger ", $path)),+ }
             }
 
-            /// What it is, or what is waited for, in words.
+            /// In words, what it is or what is waited for.
             pub fn title(self) -> &'static str {
                 match self { $(Leaf::$name => $title),+ }
             }
@@ -85,53 +85,53 @@ macro_rules! leaves {
 }
 
 leaves! {
-    /// Application code, where nothing tells how fast it ran.
+    /// Application code, if nothing tells how fast it ran.
     UserUndivided = Some(Total::User), None, "busy/user", "application code";
-    /// What application code took longer than like work does with few CPUs busy.
+    /// The time that application code took beyond that of similar work with few CPUs busy.
     UserStalled = Some(Total::User), Some(Resource::Memory), "busy/user/stalled",
         "application code, additional time due to slowdown";
     /// The rest of application code.
     UserWork = Some(Total::User), None, "busy/user/work", "other application code";
-    /// Application code or calls that were not recorded, where nothing tells how fast it ran.
+    /// Application code or unrecorded calls, if nothing tells how fast the code ran.
     ApplicationUndivided = Some(Total::Application), None, "busy/application",
         "application code or unrecorded calls";
-    /// What it took longer than like work does with few CPUs busy.
+    /// The time that it took beyond that of similar work with few CPUs busy.
     ApplicationStalled = Some(Total::Application), Some(Resource::Memory),
         "busy/application/stalled",
         "application code or unrecorded calls, additional time due to slowdown";
-    /// The rest of it.
+    /// The rest of that time.
     ApplicationWork = Some(Total::Application), None, "busy/application/work",
         "other application code or unrecorded calls";
-    /// System calls, where nothing tells spinning from work.
+    /// System calls, if nothing distinguishes spinning from work.
     KernelUndivided = Some(Total::Kernel), None, "busy/kernel", "system calls";
-    /// In calls on futexes that slept, or ended the sleep of another thread; and in those by which
-    /// threads fight for a mutex although none sleeps.
+    /// In futex calls that slept or woke another thread, and in those by which threads contend for
+    /// a mutex although none sleeps.
     ThreadTurns = Some(Total::Kernel), Some(Resource::ThreadLock), "busy/kernel/thread-sync",
         "futex calls that slept or woke other threads";
-    /// The same in calls on semaphores, message queues, file locks; and what reads and writes cost
+    /// In such calls on semaphores, message queues and file locks; and what reads and writes cost
     /// beyond their own work while threads sleep in them for each other.
     ServiceTurns = Some(Total::Kernel), Some(Resource::Service), "busy/kernel/kernel-services",
         "calls on kernel services that slept or woke other threads";
-    /// The same where the calls are clients' way of waiting for one busy thread.
+    /// In such calls, if they are clients' way of waiting for one busy thread.
     ServedTurns = Some(Total::Kernel), Some(Resource::Server), "busy/kernel/one-server",
         "calls in which threads wait for a thread that is busy itself";
     /// Spinning that events of kernel locks show.
     LockSpin = Some(Total::Kernel), Some(Resource::KernelLock), "busy/kernel/lock-spin",
         "spinning for locks of the kernel";
     /// Waiting inside the kernel that no event shows: what calls cost beyond their own work because
-    /// others were in the kernel too. Inferred.
+    /// other threads were in the kernel too. Inferred.
     LockWait = Some(Total::Kernel), Some(Resource::KernelLock), "busy/kernel/lock-wait",
         "waiting in the kernel without an event (inferred)";
-    /// What calls made alone cost beyond the same calls of a baseline with fewer CPUs.
+    /// What calls made alone cost beyond the same calls in a baseline with fewer CPUs.
     MpOverhead = Some(Total::Kernel), Some(Resource::KernelPath), "busy/kernel/mp-overhead",
         "additional cost of calls compared with the baseline";
     /// The rest of system calls.
     KernelOther = Some(Total::Kernel), None, "busy/kernel/other", "other system calls";
-    /// Threads of a program that yield, look and yield again until another lets them go on: in the
-    /// calls and between them.
+    /// Threads of one process that yield, look and yield again until another thread lets them
+    /// continue: in the calls and between them.
     Spin = Some(Total::Busy), Some(Resource::ThreadLock), "busy/spin",
         "repeated sched_yield calls to wait for another thread";
-    /// The same where the threads are of several processes.
+    /// Such yielding by threads of several processes.
     ServiceSpin = Some(Total::Busy), Some(Resource::Service), "busy/service-spin",
         "repeated sched_yield calls to wait for another process";
     /// Kernel threads.
@@ -140,7 +140,7 @@ leaves! {
     Irq = Some(Total::Busy), None, "busy/irq", "interrupts";
     /// Softirqs.
     Softirq = Some(Total::Busy), None, "busy/softirq", "softirqs";
-    /// Idle, where nothing tells why.
+    /// Idle, if nothing tells why.
     IdleUndivided = Some(Total::Idle), Some(Resource::Unknown), "idle",
         "an unknown reason";
     /// Threads waited for futexes.
@@ -149,41 +149,40 @@ leaves! {
     /// Threads waited for each other in kernel services.
     KernelServices = Some(Total::Idle), Some(Resource::Service), "idle/kernel-services",
         "semaphores, message queues, file locks, pipes";
-    /// Threads slept for locks of the kernel.
+    /// Threads slept for kernel locks.
     KernelLocks = Some(Total::Idle), Some(Resource::KernelLock), "idle/kernel-locks",
         "locks of the kernel";
-    /// Threads waited for one busy thread, or for the last one at a barrier.
+    /// Threads waited for one busy thread, or for the last thread at a barrier.
     OneServer = Some(Total::Idle), Some(Resource::Server), "idle/one-server",
         "one thread that is itself busy";
     /// Threads waited for a device.
     Io = Some(Total::Idle), Some(Resource::Device), "idle/io", "disks and paging";
-    /// Threads were ready and kept off the CPUs: their CPU quota was used up.
+    /// Threads were ready but throttled: their CPU quota was used up.
     Throttled = Some(Total::Idle), Some(Resource::Quota), "idle/throttled",
         "the next period of a CPU quota";
-    /// Threads were ready, and had not been given the CPU yet.
+    /// Threads were ready and had not got the CPU yet.
     Scheduler = Some(Total::Idle), Some(Resource::Dispatch), "idle/scheduler",
         "a CPU, while other CPUs are idle";
-    /// The same where the threads were bound to other CPUs.
+    /// Threads were ready but bound to other CPUs.
     Bound = Some(Total::Idle), Some(Resource::Placement), "idle/bound",
         "a CPU in the affinity mask, while other CPUs are idle";
-    /// Just one application thread, or one of two that contend with each other alone, had
-    /// anything to do.
+    /// Exactly one application thread, or one of two that contend only with each other, had work.
     Serial = Some(Total::Idle), Some(Resource::Parallelism), "idle/serial",
         "work for one thread at a time";
-    /// Threads waited for the results of threads that were busy themselves, and never wait for
-    /// them in turn: stages of a pipeline, not rivals for an object.
+    /// Threads waited for the results of threads that were busy themselves and never wait for them:
+    /// stages of a pipeline, not contenders for an object.
     Order = Some(Total::Idle), Some(Resource::Dependency), "idle/order",
         "the results of threads that are themselves busy";
-    /// Driver work that one CPU or one worker did, while others waited for it.
+    /// One CPU or one worker did driver work that others waited for.
     Driver = Some(Total::Idle), Some(Resource::Driver), "idle/driver",
         "driver work of a single CPU or a single worker";
-    /// No thread waited for anything that this machine could have done sooner.
+    /// No thread waited for anything that this machine could have done earlier.
     NoWork = Some(Total::Idle), Some(Resource::Outside), "idle/no-work",
         "nothing: there is no work";
-    /// Lost events, gaps.
+    /// Lost events and gaps.
     Unaccounted = Some(Total::Unaccounted), Some(Resource::Unknown), "unaccounted",
         "unknown: events are missing";
-    /// The same, where it is known what was stolen.
+    /// Lost events and gaps, if stolen time is known.
     Unseen = Some(Total::Unaccounted), Some(Resource::Unknown), "unaccounted/unseen",
         "unknown: events are missing";
     /// A hypervisor ran something else on the CPU. Inferred from missing timer ticks.
@@ -202,7 +201,7 @@ impl Leaf {
         self as usize
     }
 
-    /// Whether it is part of `branch`, however deep.
+    /// Whether it is part of `branch`, at any depth.
     pub fn is_in(self, branch: Total) -> bool {
         let mut at = self.parent();
         while let Some(b) = at {

@@ -1,9 +1,8 @@
 //! The capacity ledger: CPUs x wall time, down to leaves that add up to it exactly.
 //!
 //! The busy side and the idle total come from the CPU accounting of the passes, the division of the
-//! idle total from the judged waits. `no work` is what remains of the idle total, so the ledger
-//! closes by construction; that the parts never exceed the total is asserted by the tests over
-//! every trace.
+//! idle total from the judged waits. `no work` is the rest of the idle total, so the ledger adds up
+//! by construction. That the parts never exceed the total is tested on every trace.
 
 use crate::call::{self, Contended};
 use crate::leaf::{Leaf, Total};
@@ -56,7 +55,7 @@ impl From<Ledger> for Rows {
 }
 
 impl Ledger {
-    /// These leaves; the others are not known.
+    /// A ledger of these leaves; all others are unknown.
     pub fn new(capacity_ns: Nanos, leaves: impl IntoIterator<Item = (Leaf, Nanos)>) -> Ledger {
         let mut ledger = Ledger { capacity_ns, whole_ns: capacity_ns, ns: [None; Leaf::ALL.len()] };
         for (leaf, ns) in leaves {
@@ -65,13 +64,12 @@ impl Ledger {
         ledger
     }
 
-    /// The same, where 100 % are something else than the sum of the leaves: figures that were
-    /// rounded before they were published.
+    /// Sets another total as 100 %, for figures that were rounded before they were published.
     pub fn in_parts_of(self, whole_ns: Nanos) -> Ledger {
         Ledger { whole_ns, ..self }
     }
 
-    /// Divide a leaf: `ns` of it, at most all, goes to `part`, what is left to `other`.
+    /// Divide a leaf: `ns` of it, at most all, goes to `part`, the rest to `other`.
     pub fn divide(&mut self, leaf: Leaf, part: Leaf, other: Leaf, ns: Nanos) {
         let Some(all) = self.ns[leaf.index()].take() else { return };
         let part_ns = ns.min(all);
@@ -79,7 +77,7 @@ impl Ledger {
         self.ns[other.index()] = Some(all - part_ns);
     }
 
-    /// Move at most `ns` from one leaf to another that is known then; what was moved.
+    /// Move at most `ns` from one leaf to another, which is known then. Returns what was moved.
     pub(crate) fn give(&mut self, from: Leaf, to: Leaf, ns: Nanos) -> Nanos {
         let Some(all) = self.ns[from.index()] else { return 0 };
         let ns = ns.min(all);
@@ -98,13 +96,13 @@ impl Ledger {
         self.ns[leaf.index()]
     }
 
-    /// The same, for sums: what is not known adds nothing.
+    /// Time at a leaf for sums: an unknown leaf counts as 0.
     pub fn ns(&self, leaf: Leaf) -> Nanos {
         self.get(leaf).unwrap_or(0)
     }
 
-    /// What waits claim of idle time beyond what the ledger has at their leaf, because events are
-    /// missing, they do not get: whoever adds them up finds the ledger's figure, or less.
+    /// If events are missing, waits may claim more idle time than the ledger has at their leaf.
+    /// Scale them down, so that their sum is the ledger's figure or less.
     pub(crate) fn bound(&self, waits: &mut [Wait]) {
         let mut claimed = [0u128; Leaf::ALL.len()];
         for w in &*waits {
@@ -112,7 +110,7 @@ impl Ledger {
         }
         for w in waits {
             let (all, has) = (claimed[w.leaf.index()], self.ns(w.leaf));
-            // In whole nanoseconds, of which neither is ever more than 2^64.
+            // In whole nanoseconds; neither exceeds 2^64.
             let (all, has) = (WaitSum { share: all, ..WaitSum::default() }.share_ns(), has);
             if all > has {
                 w.row.sum.share = w.row.sum.share / u128::from(all) * u128::from(has);
@@ -120,15 +118,14 @@ impl Ledger {
         }
     }
 
-    /// CPU time that the work used, or would have used if nothing had held it up. What is missing
-    /// from capacity is time for which there was no work: it grows with every CPU that a machine
-    /// has beyond those it needs.
+    /// CPU time that the work used, or would have used if nothing had delayed it. The rest of the
+    /// capacity is time without work: it grows with every CPU beyond those that the work needs.
     pub fn wanted_ns(&self) -> Nanos {
         let spare = self.ns(Leaf::NoWork) + self.ns(Leaf::Serial) + self.ns(Leaf::Order);
         self.capacity_ns.saturating_sub(spare)
     }
 
-    /// Time in all leaves of a total.
+    /// Time in all leaves of a node.
     pub fn total(&self, total: Total) -> Nanos {
         self.leaves().filter(|(leaf, _)| leaf.is_in(total)).map(|(_, ns)| ns).sum()
     }
@@ -142,7 +139,7 @@ impl Ledger {
     pub fn nodes(&self) -> Vec<LedgerNode> {
         let mut rows: Vec<LedgerNode> = Vec::new();
         let mut add = |path: &'static str, ns: Nanos| {
-            // An undivided leaf has the path of its branch: its row is the branch's.
+            // An undivided leaf has the path of its branch, and the branch's row shows it.
             if rows.iter().all(|r| r.path != path) {
                 rows.push(LedgerNode { path, ns, pct: percent(ns, self.whole_ns) });
             }
@@ -166,8 +163,8 @@ pub fn busy_ns(analysis: &Analysis) -> Nanos {
     rows.iter().map(|r| r.wall_ns - r.idle_ns - r.unaccounted_ns).sum()
 }
 
-/// Time that is given out leaf by leaf until nothing is left: what the leaves claim is measured by
-/// different machines, and where events were lost they may claim too much.
+/// Time that is distributed leaf by leaf until nothing is left. The leaves' claims are measured in
+/// different ways, and where events were lost they may be too large.
 struct Rest {
     left: Nanos,
 }
@@ -180,7 +177,7 @@ impl Rest {
     }
 }
 
-/// What the ledger is made from.
+/// The judgements that the ledger is made from.
 #[derive(Clone, Copy)]
 pub(crate) struct Judged<'a> {
     pub(crate) analysis: &'a Analysis,
@@ -196,7 +193,7 @@ pub(crate) fn of(judged: Judged<'_>) -> Ledger {
     let rows = analysis.cpu_rows();
     let sum = |f: fn(&CpuRow) -> Option<u64>| -> Option<Nanos> { rows.iter().map(f).sum() };
     let idle = idle(analysis, waits, &rows);
-    // What the CPUs were charged with while they were taken away.
+    // What the CPUs were charged for while they were taken away.
     let seen = analysis.stolen();
     let stolen = seen.unwrap_or_default();
     let mut taken = 0;
@@ -233,8 +230,8 @@ pub(crate) fn of(judged: Judged<'_>) -> Ledger {
     Ledger::new(analysis.capacity_ns(), known.chain(kernel).chain(idle))
 }
 
-/// Where time outside of recorded system calls belongs: application code, unless a choice of calls
-/// was recorded, so that it may be time in others.
+/// The leaf of time outside recorded system calls: application code, unless only some calls were
+/// recorded, so that it may be time in others.
 pub(crate) fn application(analysis: &Analysis) -> Leaf {
     match analysis.capabilities.syscalls.chosen() {
         Some(_) => Leaf::ApplicationUndivided,
@@ -242,7 +239,7 @@ pub(crate) fn application(analysis: &Analysis) -> Leaf {
     }
 }
 
-/// System calls: waiting in them for other threads and for locks, and the rest.
+/// System calls: waiting for other threads and for locks, and the rest.
 fn kernel(judged: Judged<'_>, all: Nanos, stolen_spin: Nanos) -> Vec<(Leaf, Nanos)> {
     let Judged { analysis, waits, contended, thresholds, .. } = judged;
     let mut rest = Rest { left: all };
@@ -250,7 +247,7 @@ fn kernel(judged: Judged<'_>, all: Nanos, stolen_spin: Nanos) -> Vec<(Leaf, Nano
         contended.iter().filter(|c| wanted(c)).map(|c| c.lost_ns).sum()
     };
     let turns = |kinds: fn(WaitKind) -> bool| {
-        // What burns on the kernel's own locks in such calls is no contention.
+        // CPU time beyond the calls' own work because of kernel locks is no contention of threads.
         let burnt = lost(&|c| kinds(c.kind) && !c.for_others);
         if call::is_named(burnt, analysis, thresholds) { 0 } else { analysis.in_turns_ns(kinds) }
     };
@@ -261,22 +258,22 @@ fn kernel(judged: Judged<'_>, all: Nanos, stolen_spin: Nanos) -> Vec<(Leaf, Nano
     leaves.push((Leaf::ServiceTurns, rest.take(services)));
     let mut shown = 0;
     if analysis.sees_locks() {
-        // Lockdep's events show more waits than the contention events that the CPUs' time is
-        // charged by.
+        // Lockdep's events show more waits than the contention events from which the CPUs' time
+        // comes.
         let locks = analysis.locks(LockBy::Lock);
         let lockdep = locks.iter().filter_map(|r| r.spin_ns).sum();
         let spin = analysis.lock_spin_ns().saturating_sub(stolen_spin);
         shown = rest.take(spin.max(lockdep));
         leaves.push((Leaf::LockSpin, shown));
     }
-    // On one CPU nobody waits inside the kernel for another.
+    // On one CPU no thread waits inside the kernel for another.
     let inferred = lost(&|c| !c.for_others).saturating_sub(shown);
     leaves.push((Leaf::LockWait, rest.take(inferred)));
     leaves.push((Leaf::KernelOther, rest.left));
     leaves
 }
 
-/// The part of the time in futex calls that processes contend by: that of the waits.
+/// The part of the time in futex calls by which processes contend: in proportion to the waits.
 fn between_processes(library_ns: Nanos, waits: &[Wait]) -> Nanos {
     let (mut between, mut all) = (0, 0);
     for w in waits.iter().filter(|w| w.row.cause.is_turns()) {
@@ -304,7 +301,7 @@ fn idle(analysis: &Analysis, waits: &[Wait], rows: &[CpuRow]) -> Vec<(Leaf, Nano
     leaves.push((Leaf::Throttled, rest.take(analysis.throttled_idle_ns())));
     leaves.push((Leaf::Order, rest.take(shares[Leaf::Order.index()].share_ns())));
     leaves.push((Leaf::Scheduler, rest.take(analysis.scheduler_idle_ns())));
-    // What no harmful wait claims, and came while one thread had all the work.
+    // Idle time that no harmful wait claims, while one thread had all the work.
     leaves.push((Leaf::Serial, rest.take(analysis.serial_ns())));
     leaves.push((Leaf::NoWork, rest.left));
     leaves

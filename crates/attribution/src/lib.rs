@@ -1,4 +1,4 @@
-//! What the passes measured, judged: once, and here alone.
+//! The judgements on what the passes measured, made once and only here.
 //!
 //! ```text
 //!  Analysis ──► Attribution ──┬─ waits      what each was for, and its leaf of the ledger
@@ -11,8 +11,8 @@
 //!                             └─ ledger     where every CPU-second went
 //! ```
 //!
-//! Tables, ledger, rules and guide read these values, so no two of them can disagree. What has to
-//! be decided while the pass runs is decided by [`JUDGE`] ([`wait`]).
+//! Tables, ledger, rules and guide read these values, so they cannot disagree. What has to be
+//! decided while the pass runs is decided by [`JUDGE`] ([`wait`]).
 //!
 //! Every number that decides is a registered [`Threshold`] ([`limits`]).
 
@@ -77,15 +77,15 @@ use std::collections::BTreeMap;
 /// Read the whole trace once, with the judge of this crate.
 ///
 /// # Errors
-/// Those of [`holdup_passes::analyze`].
+/// The errors of [`holdup_passes::analyze`].
 pub fn analyze(reader: &dyn Reader, options: &Options) -> Result<Analysis> {
     holdup_passes::analyze(reader, options, &JUDGE)
 }
 
-/// The same together with another reader of the trace; see [`holdup_passes::analyze_beside`].
+/// As [`analyze`], with another reader of the trace; see [`holdup_passes::analyze_beside`].
 ///
 /// # Errors
-/// Those of [`holdup_passes::analyze_beside`].
+/// The errors of [`holdup_passes::analyze_beside`].
 pub fn analyze_beside(
     reader: &dyn Reader,
     options: &Options,
@@ -97,7 +97,7 @@ pub fn analyze_beside(
 /// Read the trace once and analyse windows of it; see [`holdup_passes::analyze_parts`].
 ///
 /// # Errors
-/// Those of [`holdup_passes::analyze_parts`].
+/// The errors of [`holdup_passes::analyze_parts`].
 pub fn analyze_parts(
     reader: &dyn Reader,
     options: &Options,
@@ -107,10 +107,10 @@ pub fn analyze_parts(
     holdup_passes::analyze_parts(reader, options, &JUDGE, cpus, windows)
 }
 
-/// The same, each handed out when it ends; see [`holdup_passes::analyze_windows`].
+/// As [`analyze_parts`], each window handed out at its end; see [`holdup_passes::analyze_windows`].
 ///
 /// # Errors
-/// Those of [`holdup_passes::analyze_windows`].
+/// The errors of [`holdup_passes::analyze_windows`].
 pub fn analyze_windows(
     reader: &dyn Reader,
     options: &Options,
@@ -124,14 +124,14 @@ pub fn analyze_windows(
 /// Read the trace once more and draw lanes; see [`holdup_passes::follow`].
 ///
 /// # Errors
-/// Those of [`holdup_passes::follow`].
+/// The errors of [`holdup_passes::follow`].
 pub fn follow(reader: &dyn Reader, whole: &Analysis, follow: &Follow) -> Result<Analysis> {
     holdup_passes::follow(reader, whole, &JUDGE, follow)
 }
 
 /// An analysis, judged.
 pub struct Attribution<'a> {
-    /// What was measured.
+    /// The measurements.
     pub analysis: &'a Analysis,
     /// The limits in force.
     pub thresholds: Thresholds,
@@ -139,23 +139,23 @@ pub struct Attribution<'a> {
     pub calls: Vec<SyscallRow>,
     /// Every wait that may explain idle CPUs, by cause, call, waker and object.
     pub waits: Vec<Wait>,
-    /// Who contends for what.
+    /// Which threads contend for which objects.
     pub turns: Turns,
-    /// The one thread that all wait for, if there is one.
+    /// The one thread that the others wait for, if there is one.
     pub server: Option<Server>,
     /// Whether one thread at a time had work.
     pub alone: Alone,
-    /// Driver work, and whether few do it.
+    /// Driver work, and what it is confined to.
     pub driver: Option<Driver>,
-    /// What threads waited for.
+    /// The objects that threads waited for.
     pub objects: BTreeMap<Object, JudgedObject>,
-    /// How much longer application code takes on average than undisturbed, 1 or more.
+    /// The mean factor by which application code is slower than undisturbed, 1 or more.
     pub slowdown: f64,
     /// System calls that cost more because of others in the kernel, most lost time first.
     pub contended: Vec<Contended>,
-    /// Who else was there.
+    /// Programs other than the work.
     pub background: Background,
-    /// The same where somebody chose the work: who is not a part of that.
+    /// If the user chose threads: the programs outside that choice.
     pub chosen: Option<Background>,
     /// Programs whose threads wait for each other by yielding, most CPU time first.
     pub spinning: Vec<Spinning>,
@@ -171,8 +171,7 @@ impl<'a> From<&'a Analysis> for Attribution<'a> {
     }
 }
 
-/// Who waited for which object, who ended those waits, and who held it. Drawn once: there may be
-/// many pairs.
+/// The waiters, wakers and holders of each object. Built once: there may be many pairs.
 pub(crate) struct People {
     pub(crate) waited_by: ByThread<PairSum>,
     pub(crate) ended_by: ByThread<PairSum>,
@@ -188,7 +187,7 @@ impl People {
         }
     }
 
-    /// The objects with the threads around each: some come twice.
+    /// The objects with their threads: some objects come twice.
     pub(crate) fn around(&self) -> impl Iterator<Item = (Object, impl Iterator<Item = Slot>)> {
         let both = self.waited_by.iter().chain(&self.ended_by);
         both.map(|(&object, threads)| (object, threads.keys().copied()))
@@ -196,7 +195,7 @@ impl People {
 }
 
 impl<'a> Attribution<'a> {
-    /// The calls that would want one lock most if nobody recorded them: a name, and the section.
+    /// The calls that would want one lock most without the recorder: a name, and the section.
     pub fn fullest_section(&self) -> Option<(&str, Section)> {
         self.contended
             .iter()

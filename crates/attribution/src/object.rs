@@ -10,25 +10,25 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Why waits for an object count as harmful or idle; docs/waits.md explains the ids.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum WaitRule {
-    /// One thread at a time has it and releases it itself.
+    /// One thread at a time holds it and releases it itself.
     LockContention,
     /// Handed from thread to thread.
     HandoverContention,
     /// Others wait for one busy thread.
     OneServer,
-    /// Others wait for whoever comes last.
+    /// Others wait for the last thread to arrive.
     BarrierImbalance,
     /// A lock of the kernel.
     KernelLock,
     /// A device.
     IoDevice,
-    /// A page that a device has to bring.
+    /// A page that a device has to read.
     IoPaging,
-    /// Time to pass.
+    /// A timer.
     IdleTimer,
-    /// A child's end.
+    /// The end of a child process.
     IdleChild,
-    /// A thread's end.
+    /// The end of a thread.
     IdleJoin,
     /// A signal.
     IdleSignal,
@@ -38,9 +38,9 @@ pub enum WaitRule {
     IdleAccept,
     /// A lock, but mostly waited for until a time-out.
     IdleTimeout,
-    /// Nobody had anything to hand over.
+    /// No thread had anything to hand over.
     IdleNoWork,
-    /// Something in the kernel that is neither I/O nor a lock that application threads give back.
+    /// Something in the kernel that is neither I/O nor a lock of application threads.
     IdleKernel,
     /// The trace does not show the call.
     #[default]
@@ -48,7 +48,7 @@ pub enum WaitRule {
 }
 
 impl WaitRule {
-    /// Its stable id, as the `rule` column has it.
+    /// Its stable id, as in the `rule` column.
     pub fn id(self) -> &'static str {
         match self {
             WaitRule::LockContention => "lock-contention",
@@ -98,14 +98,14 @@ impl WaitRule {
 /// An object that threads waited for, judged.
 #[derive(Clone, Copy, Debug)]
 pub struct JudgedObject {
-    /// What was measured.
+    /// The measurements.
     pub stats: ObjectStats,
-    /// What it is, by what the waits for it turned out to be for: a file whose waits were for the
-    /// device is the disk.
+    /// Its kind, by what the waits turned out to be for: a file whose waits were for the device is
+    /// the disk.
     pub kind: ObjectKind,
     /// The thread that ended most of the waiting time, and that time.
     pub top_waker: Option<(Slot, Nanos)>,
-    /// Why it counts as harmful or idle.
+    /// Why its waits count as harmful or idle.
     pub rule: WaitRule,
 }
 
@@ -137,8 +137,8 @@ pub(crate) fn judge(
         .collect()
 }
 
-/// Waits that look harmful, and of which the ledger says that nothing of this machine would have
-/// ended them sooner, are none.
+/// Waits that look harmful become idle if the ledger says that nothing in this machine could have
+/// ended them earlier.
 pub(crate) fn follow_ledger(
     objects: &mut BTreeMap<Object, JudgedObject>,
     analysis: &Analysis,
@@ -153,7 +153,7 @@ pub(crate) fn follow_ledger(
     }
 }
 
-/// What it is, by what more than half of the waiting time was for.
+/// Its kind, by what more than half of the waiting time was for.
 fn kind(stats: &ObjectStats) -> ObjectKind {
     let mostly = |part: Nanos| part * 2 > stats.wait_ns;
     match stats.kind {
@@ -170,13 +170,13 @@ fn kind(stats: &ObjectStats) -> ObjectKind {
 }
 
 impl JudgedObject {
-    /// One thread at a time has it, and gives it back: it has holders, not threads that hand
-    /// something over.
+    /// One thread at a time holds and releases it: it has holders, not threads that hand something
+    /// over.
     pub(crate) fn is_held(&self) -> bool {
         self.stats.is_lock && self.rule != WaitRule::OneServer
     }
 
-    /// Does waiting for it cost anything, and why; `top` ended most of it.
+    /// Whether waiting for it costs anything, and why; `top` ended most of it.
     pub(crate) fn rule_if_ended_by(
         &self,
         top: Option<(Slot, Nanos)>,
@@ -188,12 +188,12 @@ impl JudgedObject {
         match self.kind {
             ObjectKind::Timer | ObjectKind::Timerfd => WaitRule::IdleTimer,
             ObjectKind::Child => WaitRule::IdleChild,
-            // Unless siblings let it go on, by signals.
+            // Unless siblings wake the waiter, by signals.
             ObjectKind::Signal if idle || o.wait_ns == 0 => WaitRule::IdleSignal,
             ObjectKind::Poll | ObjectKind::Epoll if idle || o.wait_ns == 0 => WaitRule::IdlePoll,
             ObjectKind::Accept => WaitRule::IdleAccept,
             ObjectKind::Disk => WaitRule::IoDevice,
-            // The kernel says nothing of them, or that they were neither.
+            // The kernel does not say what these waits were for, or says that they were neither.
             ObjectKind::PageFault | ObjectKind::KernelLock if idle => WaitRule::IdleKernel,
             ObjectKind::PageFault if o.lock_ns * 2 > o.wait_ns => WaitRule::KernelLock,
             ObjectKind::PageFault => WaitRule::IoPaging,
@@ -209,7 +209,7 @@ impl JudgedObject {
                 WaitRule::OneServer
             }
             _ if o.is_lock => WaitRule::LockContention,
-            // Most of the wakers' own time went into waiting for input: they had nothing to give.
+            // The wakers spent most of their own time waiting for input: they had nothing to give.
             _ if mostly(o.followed_idle_ns) => WaitRule::IdleNoWork,
             ObjectKind::Other => WaitRule::IdleUnknown,
             _ => WaitRule::HandoverContention,

@@ -1,4 +1,5 @@
-//! The critical path of a thread: what it did, and while it slept, what those did it slept for.
+//! The critical path of a thread: what it did and, while it slept, what the threads did that it
+//! slept for.
 //!
 //! ```text
 //!   T   ─run──┐ asleep ........... ┌─run─┐ asleep ......... ┌─run──
@@ -7,13 +8,13 @@
 //!   V                 └──run───────┘ W woken by V
 //! ```
 //!
-//! Every moment of T's life in the trace belongs to exactly one row, so the path closes: its parts
-//! add up to that life. A wait of T from s to e that W ended is replaced by what W did from s to e,
-//! and so on; what no thread ended stays a wait. The moments another thread fills are charged to
-//! the object of the innermost wait they stand in for.
+//! Every moment of thread T's life in the trace belongs to exactly one row, so the parts add up to
+//! that life. A wait of T from s to e that W ended is replaced by what W did from s to e, and so
+//! on; a wait that no thread ended stays a wait. The moments that another thread fills are charged
+//! to the object of the innermost wait they replace.
 //!
-//! Of a thread that came to be after s, the doings until then are those of its parent. What the
-//! trace does not say is unknown, not running.
+//! If a thread was created after s, its parent's activity counts until then. What the trace does
+//! not show is unknown, not running.
 
 use crate::{Attribution, is_recorder};
 use holdup_passes::{Analysis, Interval, Object, Slot, Thread, percent};
@@ -66,12 +67,12 @@ pub struct Path {
     pub rows: Vec<PathRow>,
 }
 
-/// Why there is no path to show.
+/// Why there is no critical path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoPath {
-    /// No thread has this number; or none that is chosen ran or slept.
+    /// No thread has this number; or no chosen thread ran or slept.
     NoThread,
-    /// A thread of the kernel, of this name: what those sleep for is not kept.
+    /// A kernel thread of this name: what those sleep for is not kept.
     Kernel(String),
     /// The thread of this name did nothing: it slept from the first event to the last.
     Still(String),
@@ -80,7 +81,7 @@ pub enum NoPath {
 /// A piece of a critical path.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
-    /// Whose doings it is.
+    /// The thread that is active in it.
     pub slot: Slot,
     /// When it begins.
     pub from: Nanos,
@@ -88,23 +89,23 @@ pub struct Piece {
     pub to: Nanos,
     /// What the thread did.
     pub state: PieceState,
-    /// The object that the path went through to get there.
+    /// The object of the wait through which the path got to this thread.
     pub through: Option<Object>,
 }
 
 /// What a thread did in a piece of a critical path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PieceState {
-    /// It ran or was ready to.
+    /// It ran or was ready to run.
     Run,
-    /// It slept, and no thread ended that.
+    /// It slept, and no thread ended the sleep.
     Wait,
     /// The trace does not say.
     Unknown,
 }
 
 impl PieceState {
-    /// As tables have it.
+    /// As in tables.
     pub fn id(self) -> &'static str {
         match self {
             PieceState::Run => "run",
@@ -117,7 +118,7 @@ impl PieceState {
 /// Chains longer than this end in the last thread's waits.
 const DEPTH: usize = 48;
 
-/// Whose time, doing what, and through which object.
+/// A thread, its state, and the object through which the path got there.
 type Part = (Slot, PieceState, Option<Object>);
 
 /// A span of time to explain.
@@ -134,11 +135,11 @@ impl Attribution<'_> {
     /// needs [`holdup_passes::Detail::Intervals`].
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why there is no path.
     pub fn path(&self, tid: Option<u32>) -> Result<Path, NoPath> {
         let a = self.analysis;
         let (slot, t) = match tid {
-            // A number used twice: the thread that did more, or lived longer.
+            // If a number was used twice: the thread that did more, or lived longer.
             Some(tid) => a
                 .all_threads()
                 .filter(|(_, t)| t.tid.0 == tid)
@@ -192,8 +193,7 @@ impl Attribution<'_> {
         Ok(Path { tid: t.tid.0, comm: a.comm(t), total_ns, rows })
     }
 
-    /// The thread whose path is shown where nobody asks for another: the one that works and waits
-    /// most.
+    /// The default thread of the path: the one that works and waits most.
     pub fn path_of(&self) -> Option<Slot> {
         let a = self.analysis;
         let threads = a.threads().filter(|(_, t)| !t.is_kthread() && !is_recorder(&a.comm(t)));
@@ -202,7 +202,7 @@ impl Attribution<'_> {
             .map(|(slot, _)| slot)
     }
 
-    /// Time a thread ran, was ready, or waited for what holds it up.
+    /// How long a thread ran, was ready, or had harmful waits.
     fn effort(&self, slot: Slot, t: &Thread) -> Nanos {
         let a = self.analysis;
         let harmful = |i: &&Interval| {
@@ -234,7 +234,7 @@ impl Attribution<'_> {
                 self.awake(&task, (at, from), take);
                 at = at.max(to);
                 let object = a.final_object(object);
-                // Woken later than the span ends: the waker's doings until then are not known to
+                // Woken after the end of the span: what the waker did until then is not known to
                 // matter.
                 if waker == Slot::IDLE || task.depth >= DEPTH || a.thread(waker).is_kthread() {
                     let (slot, state) = (task.slot, PieceState::Wait);
@@ -253,7 +253,7 @@ impl Attribution<'_> {
         }
     }
 
-    /// Who did not exist yet at the beginning of `task` did nothing: its parent did.
+    /// Before its birth a thread did nothing: its parent did.
     fn before_birth(
         &self,
         task: &mut Task,
@@ -274,7 +274,7 @@ impl Attribution<'_> {
         task.from = born;
     }
 
-    /// What a thread did in a span in which it did not sleep, as far as is known.
+    /// What a thread did in a span in which it did not sleep, as far as known.
     fn awake(&self, task: &Task, (from, to): (Nanos, Nanos), take: &mut dyn FnMut(Piece)) {
         let (slot, through) = (task.slot, task.through);
         let mut add = |state, from, to| give(Piece { slot, from, to, state, through }, take);
@@ -297,7 +297,7 @@ fn give(piece: Piece, take: &mut dyn FnMut(Piece)) {
     }
 }
 
-/// The threads that have a number, in the order of their births.
+/// The threads that have a number, in the order of their creation.
 struct Parents(BTreeMap<Tid, Vec<Slot>>);
 
 impl Parents {
@@ -309,7 +309,7 @@ impl Parents {
         Parents(slots)
     }
 
-    /// Who made a thread: the latest to have its parent's number before it came to be.
+    /// A thread's creator: the latest to have the parent's number before the child was created.
     fn get(&self, a: &Analysis, child: Slot) -> Option<Slot> {
         let t = a.thread(child);
         let slots = self.0.get(&t.parent?)?;

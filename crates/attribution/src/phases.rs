@@ -1,16 +1,15 @@
-//! The phases that a trace falls into: where its composition changes, and which of them are the
-//! work.
+//! The phases of a trace: where its composition changes, and which phases are the work.
 //!
 //! The passes measure what the CPUs did in up to 128 equal bins ([`Analysis::bins`]) and which
-//! programs ran in them. A bin's *composition* is two lists of shares of capacity: what the CPUs
-//! did (user, kernel, kernel threads, interrupts, idle by what threads waited for), and who ran.
+//! programs ran. A bin's *composition* is two lists of shares of capacity: what the CPUs did (user,
+//! kernel, kernel threads, interrupts, idle by what threads waited for), and which programs ran.
 //!
-//! 1. **Merge.** Each bin is a piece at first. Again and again the two neighbours that differ least
-//!    become one, until all that are left differ by twice what matters and none is a blip.
-//!    What alternates (A B A B A) is one piece too: the change is how it works.
+//! 1. **Merge.** Each bin is a piece at first. The two most similar neighbours are merged
+//!    repeatedly until all that are left differ by twice the limit of what matters and none is too
+//!    short. A cycle (A B A B A) is one piece too: the work alternates.
 //! 2. **Name.** The piece with most CPU time of applications shows the programs that do the work.
-//!    Pieces at the begin and the end are start-up and tail if they are short, or if those programs
-//!    do not run there and nothing else that lasts does.
+//!    Pieces at the beginning and the end are start-up and tail if they are short, or if those
+//!    programs do not run there and nothing else that lasts does.
 
 use crate::background::is_recorder;
 use crate::leaf::Leaf;
@@ -18,24 +17,24 @@ use crate::limits::{MATTERS, Thresholds};
 use holdup_passes::{Analysis, Bin, Cause, Who};
 use holdup_trace::Nanos;
 
-/// No more phases than one reads at a glance: a shorter part of the trace is none.
+/// The largest number of phases that is easy to read.
 const MOST: usize = 16;
-/// So many pieces that alternate in a row are one phase: A B A B A, twice there and back.
+/// This many alternating pieces in a row are one phase: A B A B A, twice there and back.
 const CYCLE: usize = 5;
 
 /// What a phase is to the work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
-    /// Before it.
+    /// Before the work.
     StartUp,
     /// The work itself.
     Work,
-    /// After it.
+    /// After the work.
     Tail,
 }
 
 impl Part {
-    /// In a word.
+    /// In one word.
     pub fn word(self) -> &'static str {
         match self {
             Part::StartUp => "start-up",
@@ -48,26 +47,26 @@ impl Part {
 /// A part of the trace with one composition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phase {
-    /// First time.
+    /// Start time.
     pub start: Nanos,
-    /// Last time; the next phase starts there.
+    /// End time; the next phase starts there.
     pub end: Nanos,
-    /// What it is to the work.
+    /// Its relation to the work.
     pub part: Part,
-    /// CPU time of everything that ran, per time.
+    /// Mean number of busy CPUs.
     pub busy_cpus: f64,
-    /// What took most CPU time, as finely as the timeline tells.
+    /// The largest use of CPU time, as finely as the timeline tells.
     pub leading: Leaf,
 }
 
 impl Phase {
-    /// How long it lasts.
+    /// Its duration.
     pub fn wall_ns(&self) -> Nanos {
         self.end - self.start
     }
 }
 
-/// What CPUs may do, as a timeline tells it.
+/// What CPUs may do, as the timeline distinguishes it.
 const KINDS: [Leaf; 12] = [
     Leaf::UserUndivided,
     Leaf::KernelUndivided,
@@ -92,7 +91,7 @@ fn kinds(bin: &Bin) -> [Nanos; KINDS.len()] {
         rest -= ns;
         ns
     };
-    // In the order of `KINDS`, which is that of taking: idle time that no wait explains is last.
+    // In the order of `KINDS`, in which time is assigned: idle time that no wait explains is last.
     [
         bin.user_ns,
         bin.kernel_ns,
@@ -109,15 +108,15 @@ fn kinds(bin: &Bin) -> [Nanos; KINDS.len()] {
     ]
 }
 
-/// Bins from one up to another, without the latter.
+/// Bins from the first up to the second, which is excluded.
 type Piece = (usize, usize);
 
-/// The piece with this number, of pieces given by their ends.
+/// The piece with this index, if pieces are given by their ends.
 fn piece(ends: &[usize], i: usize) -> Piece {
     (if i == 0 { 0 } else { ends[i - 1] }, ends[i])
 }
 
-/// Sums over bins, so that those of any piece are one subtraction.
+/// Prefix sums over bins, so that the sum of any piece is one subtraction.
 struct Sums {
     /// Before each bin: by kind, then by program, in ns.
     before: Vec<Vec<Nanos>>,
@@ -158,20 +157,20 @@ impl Sums {
             .map(move |k| (self.before[to][k] - self.before[from][k]) as f64 / whole)
     }
 
-    /// How much two pieces differ: in what the CPUs do or in who runs, whichever is more; in per
-    /// cent of capacity.
+    /// How much two pieces differ, in per cent of capacity: in what the CPUs do or in which
+    /// programs run, whichever differs more.
     fn change(&self, a: Piece, b: Piece) -> f64 {
         let by: Vec<f64> = (self.shares(a.0, a.1).zip(self.shares(b.0, b.1)))
             .map(|(a, b)| (a - b).abs())
             .collect();
         let (what, who) = by.split_at(KINDS.len().min(by.len()));
-        // What one kind gains another loses. Programs need not add up to the same, as one may run
-        // where nothing ran before: then this is half of what it takes.
+        // What one kind gains another loses, so half the sum counts. Programs need not add up to
+        // the same, as one may run where nothing ran before: then this is half of its time.
         let half = |shares: &[f64]| shares.iter().sum::<f64>() / 2.0;
         half(what).max(half(who)) * 100.0
     }
 
-    /// Join pieces, given by their ends, until no neighbours are alike.
+    /// Merge pieces, given by their ends, until no neighbours are similar.
     fn merge(&self, ends: &mut Vec<usize>, limits: &Thresholds) {
         let blip = self.len() as f64 / MOST as f64;
         while ends.len() > 1 {
@@ -187,7 +186,7 @@ impl Sums {
         self.merge_cycles(ends, limits);
     }
 
-    /// A B A B A is one piece.
+    /// Merge cycles: A B A B A is one piece.
     fn merge_cycles(&self, ends: &mut Vec<usize>, limits: &Thresholds) {
         let mut first = 0;
         while first + CYCLE <= ends.len() {
@@ -204,25 +203,24 @@ impl Sums {
     }
 }
 
-/// Whether pieces that differ by so much of capacity are two: by twice what matters.
+/// Whether this difference, in per cent of capacity, separates pieces: twice what matters.
 fn differ(change_pct: f64, limits: &Thresholds) -> bool {
     change_pct >= 2.0 * limits.get(&MATTERS)
 }
 
-/// The phases of what was analysed, in order; one if nothing changes, none if there is nothing.
+/// The phases of the analysed time, in order; one if nothing changes, none without time.
 pub fn phases(analysis: &Analysis, limits: &Thresholds) -> Vec<Phase> {
     of(analysis, limits).0
 }
 
-/// The same where nothing but switches was analysed, which do not tell what threads wait for.
-/// `None` where that decides: nearly idle time at an end of the trace, too long to be left out
-/// unseen.
+/// The phases where only switches were analysed, which do not show what threads wait for. `None` if
+/// that decides: nearly idle time at an end of the trace, too long to be left out unchecked.
 pub fn phases_by_switches(analysis: &Analysis, limits: &Thresholds) -> Option<Vec<Phase>> {
     let (phases, waits_decide) = of(analysis, limits);
     (!waits_decide).then_some(phases)
 }
 
-/// The phases, and whether one was left out because nobody waits in it.
+/// The phases, and whether one was left out because no thread waits in it.
 fn of(analysis: &Analysis, limits: &Thresholds) -> (Vec<Phase>, bool) {
     let bins = analysis.bins();
     let cpus = analysis.cpus as u64;
@@ -278,8 +276,7 @@ fn of(analysis: &Analysis, limits: &Thresholds) -> (Vec<Phase>, bool) {
     (phases, waits_decide)
 }
 
-/// Start-up and tail of `phases` take enough of the trace to matter, so that the work alone is to
-/// be judged.
+/// Whether start-up and tail take so much of the trace that the work alone is to be judged.
 pub fn edges_matter(phases: &[Phase], limits: &Thresholds) -> bool {
     let all: Nanos = phases.iter().map(Phase::wall_ns).sum();
     let edges: Nanos = phases.iter().filter(|p| p.part != Part::Work).map(Phase::wall_ns).sum();
@@ -288,15 +285,15 @@ pub fn edges_matter(phases: &[Phase], limits: &Thresholds) -> bool {
 
 /// A program and its CPU time by bin.
 struct Runs {
-    /// It writes the recording.
+    /// It is a recorder.
     recorder: bool,
     ns: Vec<Nanos>,
 }
 
-/// The programs that matter, the largest in any bin first.
+/// The programs that matter, those with the largest share of any bin first.
 fn programs(analysis: &Analysis) -> Vec<Runs> {
     let mut all: Vec<Runs> = (analysis.programs().into_iter())
-        // Which helpers of the kernel run is in the kinds.
+        // Kernel threads are among the kinds already.
         .filter_map(|p| match p.who {
             Who::Kernel | Who::Others => None,
             Who::Named(name) => Some(Runs { recorder: is_recorder(&name), ns: p.ns }),
@@ -307,7 +304,7 @@ fn programs(analysis: &Analysis) -> Vec<Runs> {
     all
 }
 
-/// Programs that are distinguished: more do not run at once for long.
+/// The number of programs that are distinguished: more do not run concurrently for long.
 const FOLLOWED: usize = 24;
 
 /// Which pieces are the work.
@@ -326,7 +323,7 @@ impl Work<'_> {
         programs.iter().map(|&p| time[KINDS.len() + p]).sum()
     }
 
-    /// The same as a share of the capacity.
+    /// CPU time of these programs in a piece, as a share of its capacity.
     fn rate(&self, piece: usize, programs: &[usize]) -> f64 {
         let (from, to) = self.pieces[piece];
         self.time(piece, programs) as f64 / self.sums.capacity(from, to).max(1) as f64
@@ -339,7 +336,7 @@ impl Work<'_> {
             .max_by_key(|&i| (self.time(i, &applications), std::cmp::Reverse(i)))
             .unwrap_or(0);
         let all = self.time(main, &applications);
-        // Who does the work: whoever has a tenth of it.
+        // The programs that do the work: those with a tenth of it.
         let workers: Vec<usize> = (applications.iter().copied())
             .filter(|&p| {
                 self.time(main, &[p]) as f64 * 100.0 >= all as f64 * self.limits.get(&MATTERS)
@@ -362,13 +359,13 @@ impl Work<'_> {
         before..self.pieces.len() - after
     }
 
-    /// So many bins in per cent of all.
+    /// The share of the trace that this many bins take, in per cent.
     fn part_pct(&self, bins: usize) -> f64 {
         bins as f64 * 100.0 / self.sums.len().max(1) as f64
     }
 
-    /// A piece in which the programs that do the work do not run is not work either, unless it is
-    /// long and others are busy in it, or threads wait in it.
+    /// A piece in which the working programs do not run is not work either, unless it is long and
+    /// other programs are busy or threads wait in it.
     fn is_idle(&self, piece: usize) -> bool {
         let (from, to) = self.pieces[piece];
         let shares: Vec<f64> = self.sums.shares(from, to).take(KINDS.len()).collect();

@@ -1,42 +1,42 @@
-//! What a lost nanosecond was lost to.
+//! The resources that CPU time is lost to.
 
-/// What the work lacked while time was lost: every leaf of lost time names exactly one
+/// What the work lacked while time was lost. Every leaf of lost time names exactly one resource
 /// ([`crate::Leaf::lost_to`]), so that no loss is claimed twice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Resource {
-    /// A free CPU: threads were ready, and all CPUs were busy.
+    /// A free CPU: threads were ready and all CPUs were busy.
     Cpus,
     /// A CPU that the threads were allowed on: others were idle.
     Placement,
-    /// The scheduler's time from a wake-up to running, on a CPU that was idle.
+    /// The scheduler's time from a wake-up to running on an idle CPU.
     Dispatch,
     /// CPU time that a control group's quota allows.
     Quota,
-    /// A disk, or what stands behind one.
+    /// A disk or similar device.
     Device,
     /// A lock, condition or queue of the threads library.
     ThreadLock,
-    /// A service of the kernel in which threads contend: semaphore, file lock, queue, pipe.
+    /// A kernel service in which threads contend: semaphore, file lock, queue, pipe.
     Service,
-    /// A lock of the kernel.
+    /// A kernel lock.
     KernelLock,
     /// Driver work that one CPU or one worker does for all.
     Driver,
-    /// One busy thread that serves the others, or that comes last at their barrier.
+    /// One busy thread that serves the others, or that arrives last at their barrier.
     Server,
     /// Work for more than one thread at a time.
     Parallelism,
     /// The result of a thread that was busy itself: a data dependency.
     Dependency,
-    /// Memory, caches, or the other half of a core.
+    /// Memory, caches, or the sibling hyperthread.
     Memory,
-    /// The longer way through the kernel that a multiprocessor takes.
+    /// The longer code path of a multiprocessor kernel.
     KernelPath,
-    /// A CPU that the hypervisor had taken away.
+    /// A CPU that the hypervisor took away.
     Hypervisor,
-    /// Something outside of the machine, or time to pass.
+    /// Something outside the machine, or a timer.
     Outside,
-    /// Nobody knows: events are missing.
+    /// Unknown: events are missing.
     Unknown,
 }
 

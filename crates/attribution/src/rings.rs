@@ -1,16 +1,16 @@
-//! One lock, many objects: what threads wait for one by one, put together where it is one thing.
+//! Several objects that are one lock: joins them in the list of what threads wait for.
 //!
 //! Two patterns show that:
-//! * **a ring**: each of several objects has one waiter only (its own semaphore, condition variable
-//!   or event descriptor), and those who wait let each other go on. A lock that gives each waiter
-//!   an object of its own looks so: latches and lightweight locks of a database, row locks.
-//!   Separate locks of separate threads are separate rings;
+//! * **a ring**: each of several objects has only one waiter (its own semaphore, condition variable
+//!   or event descriptor), and the waiters wake each other. A lock that gives each waiter an object
+//!   of its own looks like this: latches and lightweight locks of a database, row locks. Separate
+//!   locks of separate threads are separate rings;
 //! * **tries**: threads of one program try for file locks of one kind, fail, and nap. Each process
-//!   has a descriptor of its own, and no wake-up tells that they lead to one file. Who got the lock
-//!   meanwhile is known by its calls.
+//!   has a descriptor of its own, and no wake-up shows that they refer to one file. Their calls
+//!   show which thread got the lock meanwhile.
 //!
-//! What it cannot tell: stages of a pipeline that hand work on and room back are a ring too, and
-//! two files for which one program fights look like one.
+//! What this cannot distinguish: stages of a pipeline that hand work on and room back are a ring
+//! too, and two files for which one program contends look like one.
 
 use crate::blamed::{Blamed, Sleeper};
 use crate::graph::components;
@@ -26,14 +26,14 @@ use std::collections::{BTreeMap, BTreeSet};
 type Likeness = (ObjectKind, Option<&'static str>, WaitRule, Vec<u8>);
 
 impl Attribution<'_> {
-    /// The objects that threads waited for, in no order, those together that are one. Threads that
-    /// the filters leave out are among the sleepers, as they are in the sums.
+    /// The objects that threads waited for, in no order, with the objects of one lock joined.
+    /// Threads that the filters leave out are among the sleepers, as they are in the sums.
     pub fn blamed(&self) -> Vec<Blamed> {
         join(self.analysis, self.blamed_one_by_one(), &self.people)
     }
 }
 
-/// Put those together that are one.
+/// Join the objects that are one lock.
 fn join(analysis: &Analysis, objects: Vec<Blamed>, people: &People) -> Vec<Blamed> {
     let program = |s: Slot| role(analysis.comm(analysis.thread(s)).as_bytes()).to_vec();
     let like = |b: &Blamed| -> Option<Likeness> {
@@ -106,7 +106,7 @@ fn is_tried(b: &Blamed) -> bool {
         && in_turns(b.rule)
 }
 
-/// Among objects with one waiter each: those whose waiters let each other go on.
+/// Among objects with one waiter each: those whose waiters wake each other.
 fn rings(alike: &[usize], objects: &[Blamed], ended_by: &ByThread<PairSum>) -> Vec<Vec<usize>> {
     let waiter = |i: usize| objects[i].sleepers[0].slot;
     let mut of: BTreeMap<Slot, Vec<usize>> = BTreeMap::new();
@@ -125,7 +125,7 @@ fn rings(alike: &[usize], objects: &[Blamed], ended_by: &ByThread<PairSum>) -> V
     rings.map(|ring| ring.into_iter().map(|place| alike[place]).collect()).collect()
 }
 
-/// Add one more object to a lock, but for who slept for it.
+/// Add one more object to a lock, except its sleepers.
 fn add(sum: &mut Blamed, b: Blamed) {
     for (leaf, wait) in &b.leaves {
         sum.leaves.entry(*leaf).or_default().add(wait);
@@ -139,7 +139,7 @@ fn add(sum: &mut Blamed, b: Blamed) {
     for (slot, held) in b.held {
         sum.held.entry(slot).or_default().add(held);
     }
-    // Held one beside the other: the sum is not how long the lock that they are was held.
+    // The parts are held concurrently, so their sum is not how long the lock was held.
     sum.in_all = None;
     sum.objects.extend(b.objects);
     sum.others += b.others + 1;
@@ -149,7 +149,7 @@ fn add(sum: &mut Blamed, b: Blamed) {
     sum.row.pid = pid;
 }
 
-/// Who got what others tried for: the threads of that program with locks of that kind.
+/// Name the holders of locks that others tried for: that program's threads with such locks.
 fn name_holders(
     b: &mut Blamed,
     analysis: &Analysis,

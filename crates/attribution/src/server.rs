@@ -1,5 +1,5 @@
-//! Whom threads wait for: one busy server, the last one at a barrier, or the other of a ping-pong
-//! pair.
+//! What threads wait for: one busy server, the last thread at a barrier, or the partner in a
+//! ping-pong pair.
 
 use crate::leaf::Leaf;
 use crate::limits::{ALONE, Check, SERVER_ENDS, Thresholds};
@@ -12,16 +12,16 @@ use holdup_syscalls::wait_kind;
 use holdup_trace::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The thread everybody waits for.
+/// The thread that the others wait for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Server {
-    /// Who.
+    /// The thread.
     pub slot: Slot,
     /// It is not busy all the time, but most often the last to arrive at a barrier.
     pub at_barriers: bool,
-    /// Its time running or ready to run.
+    /// How long it ran or was ready.
     pub busy_ns: Nanos,
-    /// Time it existed.
+    /// How long it existed.
     pub life_ns: Nanos,
     /// Waiting time of others that it ended.
     pub ended_wait_ns: Nanos,
@@ -45,8 +45,8 @@ fn pct(part: Nanos, whole: Nanos) -> f64 {
     part as f64 * 100.0 / whole.max(1) as f64
 }
 
-/// A wait for what another thread sends: through a pipe or socket. A service of the kernel in a
-/// untraced call is one: those in which threads contend are always traced.
+/// A wait for what another thread sends through a pipe or socket. A kernel service in an untraced
+/// call counts too: those in which threads contend are always traced.
 fn is_stream(analysis: &Analysis, row: &WaitRow) -> bool {
     row.cause == Cause::KernelService
         && match row.call.as_deref() {
@@ -55,7 +55,7 @@ fn is_stream(analysis: &Analysis, row: &WaitRow) -> bool {
         }
 }
 
-/// Threads at a barrier wait for the slowest of them, which is imbalance.
+/// The barriers: threads there wait for the slowest of them, which is imbalance.
 fn barriers(analysis: &Analysis) -> BTreeSet<Object> {
     let barrier =
         |o: &ObjectStats| o.kind == ObjectKind::Futex && o.usage == Some(FutexUse::Barrier);
@@ -63,7 +63,7 @@ fn barriers(analysis: &Analysis) -> BTreeSet<Object> {
 }
 
 /// The one thread that is busy nearly all the time and that most of the waiting is for; or the one
-/// that the others most often find missing at a barrier.
+/// that most often arrives last at a barrier.
 pub(crate) fn server(
     analysis: &Analysis,
     rows: &[WaitRow],
@@ -79,8 +79,8 @@ pub(crate) fn server(
         let barrier = barriers.contains(&object);
         all += r.sum.wait_ns;
         all_at_barriers += if barrier { r.sum.wait_ns } else { 0 };
-        // A thread of the kernel is a driver's; that is another matter.
-        // The recorder's end is that of the recording.
+        // A kernel thread is a driver's, which is another bottleneck. The recorder's end is the end
+        // of the recording.
         let may_serve = |t: &Thread| !t.is_kthread() && !is_recorder(&analysis.comm(t));
         if let Some(w) = r.waker.filter(|&w| may_serve(analysis.thread(w))) {
             if barrier || !turns.takes(object, w) {
@@ -114,9 +114,9 @@ pub(crate) fn server(
 }
 
 /// Whether there was work for one thread at a time only, whichever thread that was: of all
-/// applications, or of the one program that is the work, whatever runs concurrently.
+/// applications or, if `program` is the work, of that program alone.
 pub(crate) fn serial(analysis: &Analysis, program: Option<u32>, thresholds: &Thresholds) -> Check {
-    // Work that fills less than two thirds of the recording held nothing up for the rest.
+    // Work that fills less than two thirds of the recording delayed nothing in the rest.
     let shortest = analysis.wall_ns() / 3 * 2;
     let pct = |one: Nanos, any: Nanos| pct(one, any.max(shortest));
     let of_all = pct(analysis.serial_wall_ns(), analysis.occupied_ns());
@@ -126,7 +126,7 @@ pub(crate) fn serial(analysis: &Analysis, program: Option<u32>, thresholds: &Thr
     thresholds.at_least(of_all.max(of_program), &ALONE)
 }
 
-/// Whom threads wait for, over all waits.
+/// What threads wait for, over all waits.
 pub(crate) struct Awaited<'a> {
     analysis: &'a Analysis,
     server: Option<Server>,
@@ -134,13 +134,13 @@ pub(crate) struct Awaited<'a> {
     partners: BTreeSet<Slot>,
     between_two: BTreeSet<Object>,
     one_way: BTreeSet<Object>,
-    /// Busy nearly all the time.
+    /// Threads that are busy nearly all the time.
     busy: BTreeSet<Slot>,
-    /// The leaf of waits for the other of a ping-pong pair.
+    /// The leaf of waits for the partner in a ping-pong pair.
     in_turn: Leaf,
-    /// What only programs wait for that are not the work.
+    /// Objects that only programs outside the work wait for.
     strangers: BTreeSet<Object>,
-    /// What was waited for once, by one thread: an end, a result. Nobody contends for it.
+    /// Objects that one thread waited for once: an end or a result, without contention.
     once: BTreeSet<Object>,
 }
 
@@ -174,7 +174,7 @@ impl Awaited<'_> {
     /// The leaf of the ledger that a wait's share belongs to.
     pub(crate) fn leaf(&self, r: &WaitRow) -> Leaf {
         let object = self.analysis.final_object(r.object);
-        // At a barrier everybody waits for the one who comes last.
+        // At a barrier all threads wait for the last one.
         let one = r.cause.is_turns()
             && (self.server.is_some_and(|s| r.waker == Some(s.slot))
                 || self.barriers.contains(&object));
@@ -183,9 +183,9 @@ impl Awaited<'_> {
                 && r.waker.is_some_and(|w| self.partners.contains(&w))
                 && self.between_two.contains(&object)
         };
-        // A producer is no contention: a thread that is busy all the time cannot deliver earlier.
+        // Waiting for a producer is no contention: a busy thread cannot deliver earlier.
         let order = || {
-            // At latches each has an object of its own to be woken at: one way, and yet in turns.
+            // At latches each thread is woken at an object of its own: one way, and yet contention.
             r.cause == Cause::ThreadSync
                 && self.one_way.contains(&object)
                 && r.waker.is_some_and(|w| self.busy.contains(&w))
@@ -193,13 +193,13 @@ impl Awaited<'_> {
         match r.cause {
             _ if r.cause.is_turns() && self.once.contains(&object) => Leaf::NoWork,
             _ if one => Leaf::OneServer,
-            // Two in turn are one CPU's worth of work; that matters if it is all there is.
+            // Two alternating threads are one CPU's worth of work, which matters if that is all.
             _ if partner() => self.in_turn,
             _ if order() => Leaf::Order,
             Cause::ThreadSync => Leaf::ThreadSync,
             Cause::KernelService => Leaf::KernelServices,
             Cause::KernelLock => Leaf::KernelLocks,
-            // The recorder writes its file; that does not hold the work up.
+            // The recorder writing its file does not delay the work.
             Cause::Io if self.strangers.contains(&object) => Leaf::NoWork,
             Cause::Io => Leaf::Io,
             Cause::External | Cause::Unknown => Leaf::NoWork,
@@ -207,8 +207,8 @@ impl Awaited<'_> {
     }
 }
 
-/// Threads that are one of two in turn: of two that alternate each waits as long as the other runs,
-/// of three twice as long. The border lies between.
+/// Threads of an alternating pair. Of two that alternate each waits as long as the other runs, of
+/// three twice as long; the limit lies between.
 fn partners(analysis: &Analysis, rows: &[WaitRow]) -> BTreeSet<Slot> {
     let mut streams: BTreeMap<Slot, Nanos> = BTreeMap::new();
     for r in rows.iter().filter(|r| is_stream(analysis, r)) {
@@ -220,7 +220,7 @@ fn partners(analysis: &Analysis, rows: &[WaitRow]) -> BTreeSet<Slot> {
     streams.into_iter().filter(of_two).map(|s| s.0).collect()
 }
 
-/// Waited for once at most, as a wait may have begun before the recording, and no lock.
+/// Waited for once at most (a wait may have begun before the recording), and not a lock.
 fn is_event(o: &ObjectStats) -> bool {
     o.waits <= 1 && !o.is_lock
 }
@@ -235,7 +235,7 @@ fn strangers(analysis: &Analysis, people: &People, work: &BTreeSet<u32>) -> BTre
     waited.filter(|(_, by)| !by.keys().any(is_work)).map(|(&object, _)| object).collect()
 }
 
-/// Objects for which those who end the waits mostly do not wait themselves.
+/// Objects whose wakers mostly do not wait for them themselves.
 fn one_way(people: &People) -> BTreeSet<Object> {
     let waited = &people.waited_by;
     let given = |(&object, wakers): (&Object, &BTreeMap<Slot, PairSum>)| {
@@ -248,8 +248,8 @@ fn one_way(people: &People) -> BTreeSet<Object> {
     people.ended_by.iter().filter_map(given).collect()
 }
 
-/// Objects between two threads, who wait for each other and for nobody else. Where they contend
-/// at one thing, one is in the other's way.
+/// Objects between two threads that wait only for each other. If they contend for one thing, one is
+/// in the other's way.
 fn between_two(people: &People, turns: &Turns) -> BTreeSet<Object> {
     let mut of: BTreeMap<Object, BTreeSet<Slot>> = BTreeMap::new();
     for (object, threads) in people.around() {

@@ -1,9 +1,9 @@
 //! Threads that wait without sleeping: they yield their CPU, look, and yield again.
 //!
 //! Such a thread waits for another of its program. Two things must come together. Several threads
-//! of the program do so: one that does it alone waits for something outside, or for nothing. And
-//! the program's threads do something else too, for which the others wait; who only yields gets
-//! nothing by it, and loses nothing.
+//! of the program yield: one that does it alone waits for something outside, or for nothing. And
+//! the program's threads also do other work, for which the yielding ones wait: threads that only
+//! yield neither gain nor lose anything by it.
 
 use crate::limits::{LOOK, Thresholds};
 use holdup_passes::{Again, Analysis, Slot, role};
@@ -13,15 +13,15 @@ use std::collections::BTreeMap;
 /// Threads of one program that wait for each other by yielding.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spinning {
-    /// They are of several processes.
+    /// They belong to several processes.
     pub between_processes: bool,
     /// All their waiting.
     pub sum: Again,
-    /// Who, longest first.
+    /// The threads, longest first.
     pub threads: Vec<(Slot, Again)>,
 }
 
-/// Every program that waits so, most CPU time first.
+/// Every program that waits like this, most CPU time first.
 pub(crate) fn spinning(analysis: &Analysis, thresholds: &Thresholds) -> Vec<Spinning> {
     let short = (thresholds.get(&LOOK) * 1000.0) as u64;
     let mut processes: BTreeMap<Option<u32>, Vec<(Slot, Again)>> = BTreeMap::new();
@@ -56,10 +56,10 @@ fn together(mut threads: Vec<(Slot, Again)>, between_processes: bool) -> Spinnin
     Spinning { between_processes, sum, threads }
 }
 
-/// Whether those who yield have anything to wait for.
+/// Whether the yielding threads have anything to wait for.
 fn works(s: &Spinning, analysis: &Analysis) -> bool {
     let running: u64 = s.threads.iter().map(|t| analysis.thread(t.0).running_ns).sum();
     let work = running.saturating_sub(s.sum.cpu_ns);
-    // Of N that wait for each other one works at a time, for 1/N of all their time: half of that.
+    // If N threads wait for each other, one works, for 1/N of all their time: require half of that.
     work * 2 * s.threads.len() as u64 >= running
 }

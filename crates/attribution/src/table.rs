@@ -21,7 +21,7 @@ pub enum WaitsBy {
     Kind,
     /// One row per waiting thread and kind of object; needs [`holdup_passes::Detail::Edges`].
     Thread,
-    /// One row per control group of waiting threads and kind of object; needs the same.
+    /// One row per control group of waiting threads and kind of object; needs these edges, too.
     Cgroup,
 }
 
@@ -114,7 +114,7 @@ impl Attribution<'_> {
             WaitsBy::Object => self.object_rows().into_iter().map(|o| o.row).collect(),
             WaitsBy::Kind => {
                 let mut rows: Vec<_> = self.object_rows().into_iter().map(|o| o.row).collect();
-                // A kind is shown by the object that costs most, whichever was met first.
+                // A kind is represented by its costliest object, whichever was met first.
                 rows.sort_by(by_cost);
                 kinds(rows)
             }
@@ -124,8 +124,8 @@ impl Attribution<'_> {
         rows
     }
 
-    /// Idle time by the object its blame ends at, as the ledger has it: what no wait could have
-    /// ended sooner is nobody's.
+    /// Idle time by the object it is attributed to, as in the ledger: time that no wait could have
+    /// ended earlier belongs to none.
     fn blamed_sums(&self) -> BTreeMap<Object, WaitSum> {
         let mut sums: BTreeMap<Object, WaitSum> = BTreeMap::new();
         for w in self.waits.iter().filter(|w| w.leaf != Leaf::NoWork) {
@@ -153,7 +153,7 @@ impl Attribution<'_> {
             if !who.is_empty() && !who.keys().any(|&s| a.wanted(a.thread(s))) {
                 continue;
             }
-            // Nobody holds a disk, a timer or the outside world.
+            // A disk, a timer or the outside world has no holder.
             let held = o.rule.is_harmful()
                 && !matches!(o.kind, ObjectKind::Disk | ObjectKind::PageFault)
                 && o.rule != WaitRule::IoDevice;
@@ -209,7 +209,7 @@ impl Attribution<'_> {
     ) -> (Vec<Holder>, u64, Option<f64>) {
         let total = o.stats.wait_ns;
         let by_holds = o.is_held() && !held_by.is_empty();
-        // hold, explained, inferred
+        // Hold time, explained time, inferred.
         let mut list: Vec<(Slot, Nanos, Nanos, bool)> = if by_holds {
             held_by
                 .iter()
@@ -239,7 +239,7 @@ impl Attribution<'_> {
         (holders, list.len() as u64, pct_explained)
     }
 
-    /// The thread that each process began with; where an id was used again, the first.
+    /// The first thread of each process; if an id was reused, of the first process.
     fn leaders(&self) -> BTreeMap<u32, Slot> {
         let mut leaders = BTreeMap::new();
         for (slot, t) in self.analysis.all_threads().filter(|(_, t)| t.tid.0 == t.pid.0) {
@@ -248,7 +248,7 @@ impl Attribution<'_> {
         leaders
     }
 
-    /// Process and name that stand for the waiting threads.
+    /// Process and name that represent the waiting threads.
     fn owner(
         &self,
         who: &BTreeMap<Slot, PairSum>,
@@ -256,7 +256,7 @@ impl Attribution<'_> {
         leaders: &BTreeMap<u32, Slot>,
     ) -> (Option<u32>, String) {
         let a = self.analysis;
-        // Where nobody waits, whoever did first stands for its process alone.
+        // Without any waiting time, the first waiter represents its process alone.
         let met = first.filter(|_| who.is_empty());
         let met = met.iter().chain(who.keys());
         let pids: BTreeSet<Option<u32>> = met.map(|&s| a.pid(a.thread(s))).collect();
@@ -276,7 +276,7 @@ impl Attribution<'_> {
     fn waits_by_people(&self, by: WaitsBy) -> Vec<WaitsRow> {
         let a = self.analysis;
         let idle = a.idle_ns();
-        // What an object costs is divided among those who waited for it, by their own shares.
+        // An object's cost is divided among its waiters in proportion to their own shares.
         let blamed = self.blamed_sums();
         let mut shares: BTreeMap<Object, Nanos> = BTreeMap::new();
         for (key, sum) in a.edges() {
@@ -290,7 +290,7 @@ impl Attribution<'_> {
             objects: BTreeMap<Object, Nanos>,
             wakers: BTreeMap<Slot, Nanos>,
         }
-        /// Whose waits a row is of: a thread's, or those of the group with this path.
+        /// The waiter of a row: a thread, or the control group with this path.
         #[derive(PartialEq, Eq, PartialOrd, Ord)]
         enum Whose {
             Thread(Slot),
@@ -327,7 +327,7 @@ impl Attribution<'_> {
                 let top = top_waker(&r.wakers);
                 let object = self.objects.get(&most)?;
                 let rule = match object.rule {
-                    // By what the ledger says of all who waited for it.
+                    // By what the ledger says of all its waiters.
                     rule @ WaitRule::IdleNoWork => rule,
                     _ => object.rule_if_ended_by(top, self.server),
                 };
@@ -355,7 +355,7 @@ impl Attribution<'_> {
             .collect()
     }
 
-    /// Every object in words.
+    /// The name of every object in words.
     pub fn object_words(&self) -> BTreeMap<Object, String> {
         let words = |(kind, usage, name): ObjectWords| in_words(kind, usage, &name);
         self.object_names().into_iter().map(|(o, w)| (o, words(w))).collect()
@@ -372,7 +372,7 @@ impl Attribution<'_> {
     }
 }
 
-/// Of `laid`, the part that `own` is of `all`.
+/// `laid` in proportion `own` : `all`.
 fn share_of(laid: Nanos, own: Nanos, all: Nanos) -> Nanos {
     let part = u128::from(laid) * u128::from(own) / u128::from(all.max(1));
     Nanos::try_from(part).unwrap_or(laid)
@@ -381,14 +381,14 @@ fn share_of(laid: Nanos, own: Nanos, all: Nanos) -> Nanos {
 /// An object in words: its kind, or what a futex is used for, and its name.
 pub fn in_words(kind: &str, usage: Option<&str>, name: &str) -> String {
     let kind = usage.unwrap_or(kind);
-    // No word twice: a descriptor of unknown kind, and a call that is called as its kind.
+    // No word twice: a descriptor of unknown kind, and a call with the name of its kind.
     match name == kind || kind == "fd" && name.starts_with("fd ") {
         true => name.to_owned(),
         false => format!("{kind} {name}"),
     }
 }
 
-/// Harmful ones first, those that cost most first.
+/// Harmful rows first, the costliest first.
 pub(crate) fn by_cost(a: &WaitsRow, b: &WaitsRow) -> Ordering {
     let cost = |row: &WaitsRow| (row.harmful, row.idle_blamed_ns, row.wait_total_ns);
     let name = |a: &WaitsRow, b: &WaitsRow| {
@@ -400,13 +400,13 @@ pub(crate) fn by_cost(a: &WaitsRow, b: &WaitsRow) -> Ordering {
 /// (kind, usage, name) of an object.
 pub(crate) type ObjectWords = (&'static str, Option<&'static str>, String);
 
-/// The row of an object, and the object: of a condition variable, both words.
+/// The row of an object with its objects: for a condition variable, both words.
 pub(crate) struct ObjectRow {
-    /// The first is the one that the row is named after.
+    /// The row is named after the first.
     pub(crate) objects: Vec<Object>,
     pub(crate) row: WaitsRow,
-    /// How many had it, of whom the row has those that count most. Of a condition variable: of the
-    /// word that more had.
+    /// The number of its holders, of which the row has the most important. For a condition
+    /// variable: of the word with more holders.
     pub(crate) holders_in_all: u64,
 }
 
@@ -432,7 +432,7 @@ fn join_condvars(rows: Vec<(&JudgedObject, ObjectRow)>) -> Vec<ObjectRow> {
     out
 }
 
-/// Put `b` into `a`: of the two, the object and judgement of the one waited for longer stay.
+/// Add `b` to `a`; object and judgement are those of the row with the longer waits.
 pub(crate) fn absorb(a: &mut WaitsRow, mut b: WaitsRow) {
     if b.wait_total_ns > a.wait_total_ns {
         std::mem::swap(a, &mut b);

@@ -1,4 +1,4 @@
-//! Who contends for something with those whose waits it ends, and so serves nobody by that.
+//! Threads that contend for an object with the threads they wake: waking is no service.
 
 use crate::People;
 use crate::limits::{MATTERS, Thresholds};
@@ -6,16 +6,16 @@ use holdup_passes::{Analysis, Object, ObjectKind, PairSum, Slot, WaitRow, percen
 use holdup_trace::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Whether one such object is one thing. A set of semaphores, a queue with types of messages and a
-/// socket are not: a request waits in one part of it and the answer in another, and the trace does
-/// not tell the parts apart.
+/// Whether one such object is one thing. A set of semaphores, a queue with message types and a
+/// socket are not: a request waits in one part and the answer in another, and the trace does not
+/// distinguish the parts.
 fn is_one_thing(kind: ObjectKind) -> bool {
     use ObjectKind::{Eventfd, Flock, Futex, Mqueue, Pipe, PosixLock};
     matches!(kind, Futex | Flock | PosixLock | Eventfd | Mqueue | Pipe)
 }
 
-/// Objects that are waited for in one call, but for chance. Who reads from a pipe waits until there
-/// is something in it, who writes until there is room: they hand on, and take no turns.
+/// Objects that are waited for in one kind of call, apart from chance. The reader of a pipe waits
+/// until there is something in it, the writer until there is room: they do not contend.
 fn in_one_call(analysis: &Analysis, rows: &[WaitRow], thresholds: &Thresholds) -> BTreeSet<Object> {
     let mut by: BTreeMap<Object, BTreeMap<u32, u64>> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.cause.is_turns()) {
@@ -31,10 +31,10 @@ fn in_one_call(analysis: &Analysis, rows: &[WaitRow], thresholds: &Thresholds) -
     by.into_iter().filter(|(_, calls)| one(calls)).map(|of| of.0).collect()
 }
 
-/// The waiting time of others that each thread ended at objects at which it contends with them.
+/// For each thread, the waiting time of others that it ended at objects both contend for.
 ///
-/// Of two that contend one may have the object nearly always: it is so fast that the other,
-/// just woken, finds it taken again. That looks like a busy server, and is none: what it does for
+/// Of two contending threads one may nearly always have the object: it is so fast that the other,
+/// just woken, finds it taken again. That looks like a busy server but is none: what it does for
 /// itself keeps the other waiting.
 #[derive(Clone, Debug, Default)]
 pub struct Turns {
@@ -52,7 +52,7 @@ impl Turns {
         let in_one_call = in_one_call(analysis, rows, thresholds);
         let mut turns = Turns::default();
         for o in analysis.objects().filter(|o| is_one_thing(o.kind)) {
-            // Who wakes all tells them something, and gives nothing to one of them.
+            // A thread that wakes all waiters tells them something; it hands the object to none.
             let taken = o.is_lock || !o.wakes_all && in_one_call.contains(&o.object);
             if !taken {
                 continue;
@@ -61,12 +61,12 @@ impl Turns {
             let takes = |(slot, pair): &(&Slot, &PairSum)| {
                 let own = people.waited_by.get(&o.object).and_then(|by| by.get(slot));
                 let own = own.map_or(0, |pair| pair.waits);
-                // Who has a lock and waited for it before is one of those who want it, however
-                // seldom that was.
+                // A thread that holds a lock and waited for it before contends for it, however
+                // rarely it waits.
                 let often = || thresholds.at_least(percent(own, pair.waits), &MATTERS).holds();
                 own > 0 && (o.is_lock || often())
             };
-            // Of a full pipe the writer ends some waits, and waits for most of the time itself.
+            // The writer of a full pipe ends some waits, and itself waits most of the time.
             let all: Nanos = ended.values().map(|pair| pair.wait_ns).sum();
             let by_takers: Nanos = ended.iter().filter(takes).map(|of| of.1.wait_ns).sum();
             if by_takers * 2 < all {
@@ -80,7 +80,7 @@ impl Turns {
         turns
     }
 
-    /// Whether a thread contends for an object with those who wait for it.
+    /// Whether a thread contends for an object with the threads that wait for it.
     pub fn takes(&self, object: Object, slot: Slot) -> bool {
         self.at.contains(&(object, slot))
     }
@@ -90,7 +90,7 @@ impl Turns {
         self.at.range((object, Slot(0))..).next().is_some_and(|&(of, _)| of == object)
     }
 
-    /// The waiting time of others that a thread ended so.
+    /// The waiting time of others that a thread ended by contention.
     pub fn ended_ns(&self, slot: Slot) -> Nanos {
         self.ended_ns.get(&slot).copied().unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! What a single wait was for, and the leaf of the ledger that its share of idle time belongs to.
+//! What a single wait was for, and the ledger's leaf for its share of idle time.
 
 use crate::leaf::Leaf;
 use crate::limits::{Check, Thresholds};
@@ -16,24 +16,24 @@ pub const JUDGE: Judge = Judge { is_recorder, counts, cause };
 /// Waits of one cause, in one call, for one object, ended by one thread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wait {
-    /// What was measured.
+    /// The measurements.
     pub row: WaitRow,
-    /// Where its share of the idle time belongs.
+    /// The leaf of its share of the idle time.
     pub leaf: Leaf,
 }
 
-/// Whether idle CPUs could have ended the sleep sooner.
+/// Whether idle CPUs could have ended the sleep earlier.
 fn counts(sleep: &Sleep) -> bool {
-    // Who naps between two tries at a lock would have it sooner if its holder were.
+    // A thread that naps between tries at a lock would get it earlier if its holder were earlier.
     if sleep.contending || sleep.retries {
         return true;
     }
     match sleep.kind {
-        // What another of its program brought about the last time, it does again.
+        // What another thread of its program did the last time, it does again.
         Some(kind) if kind.is_event() => sleep.peer_before,
         Some(kind) if kind.is_benign() => false,
         Some(WaitKind::Other) => sleep.uninterruptible,
-        // A pool's worker that nobody woke the last time most likely waits for work again.
+        // A pool's worker that was not woken the last time most likely waits for work again.
         Some(kind) if kind.is_library() => !sleep.join && !sleep.idle_before,
         Some(_) => true,
         None => sleep.uninterruptible || sleep.outside != Outside::NoCall,
@@ -47,8 +47,8 @@ fn cause(end: &WaitEnd) -> Cause {
     if sleep.contending {
         return Cause::KernelLock;
     }
-    // The kernel knows best. What it does not call I/O another application thread ends who had a
-    // lock, and else a driver, a timer or a thread of the kernel, whatever idle CPUs there are.
+    // The kernel knows best. A sleep that it does not call I/O ends by another application thread
+    // with a lock, or else by a driver, a timer or a kernel thread, however many CPUs idle.
     match sleep.blocked_for {
         Some(BlockedFor::Io) => return Cause::Io,
         Some(BlockedFor::Lock) => return Cause::KernelLock,
@@ -63,9 +63,9 @@ fn cause(end: &WaitEnd) -> Cause {
         Some(BlockedFor::Unsaid) => return Cause::Unknown,
         None => {}
     }
-    // Who hardly ever runs has no work to lack CPUs for: a main thread that waits for the workers,
-    // a daemon's pool. Of many threads at one lock, or at each other's latches, each runs but
-    // little too.
+    // A thread that hardly ever runs does not lack CPUs: a main thread that waits for its workers,
+    // a daemon's pool. But with many threads at one lock, or at each other's latches, each runs
+    // only little too.
     let hardly_runs = end.activity.is_some_and(|a| a.is_rare);
     let rivals = end.lock
         || sleep.retries
@@ -83,55 +83,55 @@ fn cause(end: &WaitEnd) -> Cause {
     let taking_turns = sleep.kind.is_some_and(WaitKind::is_for_contention);
     if taking_turns && !sleep.uninterruptible {
         let nobody = match end.ended {
-            // Only a thread's call ends such a wait; else it is a time-out or a signal.
+            // Only another thread's call ends such a wait; otherwise a timeout or a signal did.
             Ended::Woken => end.waker.is_none() && end.wakers_complete,
-            // Where only idle tasks' events are missing, an interrupt on one of them did.
+            // If only idle tasks' events are missing, an interrupt on an idle CPU ended it.
             Ended::Unseen => end.idle_tasks_unseen,
-            // Nobody ever did, for any thread: work that never came.
+            // No thread ever ended such a wait: work that never came.
             Ended::Trace => !end.ended_before,
         };
-        // Who gives up waiting for a lock after a while waits for it again.
+        // A thread that gives up waiting for a lock after a while waits for it again.
         if nobody && !end.in_turns || sleep.join {
             return Cause::External;
         }
     }
     match sleep.kind {
-        // Shared memory is how processes contend; the threads of one have private words.
+        // Processes contend through shared memory; the threads of one process have private words.
         Some(kind) if kind.is_library() && end.between_processes => Cause::KernelService,
         Some(kind) if kind.is_library() => Cause::ThreadSync,
         Some(kind) if kind.is_service() => Cause::KernelService,
-        // In D state: the disk's completion comes from an interrupt or kernel thread; another
-        // application thread ends the wait for a lock it held. Where contention is recorded, the
-        // lock would have shown, and it was a buffer, a page or a place in a driver's queue.
+        // In D state a disk's completion comes from an interrupt or kernel thread, and the end of a
+        // wait for a lock from another application thread. If contention is recorded, a lock would
+        // have shown, so it was a buffer, a page or a place in a driver's queue.
         _ if sleep.uninterruptible && by_application && !end.contention_recorded => {
             Cause::KernelLock
         }
         _ if sleep.is_for_device() => Cause::Io,
-        // A driver's reply, the end of a grace period, an untraced call: nobody knows.
+        // A driver's reply, the end of a grace period or an untraced call: unknown.
         _ if sleep.uninterruptible => Cause::Unknown,
         Some(kind) if kind.is_stream() && by_application => Cause::KernelService,
         // An untraced call in which it slept until another thread did something: most likely it
-        // read what that one wrote.
+        // read what that thread wrote.
         None if sleep.outside == Outside::UntracedCall && by_application => Cause::KernelService,
-        // A latch: a sibling lets this one go on, by a signal as the database's backends do, or by
-        // a byte in its pipe.
+        // A latch: a sibling wakes this thread, by a signal as the database's backends do, or by a
+        // byte in its pipe.
         Some(kind) if kind.is_event() && end.waker.is_some_and(|w| w.sibling_hands_over) => {
             Cause::KernelService
         }
         Some(WaitKind::DiskSync) => Cause::Io,
         Some(_) => Cause::External,
-        // A time-out or an interrupt ended it, which other threads could not have done sooner.
+        // A timeout or an interrupt ended it, which other threads could not have done earlier.
         None if sleep.outside == Outside::UntracedCall => Cause::External,
         None => Cause::Unknown,
     }
 }
 
-/// What a thread slept for, where only switches and wake-ups were recorded. Threads of one program
-/// that end each other's sleep contend for something of their own; others use a service of the
-/// kernel to do so.
+/// What a thread slept for, if only switches and wake-ups were recorded. Threads of one program
+/// that wake each other contend for something of their own; threads of different programs use a
+/// kernel service.
 fn cause_without_calls(end: &WaitEnd) -> Cause {
     match end.waker.filter(|w| !w.kthread) {
-        // That no signal ends it does not make it a disk's.
+        // An uninterruptible sleep alone does not show that it is for a disk.
         None if end.sleep.uninterruptible => Cause::Unknown,
         None => Cause::External,
         Some(_) if end.sleep.uninterruptible => Cause::KernelLock,
@@ -140,7 +140,7 @@ fn cause_without_calls(end: &WaitEnd) -> Cause {
     }
 }
 
-/// Put every wait at its leaf.
+/// Assign every wait to its leaf.
 pub(crate) fn judge(
     analysis: &Analysis,
     rows: Vec<WaitRow>,
@@ -156,8 +156,8 @@ pub(crate) fn judge(
     waits
 }
 
-/// An object has one judgement: if nothing of this machine would have ended most of the waiting for
-/// it sooner, then none of it. What the trace does not tell is no one object.
+/// An object has one judgement: if nothing in this machine could have ended most of its waiting
+/// earlier, none of its waits is harmful. Waits of unknown objects are not one object.
 fn one_judgement(analysis: &Analysis, waits: &mut [Wait]) {
     let mut shares: BTreeMap<Object, (u128, u128)> = BTreeMap::new();
     for w in &*waits {
@@ -326,7 +326,7 @@ mod tests {
             assert_eq!(cause(&ended(called(kind), None)), Cause::Io, "{kind:?}");
         }
         assert_eq!(cause(&ended(of(None, Outside::NoCall), None)), Cause::Io, "a page fault");
-        // Of real-time threads some kernels never say what they slept for.
+        // Some kernels never say what real-time threads slept for.
         let unsaid = |kind| Sleep { blocked_for: Some(BlockedFor::Unsaid), ..called(kind) };
         assert_eq!(cause(&ended(unsaid(WaitKind::ReadWrite), None)), Cause::Unknown);
         assert_eq!(cause(&ended(unsaid(WaitKind::DiskSync), None)), Cause::Io);

@@ -1,8 +1,8 @@
-//! The verdict about chosen threads: what holds *them* up, all others being background.
+//! The verdict about chosen threads: what delays *them*, with all other threads as background.
 //!
-//! The ledger stays the machine's. What a rule finds in it is about everybody, so here only replays
-//! decide: the trace is replayed without each resource being scarce, and what would have the chosen
-//! threads done sooner holds them up. The rules add whom it is about and what to do.
+//! The ledger and what a rule finds in it concern all threads. Here only replays decide: the
+//! resource whose removal would finish the chosen threads earlier is their bottleneck. The rules
+//! add which threads are concerned and what to do.
 
 use crate::class::Class;
 use crate::culprits;
@@ -15,13 +15,13 @@ use holdup_passes::{Slot, Thread, percent};
 use holdup_trace::Nanos;
 use std::collections::BTreeMap;
 
-/// Waits that are shown.
+/// The number of waits that are shown.
 const WAITS: usize = 5;
 
-/// Others on the CPUs that are shown.
+/// The number of other programs on the CPUs that are shown.
 const OTHERS: usize = 5;
 
-/// Of a trace in which somebody chose threads.
+/// The chosen threads; `None` if the user chose none.
 pub(crate) fn chosen(facts: &Facts<'_>) -> Option<Chosen> {
     facts.judged.chosen.as_ref()?;
     let a = facts.analysis;
@@ -66,7 +66,7 @@ pub(crate) fn chosen(facts: &Facts<'_>) -> Option<Chosen> {
     Some(chosen)
 }
 
-/// Who else was on the CPUs, by name.
+/// Other programs on the CPUs, by name.
 fn others(facts: &Facts<'_>) -> Vec<BackgroundProgram> {
     let a = facts.analysis;
     let mut by: BTreeMap<(String, Option<String>), Nanos> = BTreeMap::new();
@@ -91,9 +91,9 @@ fn others(facts: &Facts<'_>) -> Vec<BackgroundProgram> {
     all
 }
 
-/// Make a rule's finding one about the chosen threads.
+/// Limit a rule's finding to the chosen threads.
 pub(crate) fn judge(facts: &Facts<'_>, mut f: Finding) -> Finding {
-    // Figures of the machine.
+    // These figures are the whole machine's.
     f.leaves.clear();
     f.evidence.clear();
     (f.share, f.lost_cpu_ns, f.wanted_pct, f.lacked_ns) = (0.0, 0, 0.0, 0);
@@ -157,7 +157,7 @@ pub(crate) fn judge(facts: &Facts<'_>, mut f: Finding) -> Finding {
     f
 }
 
-/// How the chosen threads lack CPUs: themselves, or who they wait for.
+/// How the chosen threads lack CPUs: directly, or through the threads they wait for.
 fn queued(facts: &Facts<'_>) -> String {
     let a = facts.analysis;
     let ready = |threads: &mut dyn Iterator<Item = &Thread>| {
@@ -174,7 +174,7 @@ fn queued(facts: &Facts<'_>) -> String {
             *waits.entry(h.tid).or_default() += (slept as f64 * h.pct_explained / 100.0) as Nanos;
         }
     }
-    // Who ends some of the waits may have been there by chance, under an interrupt.
+    // A thread that ended some of the waits may only have been interrupted at the time.
     let servers = waits.into_iter().max_by_key(|&(_, ns)| ns);
     let server = servers
         .filter(|&(_, ns)| ns > all / 2)
@@ -190,7 +190,7 @@ fn queued(facts: &Facts<'_>) -> String {
     }
 }
 
-/// Those who had something or ended the waits for it, by name.
+/// The names of threads that held an object or ended the waits for it.
 fn by(holders: &[Holder]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for h in holders {
@@ -202,13 +202,13 @@ fn by(holders: &[Holder]) -> Vec<String> {
     names
 }
 
-/// Who was chosen, and who else was on the CPUs.
+/// The chosen threads, and the other programs on the CPUs.
 pub(crate) fn chosen_words(facts: &Facts<'_>) -> (String, Option<String>) {
     let chosen = chosen(facts).unwrap_or_default();
     (chosen.listed(), chosen.beside())
 }
 
-/// Why nothing can be said about the chosen threads, if so.
+/// Why the chosen threads cannot be judged, if so.
 pub(crate) fn no_evidence(facts: &Facts<'_>) -> Option<String> {
     if facts.analysis.chosen().all(|(_, t)| t.running_ns == 0) {
         return Some("the chosen threads did not run in this trace".to_owned());

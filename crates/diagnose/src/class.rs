@@ -1,4 +1,4 @@
-//! The named kinds of trouble.
+//! The named classes of bottlenecks.
 
 use holdup_attribution::Resource;
 use serde::{Serialize, Serializer};
@@ -57,8 +57,8 @@ classes! {
 }
 
 impl Class {
-    /// The class of trouble that a scarce resource is; `None` of what no change of this machine or
-    /// its programs frees.
+    /// The class of a scarce resource; `None` if no change of this machine or its programs provides
+    /// more of it.
     pub fn of(resource: Resource) -> Option<Class> {
         Some(match resource {
             Resource::Cpus => Class::CpuOverload,

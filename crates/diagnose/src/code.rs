@@ -1,24 +1,24 @@
-//! Culprits in the words of the program's own code.
+//! Describes culprits by the program's own code.
 
 use crate::facts::Facts;
 use crate::report::{Culprit, Finding, Role};
 use holdup_profile::Spot;
 
-/// A share that is nearly all, in per cent: no more need be said of it.
+/// A share that counts as all of it, in per cent, and is not printed.
 const NEARLY_ALL: f64 = 95.0;
-/// A share worth a name, in per cent.
+/// A share worth naming, in per cent.
 const NAMED: f64 = 5.0;
 /// Functions named in a sentence, at most.
 const FUNCTIONS: usize = 3;
 
-/// What code does with a culprit.
+/// How threads use a culprit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Deed {
-    /// It takes something that one thread at a time has.
+    /// It acquires something that one thread at a time holds.
     Takes,
-    /// It waits.
+    /// A thread waits for it.
     Waits,
-    /// It runs.
+    /// It runs code.
     Runs,
 }
 
@@ -49,15 +49,15 @@ impl Deed {
 }
 
 impl Culprit {
-    /// Its name, and the function in which it is waited for, or which it runs; where no chain tells
-    /// that, the one in which it is let go.
+    /// Its name, with the function in which threads wait for it, or which it runs; if no call chain
+    /// tells that, the function that releases it.
     pub fn named_in_code(&self) -> String {
         let place = self.places_in_code(1).or_else(|| self.let_go_in_code(1));
         place.map_or_else(|| self.name.clone(), |place| format!("{}, {place}", self.name))
     }
 
-    /// `taken in transfer (bank.c:31, 62 %), audit (bank.c:50, 30 %)`: the functions that count
-    /// most, at most so many. `None` where none is known by name.
+    /// `taken in transfer (bank.c:31, 62 %), audit (bank.c:50, 30 %)`: the most important
+    /// functions, at most `most`. `None` if no function is known by name.
     pub fn places_in_code(&self, most: usize) -> Option<String> {
         let code = self.code.as_ref()?;
         let deed = Deed::of(self.role);
@@ -65,8 +65,7 @@ impl Culprit {
         Some(format!("{} {}", deed.words(), functions(spots, most)?))
     }
 
-    /// What is to be said of it where there is room: where it is waited for, or runs, and where it
-    /// is let go.
+    /// All that its code tells: where threads wait for it or it runs, and where it is released.
     pub fn told_by_code(&self) -> Vec<String> {
         let told = [
             self.places_in_code(FUNCTIONS),
@@ -76,7 +75,7 @@ impl Culprit {
         told.into_iter().flatten().collect()
     }
 
-    /// `meanwhile in write (62 % of the waiting)`: the calls of those who have it.
+    /// `meanwhile in write (62 % of the waiting)`: the calls of its holders.
     fn calls_meanwhile(&self) -> Option<String> {
         let calls = self.code.as_ref().filter(|_| Deed::of(self.role) == Deed::Takes)?.calls.iter();
         let named = calls.filter(|call| call.pct >= NAMED).take(FUNCTIONS);
@@ -85,9 +84,9 @@ impl Culprit {
         (!words.is_empty()).then(|| format!("meanwhile in {}", words.join(", ")))
     }
 
-    /// `released in transfer (bank.c:33)`: who ends the waits. Of what threads only wait for that
-    /// is told where nobody knows who waits: runtimes that schedule threads of their own, as Go's,
-    /// sleep on none of the program's stacks, but who wakes them is on one.
+    /// `released in transfer (bank.c:33)`: the functions that end the waits. For objects that
+    /// threads only wait for, only if the waiters' code is unknown: runtimes that schedule threads
+    /// of their own, as Go's, sleep on none of the program's stacks, but their wakers run on one.
     fn let_go_in_code(&self, most: usize) -> Option<String> {
         let words = match Deed::of(self.role) {
             Deed::Takes => "released in",
@@ -98,7 +97,7 @@ impl Culprit {
     }
 }
 
-/// `transfer (bank.c:31, 62 %), audit (bank.c:50, 30 %)`; `None` where none is known by name.
+/// `transfer (bank.c:31, 62 %), audit (bank.c:50, 30 %)`; `None` if no function is known by name.
 fn functions(spots: &[Spot], most: usize) -> Option<String> {
     let named = spots.iter().filter(|spot| spot.pct >= NAMED);
     let words: Vec<String> = named.filter_map(function).take(most).collect();
@@ -110,8 +109,7 @@ fn function(spot: &Spot) -> Option<String> {
     spot.words_with((spot.pct < NEARLY_ALL).then(|| format!("{:.0} %", spot.pct)))
 }
 
-/// Say what to do in words of the program's code; or where there are no call chains, how to get
-/// them.
+/// Put the advice in terms of the program's code; without call chains, say how to get them.
 pub(crate) fn advise(facts: &Facts<'_>, finding: &mut Finding) {
     if finding.ruled_out.is_some() || finding.culprits.is_empty() {
         return;

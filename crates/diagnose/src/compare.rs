@@ -1,4 +1,4 @@
-//! The facts of a trace, compared with itself, with a baseline and with what was counted elsewhere.
+//! The facts of a trace, compared with itself, with a baseline and with external counts.
 
 use crate::Beside;
 use crate::comparison::{Overhead, Slowdown};
@@ -10,7 +10,7 @@ use holdup_passes::Analysis;
 use holdup_trace::TraceInfo;
 
 impl<'a> Facts<'a> {
-    /// Draw them.
+    /// Collect them.
     pub fn with(
         info: &'a TraceInfo,
         analysis: &'a Analysis,
@@ -20,7 +20,7 @@ impl<'a> Facts<'a> {
         Facts::beside(info, analysis, Beside { baseline, ..Beside::default() }, thresholds)
     }
 
-    /// Draw them, with everything that is judged together with the trace.
+    /// Collect them, with everything that is judged together with the trace.
     pub fn beside(
         info: &'a TraceInfo,
         analysis: &'a Analysis,
@@ -32,8 +32,8 @@ impl<'a> Facts<'a> {
         facts
     }
 
-    /// Compare the trace with itself and with the baseline: what that shows is part of leaves that
-    /// the trace alone cannot divide.
+    /// Compare the trace with itself and with the baseline: this divides leaves that the trace
+    /// alone cannot divide.
     fn compare(&mut self) {
         self.slowdowns = slowdowns(self);
         if let Some(lost) = self.slowdowns.first().and_then(Slowdown::proven_ns) {

@@ -1,10 +1,10 @@
-//! What comparing like work found: application code that takes longer, system calls that do.
+//! Comparisons of similar work: application code and system calls that take longer.
 
 use holdup_passes::Slot;
 use holdup_trace::Nanos;
 use std::collections::BTreeMap;
 
-/// Where the figures come from.
+/// The source of the figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     Counters,
@@ -13,12 +13,12 @@ pub(crate) enum Source {
     BaselineUserIntervals,
     /// `perf stat`, of runs that kept as many CPUs busy as the trace, and of runs with fewer.
     Measured,
-    /// The same, but none of the runs kept as many busy.
+    /// `perf stat`, but no run kept as many CPUs busy as the trace.
     MeasuredElsewhere,
 }
 
 impl Source {
-    /// What is measured: for evidence rows.
+    /// What was measured, for evidence rows.
     pub(crate) fn metric(self) -> &'static str {
         match self {
             Source::Counters | Source::Measured | Source::MeasuredElsewhere => {
@@ -34,7 +34,7 @@ impl Source {
         }
     }
 
-    /// Whether cycles and instructions were counted, not times taken.
+    /// Whether cycles and instructions were counted, and not only times measured.
     pub(crate) fn counts(self) -> bool {
         match self {
             Source::UserIntervals | Source::BaselineUserIntervals => false,
@@ -45,7 +45,7 @@ impl Source {
         }
     }
 
-    /// Where that is found.
+    /// The place that shows it.
     pub(crate) fn place(self) -> &'static str {
         match self {
             Source::Counters | Source::BaselineCounters => "counters",
@@ -57,17 +57,17 @@ impl Source {
     }
 }
 
-/// What like work costs more.
+/// By how much similar work is slower.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Slowdown {
     pub(crate) source: Source,
-    /// CPU time of all work compared, its cheaper part included.
+    /// CPU time of all work compared, with the faster part.
     pub(crate) covered_ns: f64,
     /// CPU time of the work that may have been slowed down.
     pub(crate) taken_ns: f64,
-    /// Of it: beyond what it would have taken elsewhere.
+    /// The part of it that it would not have taken elsewhere.
     pub(crate) lost_ns: f64,
-    /// That, by thread.
+    /// `lost_ns` by thread.
     pub(crate) by: BTreeMap<Slot, f64>,
 }
 
@@ -83,27 +83,26 @@ impl Slowdown {
         *self.by.entry(slot).or_default() += lost;
     }
 
-    /// The CPU time lost, where it is proven: user-mode intervals of one trace alone may be longer
-    /// for other reasons than the machine's, and what runs of another concurrency lost is not this
-    /// trace's.
+    /// The CPU time lost, if proven. User-mode intervals of one trace alone may be longer for other
+    /// reasons than the machine, and the loss in runs of another concurrency is not this trace's.
     pub(crate) fn proven_ns(&self) -> Option<Nanos> {
         let proven = !matches!(self.source, Source::UserIntervals | Source::MeasuredElsewhere);
         proven.then_some(self.lost_ns.max(0.0) as Nanos)
     }
 
-    /// How many times as long like work takes.
+    /// How many times as long similar work takes.
     pub(crate) fn times(&self) -> f64 {
         let expected = self.taken_ns - self.lost_ns;
         if expected > 0.0 { self.taken_ns / expected } else { 1.0 }
     }
 }
 
-/// What system calls made alone cost here and in the baseline.
+/// The cost of system calls made alone, here and in the baseline.
 pub(crate) struct Overhead {
-    /// By call, dearest first: name, number, CPU time beyond the baseline's (less if negative),
-    /// cost against the baseline's.
+    /// By call, the most expensive first: name, number, CPU time beyond the baseline (negative if
+    /// less), cost relative to the baseline.
     pub(crate) calls: Vec<(String, u32, i128, f64)>,
-    /// CPU time of the calls compared, and what it would have been at the baseline's prices.
+    /// CPU time of the compared calls, and what it would have been at the baseline's cost per call.
     pub(crate) now: u128,
     pub(crate) then: u128,
 }
@@ -114,7 +113,7 @@ impl Overhead {
         self.now.saturating_sub(self.then) as u64
     }
 
-    /// That in per cent.
+    /// CPU time beyond the baseline's, in per cent of it.
     pub(crate) fn pct(&self) -> f64 {
         if self.then == 0 { 0.0 } else { (self.now as f64 / self.then as f64 - 1.0) * 100.0 }
     }

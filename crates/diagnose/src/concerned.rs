@@ -1,9 +1,9 @@
-//! Whom what happens concerns, where threads were chosen.
+//! Which threads and objects concern the chosen threads.
 
 use holdup_passes::{Analysis, ByThread, Object, PairSum, Slot};
 use std::collections::BTreeSet;
 
-/// The chosen threads, whom they wait for, whom those wait for and so on.
+/// The chosen threads, the threads they wait for, and so on.
 pub(crate) struct Concerned<'a> {
     analysis: &'a Analysis,
     waited: ByThread<PairSum>,
@@ -11,7 +11,7 @@ pub(crate) struct Concerned<'a> {
 }
 
 impl<'a> Concerned<'a> {
-    /// `None` where nobody was chosen.
+    /// `None` if no threads were chosen.
     pub(crate) fn of(a: &'a Analysis) -> Option<Concerned<'a>> {
         if !a.has_chosen_work() {
             return None;
@@ -31,8 +31,8 @@ impl<'a> Concerned<'a> {
         }
     }
 
-    /// Whether these threads, or waiting for these objects, are the chosen threads' affair. A lock
-    /// of strangers takes CPU time from them at most.
+    /// Whether these threads, or waiting for these objects, can delay the chosen threads. A lock of
+    /// unrelated threads can only take CPU time from them.
     pub(crate) fn are_met(&self, tids: &[u32], objects: &[Object]) -> bool {
         let waits = |o| {
             self.waited.get(o).is_some_and(|of| of.keys().any(|slot| self.people.contains(slot)))
@@ -54,8 +54,8 @@ mod tests {
     const WAIT: u64 = 128;
     const WAKE: u64 = 129;
 
-    /// A client that waits for its server, a server that waits for a mutex that a helper has, and
-    /// two strangers at a mutex of their own.
+    /// A client that waits for its server, a server that waits for a mutex that a helper holds, and
+    /// two unrelated threads at a mutex of their own.
     fn trace() -> MemTrace {
         let waits = |b: TraceBuilder, at: u64, cpu: u16, (who, by): (u32, u32), word: u64| {
             b.sys_enter_with(at, cpu, who, FUTEX, &[word, WAIT, 2])

@@ -1,4 +1,4 @@
-//! Evidence from the processor's counters: what was counted, how well, and what could not be.
+//! Evidence from hardware counters: what was counted, how well, and what could not be.
 
 use crate::facts::Facts;
 use crate::measured::{Measured, concurrencies, measurements};
@@ -6,9 +6,9 @@ use crate::report::Evidence;
 use holdup_attribution::limits::ENOUGH;
 use holdup_counters::{Bandwidth, Counter, Mode, Tally};
 
-/// Where figures of a trace's own counters come from.
+/// The source name of a trace's own counters.
 const TRACE: &str = "counters";
-/// Where those of `--counters` come from.
+/// The source name of `--counters`.
 const STAT: &str = "perf stat";
 
 /// What the trace's own counters show, then what was measured in other runs.
@@ -32,7 +32,7 @@ fn of_trace(facts: &Facts<'_>) -> Vec<Evidence> {
     let own = if user.cycles_per_instruction().is_some() { user } else { both };
     found.extend(own.misses_per_1000().map(|n| misses(n, TRACE)));
     found.extend(own.stalled_pct().map(|pct| stalled(pct, TRACE)));
-    // What the memory carries, it carries for the kernel too.
+    // Memory traffic includes the kernel's.
     let all = user.with(&kernel);
     let carried = both.bandwidth(facts.wall).or_else(|| all.bandwidth(facts.wall));
     found.extend(carried.map(|b| traffic(b, TRACE)));
@@ -43,8 +43,8 @@ fn of_trace(facts: &Facts<'_>) -> Vec<Evidence> {
     found
 }
 
-/// Instructions per cycle and the share of cycles that were lost to waiting, by how many CPUs were
-/// busy; only where that differs.
+/// Instructions per cycle and the share of cycles lost to waiting, by number of busy CPUs; only if
+/// that varies.
 fn under_concurrency(facts: &Facts<'_>) -> Vec<Evidence> {
     let levels = facts.analysis.counted_by_concurrency(Mode::User);
     let samples = facts.limit(&ENOUGH) as u64;
@@ -126,7 +126,7 @@ fn traffic(b: Bandwidth, source: &'static str) -> Evidence {
     Evidence::of(metric, b.bytes_per_s / 1e9, "GB/s", source)
 }
 
-/// Worth saying only where counters took turns.
+/// Counter multiplexing; `None` if the counters ran all the time.
 fn turns(running_pct: f64, source: &'static str) -> Option<Evidence> {
     let metric = "time in which the counters counted; the rest is estimated, because they were \
                   multiplexed";

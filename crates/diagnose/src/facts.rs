@@ -1,4 +1,4 @@
-//! The figures that rules look at, drawn once from the tables.
+//! The figures that rules look at, computed once from the tables.
 
 use crate::class::Class;
 use crate::comparison::{Overhead, Slowdown};
@@ -16,67 +16,66 @@ use holdup_profile::KnowsCode;
 use holdup_trace::{Capabilities, Nanos, TraceInfo};
 use std::cell::OnceCell;
 
-/// Stands for the call of waits outside of system calls, where page faults were recorded.
+/// Stands for the call of a wait outside system calls, if page faults were recorded.
 const PAGE_FAULTS: &str = "page faults";
-/// The same where they were not: what such a wait was for is a guess.
+/// As [`PAGE_FAULTS`], if page faults were not recorded: the cause is a guess.
 const NO_CALL: &str = "no recorded call";
-/// The same where not all system calls were recorded: what a thread slept in is not known.
+/// As [`PAGE_FAULTS`], if not all system calls were recorded: the call is unknown.
 pub(crate) const NOT_RECORDED: &str = "unrecorded calls";
 
-/// Time a thread spent ready but not running, though it might have.
+/// How long a thread was ready and not throttled, but did not run.
 fn ready(t: &Thread) -> Nanos {
     (t.woken_ns + t.preempted_ns).saturating_sub(t.throttle().map_or(0, |t| t.ns))
 }
 
 /// Everything a rule may look at.
 pub struct Facts<'a> {
-    /// What was judged of the waits, calls and threads, and the limits in force.
+    /// The judgements on waits, calls and threads, and the limits in force.
     pub judged: Attribution<'a>,
     /// The tables.
     pub analysis: &'a Analysis,
-    /// What the file is.
+    /// What kind of file it is.
     pub info: &'a TraceInfo,
-    /// The same work elsewhere, to compare with.
+    /// The same work elsewhere, for comparison.
     pub baseline: Option<&'a Analysis>,
-    /// What perf stat counted of the same work.
+    /// `perf stat` counts of the same work.
     pub measured: &'a [Measured],
-    /// The code around what threads waited for, where call chains were recorded.
+    /// The code around what threads waited for, if call chains were recorded.
     pub(crate) code: Option<&'a dyn KnowsCode>,
     /// What the trace can show.
     pub caps: Capabilities,
-    /// CPUs x wall.
+    /// CPUs x wall time, in ns.
     pub capacity: Nanos,
-    /// Length of the trace.
+    /// Length of the trace, in ns.
     pub wall: Nanos,
-    /// Time of start-up and tail, which are left out on purpose.
+    /// Time of start-up and tail, which are left out deliberately.
     pub left_out_ns: Nanos,
     /// Application threads that ran for `all.named_pct` of the wall time, longest first.
     pub workers: Vec<(Slot, Nanos)>,
-    /// Time application threads spent ready but not running, though they might have.
+    /// How long application threads were ready and not throttled, but did not run.
     pub ready: Nanos,
-    /// Time threads spent ready and kept off the CPUs by a quota.
+    /// How long a quota throttled threads.
     pub throttled: Nanos,
-    /// Of it: behind another thread on the same CPU.
+    /// The part of `ready` behind another thread on the same CPU.
     pub queued: Nanos,
-    /// Of it: until the thread that had woken it went to sleep and so handed its CPU over.
+    /// The part of `ready` until the waking thread went to sleep and so handed its CPU over.
     pub handed: Nanos,
-    /// Time that application threads, the recorder's left out, ran or were ready to, hand-overs
-    /// left out.
+    /// How long application threads, except the recorder's, ran or were ready, without hand-overs.
     pub demand: Nanos,
     /// Mean number of threads running or ready.
     pub queue: f64,
-    /// Ways to tell how much slower application code runs under concurrency, most trusted first.
+    /// Estimates of how much slower application code runs under concurrency, most trusted first.
     pub(crate) slowdowns: Vec<Slowdown>,
-    /// What system calls cost more than in the baseline, if there is one.
+    /// The cost of system calls beyond the baseline's, if there is a baseline.
     pub(crate) overhead: Option<Overhead>,
-    /// What replays say, where the trace was replayed.
+    /// The result of replays, if the trace was replayed.
     pub(crate) replays: Option<Result<Replays, String>>,
     /// See [`Facts::objects`].
     objects: OnceCell<Vec<Blamed>>,
 }
 
 impl<'a> Facts<'a> {
-    /// Draw them, before anything is compared.
+    /// Compute them, before anything is compared.
     pub(crate) fn drawn(
         info: &'a TraceInfo,
         analysis: &'a Analysis,
@@ -119,7 +118,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Replay what there is to replay.
+    /// Replay the trace if its steps were kept.
     pub(crate) fn replay(&mut self, judged: &Judged) {
         self.replays = if std::ptr::eq(judged.replayed(), self.analysis) {
             self.analysis.keeps_steps().then(|| Replays::of(&self.judged))
@@ -128,8 +127,7 @@ impl<'a> Facts<'a> {
         };
     }
 
-    /// What the work would be done sooner without, by a replay: the objects of a class that gain
-    /// what matters.
+    /// The objects of a class whose removal makes the replayed work faster by enough to matter.
     pub(crate) fn worth_removing(&self, class: Class) -> Option<&[Object]> {
         let replays = self.replays.as_ref()?.as_ref().ok()?;
         let replay = replays.of_class(class)?;
@@ -137,19 +135,19 @@ impl<'a> Facts<'a> {
             .then_some(&replay.objects)
     }
 
-    /// What the work gains if the holders of this lock lose no time, where that was replayed.
+    /// The gain if this lock's holders lose no time, if that was replayed.
     pub(crate) fn holders_worth(&self, objects: &[Object]) -> Vec<HolderWorth> {
         let replays = self.replays.as_ref().and_then(|of| of.as_ref().ok());
         let found = replays.into_iter().flat_map(Replays::of_holders);
         found.filter(|of| objects.contains(&of.0)).flat_map(|of| of.1.clone()).collect()
     }
 
-    /// What threads waited for, with the people around it; drawn when first asked for.
+    /// The objects that threads waited for, with their threads; computed when first asked for.
     pub(crate) fn objects(&self) -> &[Blamed] {
         self.objects.get_or_init(|| {
             let mut objects = self.judged.blamed();
             if self.judged.chosen.is_some() {
-                // What the chosen threads waited for, by them.
+                // Only waits of the chosen threads, if there are any.
                 let chosen = |slot: Slot| self.analysis.is_chosen(self.thread(slot));
                 objects.iter_mut().for_each(|o| o.sleepers.retain(|s| chosen(s.slot)));
                 objects.retain(|o| !o.sleepers.is_empty());
@@ -158,7 +156,7 @@ impl<'a> Facts<'a> {
         })
     }
 
-    /// The thread with this id that ran longest: an id may have been used again.
+    /// The thread with this id that ran longest: an id may be reused.
     pub(crate) fn longest(&self, tid: u32) -> Option<Slot> {
         let same = self.analysis.all_threads().filter(|(_, t)| t.tid.0 == tid);
         same.max_by_key(|(_, t)| t.running_ns).map(|(slot, _)| slot)
@@ -169,35 +167,34 @@ impl<'a> Facts<'a> {
         self.judged.thresholds.get(threshold)
     }
 
-    /// A gain from which on something is worth changing: times as fast.
+    /// The smallest speed-up that makes a change worthwhile, as a factor.
     pub(crate) fn matters(&self) -> f64 {
         100.0 / (100.0 - self.limit(&MATTERS).min(99.0))
     }
 
-    /// Capacity of which nobody knows what it did, in per cent, that makes a verdict less sure: a
-    /// third of what matters.
+    /// The unknown part of capacity, in per cent, that makes a verdict less sure: a third of what
+    /// matters.
     pub(crate) fn doubtful(&self) -> f64 {
         self.limit(&MATTERS) / 3.0
     }
 
-    /// Whether there are so many that a mean of them says something.
+    /// Whether there are enough for a meaningful mean.
     pub(crate) fn enough(&self, count: u64) -> bool {
         self.judged.thresholds.enough(count, &ENOUGH)
     }
 
-    /// Capacity of which nobody knows what it did, in per cent, that could hide the largest
-    /// finding:
-    /// twice what matters.
+    /// The unknown part of capacity, in per cent, that could hide the largest finding: twice what
+    /// matters.
     pub(crate) fn too_much(&self) -> f64 {
         2.0 * self.limit(&MATTERS)
     }
 
-    /// A figure that should be at the threshold or above.
+    /// A check that a figure is at least the threshold.
     pub fn at_least(&self, value: f64, threshold: &Threshold) -> Check {
         self.judged.thresholds.at_least(value, threshold)
     }
 
-    /// The time at a leaf as evidence: not known where the leaf is not.
+    /// The time at a leaf as evidence: unknown if the leaf is.
     pub(crate) fn share(&self, metric: impl Into<String>, leaf: Leaf) -> Evidence {
         let row = Evidence::of(metric, self.leaf_pct(leaf), "% of capacity", leaf.source());
         match self.judged.ledger.get(leaf) {
@@ -206,27 +203,27 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Time at a leaf of the ledger; 0 where it is not known.
+    /// Time at a leaf of the ledger; 0 if unknown.
     pub fn leaf(&self, leaf: Leaf) -> Nanos {
         self.judged.ledger.ns(leaf)
     }
 
-    /// The same, in per cent of capacity.
+    /// Time at a leaf, in per cent of capacity.
     pub fn leaf_pct(&self, leaf: Leaf) -> f64 {
         self.pct(self.leaf(leaf))
     }
 
-    /// Time of which nobody knows what the CPUs did, because events are missing.
+    /// Time for which the CPUs' activity is unknown because events are missing.
     pub fn unseen(&self) -> Nanos {
         self.leaf(Leaf::Unaccounted) + self.leaf(Leaf::Unseen)
     }
 
-    /// Time in a sum of the ledger.
+    /// Time in a node of the ledger.
     pub fn total(&self, total: Total) -> Nanos {
         self.judged.ledger.total(total)
     }
 
-    /// Time in application code; in calls that were not recorded too, where a choice was.
+    /// Time in application code, with unrecorded calls if only some calls were recorded.
     pub fn application(&self) -> Nanos {
         self.total(Total::User) + self.total(Total::Application)
     }
@@ -236,17 +233,17 @@ impl<'a> Facts<'a> {
         self.judged.ledger.wanted_ns()
     }
 
-    /// Part of the CPU time that the work used or lacked, in per cent.
+    /// This time in per cent of the CPU time that the work used or lacked.
     pub fn wanted_pct(&self, ns: Nanos) -> f64 {
         ns as f64 * 100.0 / self.wanted().max(1) as f64
     }
 
-    /// Part of capacity in per cent.
+    /// This time in per cent of capacity.
     pub fn pct(&self, ns: Nanos) -> f64 {
         if self.capacity == 0 { 0.0 } else { ns as f64 * 100.0 / self.capacity as f64 }
     }
 
-    /// Time in a sum of the ledger, in per cent of capacity.
+    /// Time in a node of the ledger, in per cent of capacity.
     pub fn total_pct(&self, total: Total) -> f64 {
         self.pct(self.total(total))
     }
@@ -261,7 +258,7 @@ impl<'a> Facts<'a> {
         self.judged.waits.iter().map(|w| &w.row).filter(move |w| w.cause == cause)
     }
 
-    /// Waiting time for this cause: all, and by system call, largest first.
+    /// Waiting time for this cause: the total, and by system call, largest first.
     pub fn waiting_for(&self, cause: Cause) -> (Nanos, Vec<(String, Nanos)>) {
         let mut by_call: Vec<(String, Nanos)> = Vec::new();
         for w in self.waits_for(cause) {
@@ -280,7 +277,7 @@ impl<'a> Facts<'a> {
         (by_call.iter().map(|c| c.1).sum(), by_call)
     }
 
-    /// Different threads that ended waits for this cause, and the largest one's part in per cent.
+    /// The number of threads that ended waits for this cause, and the largest share in per cent.
     pub fn wakers(&self, cause: Cause) -> (usize, f64) {
         let mut by: Vec<(Slot, Nanos)> = Vec::new();
         for w in self.waits_for(cause) {
@@ -301,7 +298,7 @@ impl<'a> Facts<'a> {
         format!("{} ({})", self.analysis.comm(t), t.tid.words())
     }
 
-    /// A thread as a culprit that stands for so much CPU time; `kind` is what it is called.
+    /// A thread as a culprit that costs this much CPU time; `kind` is its description.
     pub(crate) fn culprit(&self, kind: &'static str, slot: Slot, ns: Nanos) -> Culprit {
         let t = self.thread(slot);
         Culprit {
@@ -316,7 +313,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Only some tasks were recorded, so that what the CPUs did otherwise is not known.
+    /// Only some tasks were recorded, so what else the CPUs did is unknown.
     pub fn tasks_only(&self) -> bool {
         self.info.system_wide == Some(false)
     }

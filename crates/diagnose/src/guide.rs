@@ -5,10 +5,10 @@
 //!    └─────► each class that shows on idle CPUs ──┘
 //! ```
 //!
-//! A question asks whether one class holds the system up, the one that would gain most first. Its
-//! figures are the evidence of that finding, its answers are the finding's own: so the walk has no
-//! conditions besides, and who follows all recommendations arrives at what `diagnose` says. Whoever
-//! takes another branch reads why that class does not hold.
+//! A question asks whether one class is a bottleneck, the one with the largest gain first. Its
+//! figures and answers are those of that class's finding, so the walk has no further conditions,
+//! and following all recommendations leads to the verdict of `diagnose`. Any other branch says why
+//! that class does not hold.
 
 use crate::Beside;
 use crate::facts::Facts;
@@ -93,7 +93,7 @@ impl Walk {
         self.questions.iter().find(|q| q.id == id)
     }
 
-    /// The questions on the way of all recommendations, and the class at its end.
+    /// The questions on the recommended way, and the class at its end.
     pub fn recommended(&self) -> (Vec<&Question>, Class) {
         let mut way = Vec::new();
         let mut at = self.questions.first();
@@ -113,7 +113,7 @@ pub fn walk(info: &TraceInfo, analysis: &Analysis, thresholds: Thresholds) -> Wa
     of(&Facts::with(info, analysis, None, thresholds), Vec::new())
 }
 
-/// The same through the part of a trace that the verdict is about.
+/// The walk through the part of a trace that the verdict is about.
 pub fn walk_judged(
     info: &TraceInfo,
     judged: &Judged,
@@ -136,7 +136,7 @@ fn of(facts: &Facts<'_>, phases: Vec<PhaseRow>) -> Walk {
     Walk { questions, diagnosis }
 }
 
-/// Whether CPUs are busy while a class holds the work up; else they are idle.
+/// Whether CPUs are busy, and not idle, while a class is the bottleneck.
 fn shows_on_busy_cpus(class: Class) -> bool {
     matches!(
         class,
@@ -151,7 +151,7 @@ fn figure(label: impl Into<String>, value: Option<f64>, unit: &'static str) -> F
     Figure { label: label.into(), value: value.map(|v| (v * 100.0).round() / 100.0), unit }
 }
 
-/// Where the walk begins.
+/// The first question.
 fn first(f: &Facts<'_>, d: &Diagnosis, busy: &[&Finding], idle: &[&Finding]) -> Question {
     const OF_CAPACITY: &str = "% of capacity";
     let (busy_pct, idle_pct) = (f.total_pct(Total::Busy), f.total_pct(Total::Idle));
@@ -183,7 +183,7 @@ fn first(f: &Facts<'_>, d: &Diagnosis, busy: &[&Finding], idle: &[&Finding]) -> 
                 to: to(idle),
             },
         ],
-        // Both may be so: then the way that leads on.
+        // Both may hold: then the one that leads on.
         recommended: match (holds(busy), holds(idle)) {
             (true, _) => 0,
             (_, true) => 1,
@@ -193,7 +193,7 @@ fn first(f: &Facts<'_>, d: &Diagnosis, busy: &[&Finding], idle: &[&Finding]) -> 
     }
 }
 
-/// Whether this finding holds.
+/// The question whether this finding holds.
 fn question(f: &Finding, busy: &[&Finding], idle: &[&Finding]) -> Question {
     let own = if shows_on_busy_cpus(f.class) { busy } else { idle };
     let next = own.iter().skip_while(|o| o.class != f.class).nth(1);
@@ -234,7 +234,7 @@ fn asked(class: Class) -> &'static str {
     }
 }
 
-/// Tables that show more, by the verb that prints them.
+/// Tables with details, by the verb that prints them.
 fn tables(class: Class) -> &'static [&'static str] {
     match class {
         Class::ApplicationSerialization | Class::ThreadSerialization => &["waits", "syscalls"],

@@ -1,4 +1,4 @@
-//! A trace as it is read for its verdict: the part that is judged, and its phases.
+//! A trace as it is read for a verdict: the judged part, and the phases.
 
 use crate::class::Class;
 use holdup_attribution::phases::{Part, Phase};
@@ -30,7 +30,7 @@ pub struct PhaseRow {
 }
 
 impl PhaseRow {
-    /// Of the phases in order, as the timeline shows them.
+    /// Rows of these phases, in order, as the timeline shows them.
     pub fn of(phases: &[Phase]) -> Vec<PhaseRow> {
         let row = |(i, p): (usize, &Phase)| PhaseRow {
             phase: i as u32 + 1,
@@ -45,12 +45,12 @@ impl PhaseRow {
         phases.iter().enumerate().map(row).collect()
     }
 
-    /// How long it lasts.
+    /// Its duration.
     pub fn wall_ns(&self) -> Nanos {
         self.end_ns - self.start_ns
     }
 
-    /// What was judged was the phase, with this result.
+    /// Enter the phase's verdict.
     pub(crate) fn judged(&mut self, class: Class, ledger: &Ledger) {
         let leading = ledger.leaves().max_by_key(|&(leaf, ns)| (ns, std::cmp::Reverse(leaf)));
         if let Some((leaf, _)) = leading {
@@ -64,50 +64,50 @@ impl PhaseRow {
 pub struct Judged {
     /// The part that the verdict is about: everything, or the work alone.
     pub analysis: Analysis,
-    /// Its phases and those left out; empty where threads were chosen, of whom all time is.
+    /// All its phases; empty if threads were chosen, because phases are the machine's.
     pub phases: Vec<PhaseRow>,
-    /// Time of the phases left out.
+    /// Duration of the phases left out.
     pub left_out_ns: Nanos,
-    /// Time of all that was read, where `analysis` is of a part.
+    /// Duration of all that was read, if `analysis` is a part of it.
     pub part_of_ns: Option<Nanos>,
-    /// All that was read, where `analysis` is of a part and somebody wants all.
+    /// All that was read, if `analysis` is a part of it and all is wanted.
     pub whole: Option<Analysis>,
-    /// Of a recording too large to replay whole: the part to replay.
+    /// The part to replay, if the recording is too large to replay whole.
     pub window: Option<Analysis>,
 }
 
 /// What is wanted in addition to the verdict.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted {
-    /// Which part of what is judged to replay: 1 is all, see [`crate::replayed_part`].
+    /// The fraction of the judged part to replay: 1 is all, see [`crate::replayed_part`].
     pub replay: Option<f64>,
-    /// An analysis of all that is read.
+    /// Whether an analysis of all that is read is wanted.
     pub whole: bool,
 }
 
 impl Judged {
-    /// Nothing is left out.
+    /// Judges everything that was read.
     pub fn of_all(analysis: Analysis, phases: Vec<PhaseRow>) -> Judged {
         let (part_of_ns, whole, window) = (None, None, None);
         Judged { analysis, phases, left_out_ns: 0, part_of_ns, whole, window }
     }
 
-    /// All that was read; what is judged, where nobody wanted all.
+    /// The analysis of all that was read; of the judged part if all was not wanted.
     pub fn whole(&self) -> &Analysis {
         self.whole.as_ref().unwrap_or(&self.analysis)
     }
 
-    /// What is replayed: the window, or what is judged.
+    /// What is replayed: the window, or the judged part.
     pub fn replayed(&self) -> &Analysis {
         self.window.as_ref().unwrap_or(&self.analysis)
     }
 
-    /// Its phases, if they are several: one alone is no news.
+    /// Its phases if there are several: a single one is not worth showing.
     pub fn several_phases(&self) -> &[PhaseRow] {
         if self.phases.len() > 1 { &self.phases } else { &[] }
     }
 
-    /// Hold figures against other limits from now on.
+    /// Compare figures with other limits from now on.
     pub fn set_limits(&mut self, limits: &Thresholds) {
         for analysis in [&mut self.whole, &mut self.window].into_iter().flatten() {
             analysis.set_limits(limits.clone());

@@ -5,9 +5,9 @@
 //! ```
 //!
 //! Every rule ([`rules`]) looks at the same [`Facts`] and answers with a [`Finding`]: what its
-//! pathology costs and why one should believe it, or why it is ruled out. Each finding has a
-//! [`Worth`], how many times as fast the work would be done without it, so that findings compare;
-//! the verdict is the one that would gain most.
+//! problem costs and the evidence for it, or why it is ruled out. Each finding has a [`Worth`], the
+//! factor by which the work would be faster without it, so that findings compare. The verdict is
+//! the finding with the largest gain.
 
 mod chosen;
 mod class;
@@ -68,18 +68,18 @@ pub fn diagnose_with(
     judge(&Facts::with(info, analysis, baseline, thresholds))
 }
 
-/// What a trace is judged together with.
+/// What a trace is judged with.
 #[derive(Clone, Copy, Default)]
 pub struct Beside<'a> {
     /// Another trace of the same work.
     pub baseline: Option<&'a Analysis>,
-    /// What perf stat counted of the same work.
+    /// `perf stat` counts of the same work.
     pub measured: &'a [Measured],
-    /// The code around what its threads waited for, where call chains were recorded.
+    /// The code around what its threads waited for, if call chains were recorded.
     pub code: Option<&'a dyn KnowsCode>,
 }
 
-/// Judge the part of a trace that the verdict is about, with what the phases tell.
+/// Judge the part of a trace that the verdict is about, and report its phases.
 pub fn diagnose_judged(
     info: &TraceInfo,
     judged: &phases::Judged,
@@ -89,7 +89,7 @@ pub fn diagnose_judged(
     diagnose_beside(info, judged, Beside { baseline, ..Beside::default() }, thresholds)
 }
 
-/// The same, with everything that is judged together with the trace.
+/// As [`diagnose_judged`], with everything that is judged together with the trace.
 pub fn diagnose_beside(
     info: &TraceInfo,
     judged: &phases::Judged,
@@ -101,13 +101,13 @@ pub fn diagnose_beside(
     facts.replay(judged);
     let mut diagnosis = Diagnosis { phases: judged.several_phases().to_vec(), ..judge(&facts) };
     diagnosis.next.extend(info.runtimes.unprobed.iter().take(1).map(|program| {
-        // Its goroutines wait for each other unseen.
+        // Waits between goroutines are not visible.
         format!("holdup record --runtime-locks -- {}", shell_word(program))
     }));
     let class = diagnosis.verdict.class;
     let mut work = diagnosis.phases.iter_mut().filter(|row| row.work);
     match (work.next(), work.next()) {
-        // The verdict on the work is that on its only phase.
+        // The verdict on the work is the verdict on its only phase.
         (Some(row), None) if judged.part_of_ns.is_some() => row.judged(class, &diagnosis.ledger),
         (Some(_), Some(_)) => {
             let trace = shell_word(&info.path.to_string_lossy());
@@ -118,8 +118,7 @@ pub fn diagnose_beside(
     diagnosis
 }
 
-/// Judge a trace once more by other limits, beside what replays of it said: see
-/// [`Replays::of_judged`].
+/// Judge a trace again with other limits and the same replays: see [`Replays::of_judged`].
 pub fn diagnose_again(
     info: &TraceInfo,
     judged: &phases::Judged,
@@ -137,14 +136,14 @@ pub fn diagnose_again(
 pub(crate) fn judge(facts: &Facts<'_>) -> Diagnosis {
     let mut findings: Vec<Finding> =
         rules::ALL.iter().map(|rule| rules::check(rule, facts)).collect();
-    // What a trace is too small to judge by, it is too small to advise by.
+    // A trace that is too small for a verdict is too small for advice.
     if let Some(why) = too_little::too_little(facts) {
         findings.iter_mut().filter(|f| f.ruled_out.is_none()).for_each(|f| {
             f.ruled_out = Some(format!("not judged: {why}"));
             f.story = report::NOT_JUDGED;
         });
     }
-    // Stable: rules of equal worth stay in the order of the list.
+    // A stable sort: rules of equal worth stay in the order of the list.
     findings.sort_by(|a, b| {
         let holds = |f: &Finding| f.ruled_out.is_some();
         holds(a).cmp(&holds(b)).then(b.worth.low.total_cmp(&a.worth.low))

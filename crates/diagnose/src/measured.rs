@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 /// One file of `perf stat`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// What the file is called.
+    /// Its path.
     pub path: String,
-    /// How many CPUs the work kept busy, if the user says so; else perf stat's own figure is taken.
+    /// How many CPUs the work kept busy, if the user says so; otherwise perf stat's figure is used.
     pub cpus: Option<f64>,
-    /// What it says.
+    /// Its content.
     pub stat: Stat,
 }
 
-/// What was counted while about so many CPUs were busy.
+/// Counts while about this many CPUs were busy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Concurrency {
     /// CPUs busy, on average.
@@ -23,7 +23,7 @@ pub struct Concurrency {
     pub cycles: f64,
     /// Instructions completed.
     pub instructions: f64,
-    /// Of application code alone.
+    /// Only application code was counted.
     pub user: bool,
 }
 
@@ -39,9 +39,8 @@ pub(crate) fn measurements(measured: &[Measured]) -> impl Iterator<Item = &Measu
     measured.iter().flat_map(|m| &m.stat.measurements)
 }
 
-/// Cycles and instructions by the number of CPUs busy, rounded, fewest first: of application code
-/// if that was counted, else of all code. Runs of which nobody says how many were busy are left
-/// out.
+/// Cycles and instructions by the rounded number of busy CPUs, fewest first: of application code if
+/// that was counted, else of all code. Runs with an unknown number of busy CPUs are left out.
 pub fn concurrencies(measured: &[Measured]) -> Vec<Concurrency> {
     let of = |mode| by_concurrency(measured, mode);
     let (user, both) = (of(Mode::User), of(Mode::Both));

@@ -1,9 +1,9 @@
 //! The phases of a trace, each judged, and which part of the trace the verdict is about.
 //!
-//! A first look at switches alone finds the phases. The verdict is that of the work: if start-up
-//! and tail take enough of the trace to matter, what lies between them is judged. `holdup phases`
-//! judges every phase on its own. Whatever is wanted of the judged part and of all, its events are
-//! read once.
+//! A first pass over switches alone finds the phases. The verdict is about the work: if start-up
+//! and tail take enough of the trace to matter, only what lies between is judged. `holdup phases`
+//! judges every phase separately. Whatever is wanted of the judged part and of the whole, all
+//! events are read only once.
 
 use crate::Facts;
 pub use crate::judged::{Judged, PhaseRow, Wanted};
@@ -14,11 +14,11 @@ use holdup_attribution::{
 use holdup_passes::{Analysis, Detail, Options, Window};
 use holdup_trace::{Cpu, Nanos, Reader, Result, Switches};
 
-/// The phases of what `options` select, and the CPUs that show. Mostly a look at switches tells
-/// them; where it depends on what threads wait for, all events are read.
+/// The phases of what `options` select, and the CPUs that are seen. Mostly the switches are enough;
+/// if the phases depend on what threads wait for, all events are read.
 ///
 /// # Errors
-/// Those of [`analyze`].
+/// The errors of [`analyze`].
 pub fn find(
     reader: &dyn Reader,
     options: &Options,
@@ -37,11 +37,11 @@ pub fn find(
     Ok((phases(&read, thresholds), read.cpu_list().to_vec()))
 }
 
-/// Read what the verdict is about, and what is wanted beside it. A part of the trace that was asked
-/// for by its times is judged whole.
+/// Read what the verdict is about, and what is wanted in addition. A part of the trace that the
+/// user selected by its times is judged whole.
 ///
 /// # Errors
-/// Those of [`analyze`].
+/// The errors of [`analyze`].
 pub fn read(
     reader: &dyn Reader,
     options: &Options,
@@ -49,7 +49,7 @@ pub fn read(
     wanted: Wanted,
 ) -> Result<Judged> {
     let options = &Options { limits: thresholds.clone(), ..options.clone() };
-    // Phases are the machine's: where threads were chosen, all of the time is theirs.
+    // Phases are the machine's: chosen threads are judged over all the time.
     let (found, cpus) = match options.work.chooses_threads() {
         true => (Vec::new(), Vec::new()),
         false => find(reader, options, thresholds)?,
@@ -90,7 +90,7 @@ pub fn read(
     })
 }
 
-/// What lies between start-up and tail.
+/// The part between start-up and tail.
 fn work(found: &[Phase]) -> Option<Window> {
     let is_work = |p: &Phase| p.part == Part::Work;
     let (first, last) = (found.iter().position(is_work)?, found.iter().rposition(is_work)?);
@@ -98,8 +98,8 @@ fn work(found: &[Phase]) -> Option<Window> {
     Some(Window { from: found[first].start, to: found[last].end, closed, detail: Detail::Sums })
 }
 
-/// `part` of what lies between two times, from its middle, to replay it: who works all the time
-/// does in the middle what it does elsewhere.
+/// `part` of the time between the two, from its middle, for a replay: work that lasts is in the
+/// middle as it is elsewhere.
 fn middle((start, end): (Nanos, Nanos), part: f64) -> Window {
     let wall = end - start;
     let ns = (wall as f64 * part) as Nanos;
@@ -107,10 +107,10 @@ fn middle((start, end): (Nanos, Nanos), part: f64) -> Window {
     Window { from, to: from + ns.min(wall), closed: true, detail: Detail::Steps }
 }
 
-/// Every phase of what was asked for, each judged: the rows of `holdup phases`, and all of it.
+/// Every phase of the selected part, each judged: the rows of `holdup phases`, and the whole.
 ///
 /// # Errors
-/// Those of [`analyze_windows`].
+/// The errors of [`analyze_windows`].
 pub fn judged_phases(
     reader: &dyn Reader,
     options: &Options,
@@ -140,10 +140,10 @@ pub fn judged_phases(
     Ok((whole, rows))
 }
 
-/// Judge each phase of a trace: it is read once more, with these CPUs.
+/// Judge each phase of a trace, which is read once more with these CPUs.
 ///
 /// # Errors
-/// Those of [`analyze_windows`].
+/// The errors of [`analyze_windows`].
 pub fn judge_each(
     reader: &dyn Reader,
     options: &Options,
@@ -161,7 +161,7 @@ pub fn judge_each(
     Ok(())
 }
 
-/// Each phase as a part of the trace.
+/// Each phase as a window of the trace.
 fn windows_of(rows: &[PhaseRow]) -> impl Iterator<Item = Window> {
     let last = rows.len().saturating_sub(1);
     rows.iter().enumerate().map(move |(i, row)| Window {

@@ -2,30 +2,30 @@
 
 use holdup_trace::{EventKind, TraceInfo, kernel_version};
 
-/// Events a recording for diagnosis leaves out: lockdep kernels are rare, and on others perf
-/// refuses a command that names these; stacks and counters cost more than a first look is worth.
+/// Events that a recording for a diagnosis leaves out. Lockdep kernels are rare, and on others perf
+/// refuses a command that names its events. Stacks and counters cost too much for a first look.
 const NOT_ASKED_FOR: &[&str] = &["lockdep", "stacks", "counters", "groups"];
 
-/// The command that records once more what was `lost`, too short, or not traced though there was
-/// `enough`. holdup's own recorder keeps itself out of the recording; other recorders are asked for
-/// where holdup may not be at hand.
+/// The command that repeats a recording that lost events, was too short, or did not trace enough
+/// although it was long `enough`. holdup's own recorder keeps itself out of the recording; other
+/// recorders are suggested where holdup may not be installed.
 pub(crate) fn again(info: &TraceInfo, lost: u64, enough: bool) -> String {
     if is_elsewhere(info) {
         return record_command(info);
     }
-    // The recorder's choice of calls was not enough: all of them.
+    // The recorder's choice of calls was not enough: record all.
     let untraced = enough && lost == 0 && info.capabilities.syscalls.chosen().is_some();
     let all = if untraced { " --all-syscalls" } else { "" };
     let memory = if lost > 0 { " -m 16M" } else { "" };
     format!("holdup record{all}{memory} --duration 10s -o again.data")
 }
 
-/// Recorded by what records where there is no holdup.
+/// Recorded by a tool for machines without holdup.
 fn is_elsewhere(info: &TraceInfo) -> bool {
     info.format.starts_with("Perfetto") || info.format.starts_with("CTF")
 }
 
-/// A complete command that records all that a diagnosis can use, on the machine of the trace.
+/// A complete command that records all that a diagnosis can use, on the traced machine.
 pub fn record_command(info: &TraceInfo) -> String {
     let x86 = info.arch.as_deref().is_none_or(|a| a.contains("86"));
     if !is_elsewhere(info) {
@@ -42,7 +42,7 @@ pub fn record_command(info: &TraceInfo) -> String {
         .map(|(_, _, events)| events)
         .collect();
     if info.format.starts_with("Perfetto") {
-        // Its light form: names of events in place of a configuration.
+        // Its light form: names of events and no configuration.
         let each: Vec<String> =
             events.iter().flat_map(|e| e.split(',')).map(|e| e.replace(':', "/")).collect();
         format!("perfetto -o trace.pftrace -t 10s -b 64mb {}", each.join(" "))
@@ -51,8 +51,8 @@ pub fn record_command(info: &TraceInfo) -> String {
     }
 }
 
-/// The same with LTTng, which has names of its own for some events, and a switch for all system
-/// calls. The state dump tells which threads there are; it comes by itself when its events are on.
+/// The command for LTTng, which has its own names for some events and an option for all system
+/// calls. The state dump lists the threads; it is automatic when its events are enabled.
 fn lttng_command(events: &[&str]) -> String {
     let names: Vec<&str> = events
         .iter()

@@ -1,4 +1,4 @@
-//! What the replays of a trace say of each class of trouble.
+//! The results of replays for each class.
 
 use crate::class::Class;
 use crate::concerned::Concerned;
@@ -14,8 +14,7 @@ use holdup_replay::{
 use std::cmp::Reverse;
 
 impl Worth {
-    /// Of a replay that misses the trace by `off_pct` when nothing is changed: the low end is lower
-    /// by that.
+    /// If the unchanged replay misses the trace by `off_pct`, the low end is lower by as much.
     fn replayed(program: &Program, (unchanged_ns, off_pct): (u64, f64), of: &Estimate) -> Worth {
         let missed = 1.0 + off_pct.abs() / 100.0;
         Worth {
@@ -36,7 +35,7 @@ impl Worth {
 }
 
 impl HolderWorth {
-    /// Of a lock whose holders did this while others waited for it.
+    /// The gain for a lock whose holders did this while others waited for it.
     fn of(
         program: &Program,
         unchanged_ns: u64,
@@ -69,24 +68,24 @@ impl HolderWorth {
     }
 }
 
-/// What the replay without all resources of one class says.
+/// The replay without all resources of one class.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Replay {
     pub(crate) worth: Worth,
-    /// The threads that are changed, if it is threads.
+    /// The changed threads, if it changes threads.
     pub(crate) tids: Vec<u32>,
-    /// The objects that nobody waits for any more, if it is objects; what holds most work up first.
+    /// The objects that no thread waits for any more, if any; the one that delays most first.
     pub(crate) objects: Vec<Object>,
-    /// Of the lock that holds most work up: what the work gains if its holders lose no time.
+    /// For the lock that delays most: the gain if its holders lose no time.
     pub(crate) holders: Option<(Object, Vec<HolderWorth>)>,
-    /// Where threads were chosen: it is about them, or about whom they wait for.
+    /// If threads were chosen: it changes them, or threads they wait for.
     pub(crate) concerns: bool,
     /// What is changed, in words: threads, or what they wait for.
     subjects: String,
 }
 
 impl Replay {
-    /// What it found, in a sentence.
+    /// The result, in a sentence.
     pub(crate) fn summary(&self) -> String {
         let what = &self.subjects;
         match self.tids.is_empty() {
@@ -99,15 +98,15 @@ impl Replay {
     }
 }
 
-/// What the replays of a trace say of each class.
+/// The results of a trace's replays for each class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replays {
     by_class: Vec<(Class, Replay)>,
 }
 
 impl Replays {
-    /// Replay all that was read, or the window that was read for it, where its steps were kept.
-    /// `None` where they were not.
+    /// Replay all that was read, or the window that was read for it, if its steps were kept; `None`
+    /// if not.
     pub fn of_judged(judged: &Judged, thresholds: &Thresholds) -> Option<Result<Replays, String>> {
         let read = judged.replayed();
         read.keeps_steps().then(|| Replays::of(&Attribution::new(read, thresholds)))
@@ -175,12 +174,12 @@ impl Replays {
         Ok(Replays { by_class })
     }
 
-    /// What locks gain whose holders lose no time.
+    /// The gains of locks whose holders lose no time.
     pub(crate) fn of_holders(&self) -> impl Iterator<Item = &(Object, Vec<HolderWorth>)> {
         self.by_class.iter().filter_map(|(_, replay)| replay.holders.as_ref())
     }
 
-    /// Of removing all of a class; `None` where nothing of it was found to remove.
+    /// The replay without a class; `None` if there was nothing of it to remove.
     pub(crate) fn of_class(&self, class: Class) -> Option<&Replay> {
         self.by_class.iter().find(|(c, _)| *c == class).map(|(_, replay)| replay)
     }

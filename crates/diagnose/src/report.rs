@@ -1,4 +1,4 @@
-//! What a diagnosis is made of. Field names are the JSON keys.
+//! The parts of a diagnosis. Field names are the JSON keys.
 
 pub use crate::class::Class;
 use crate::judged::PhaseRow;
@@ -66,7 +66,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// What lowers the confidence, without what the summary says already.
+    /// What lowers the confidence, except what the summary already says.
     pub fn unsaid_reservations(&self) -> impl Iterator<Item = &str> {
         let unsaid = |r: &&str| !self.summary.starts_with(*r);
         self.reservations.iter().map(String::as_str).filter(unsaid)
@@ -226,7 +226,7 @@ impl Serialize for Finding {
 }
 
 impl Finding {
-    /// The CPU time lost, where it can be known.
+    /// The CPU time lost, if known.
     pub fn priced(&self) -> Option<u64> {
         (!self.share.is_nan()).then_some(self.lost_cpu_ns)
     }
@@ -277,15 +277,15 @@ pub struct Culprit {
     pub role: Role,
 }
 
-/// What a [`Culprit`] does to the others.
+/// How a [`Culprit`] affects other threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
-    /// It costs CPU time; no more is said of it.
+    /// It costs CPU time; nothing else is known.
     #[default]
     Costs,
-    /// One thread at a time has it, the others sleep.
+    /// One thread at a time holds it, the others sleep.
     Turns,
-    /// One thread at a time has something, the others call this again and again meanwhile.
+    /// One thread at a time holds something, and the others repeat this call meanwhile.
     Spins,
     /// Threads sleep until another one hands something over through it.
     Handover,
@@ -295,7 +295,7 @@ pub enum Role {
     Served,
     /// Threads sleep for a device behind it.
     Device,
-    /// Threads sleep or spin for a lock of the kernel.
+    /// Threads sleep or spin for a kernel lock.
     KernelLock,
     /// A thread that others wait for.
     Server,
@@ -303,9 +303,9 @@ pub enum Role {
     Straggler,
     /// A thread that runs.
     Runs,
-    /// A thread that is ready to run, but not where CPUs are idle.
+    /// A thread that is ready to run, while only other CPUs idle.
     Queued,
-    /// A program that is ready to run, and kept off the CPUs.
+    /// A program that is ready to run, but throttled.
     Throttled,
     /// Work of a driver that others wait for.
     Driver,
@@ -389,7 +389,7 @@ impl Evidence {
     }
 }
 
-/// Programs that are named.
+/// The number of programs that are named.
 pub(crate) const PROGRAMS: usize = 3;
 
 /// What the chosen threads did with their time, and which other programs used the CPUs.
@@ -428,7 +428,7 @@ pub struct ChosenWait {
 }
 
 impl Chosen {
-    /// Who they are, in few words.
+    /// The threads, in few words.
     pub fn listed(&self) -> String {
         let few = self.names.iter().take(PROGRAMS).cloned().collect::<Vec<_>>().join(", ");
         match self.names.len().saturating_sub(PROGRAMS) {
@@ -462,7 +462,7 @@ impl Chosen {
         self.waits.iter().map(line).collect()
     }
 
-    /// Who else was on the CPUs, in a line.
+    /// The other programs on the CPUs, in a line.
     pub fn beside(&self) -> Option<String> {
         let of = |p: &BackgroundProgram| format!("{} {:.1} %", p.name(), p.pct);
         let others: Vec<String> = self.others.iter().map(of).collect();
@@ -471,5 +471,5 @@ impl Chosen {
     }
 }
 
-/// The story of findings that the trace does not allow.
+/// The story of findings that the trace cannot show.
 pub(crate) const NOT_JUDGED: &str = "not-judged";

@@ -1,17 +1,17 @@
-//! How much slower the application's own code runs when more CPUs are busy: three ways to know.
+//! How much slower the application's own code runs when more CPUs are busy: four estimates.
 //!
 //! In this order of trust:
-//! 1. **counters**: cycles per instruction of a thread when many CPUs are busy against those when
+//! 1. **counters**: cycles per instruction of a thread when many CPUs are busy, compared with when
 //!    few are;
-//! 2. **runs of `perf stat`** with few CPUs busy and with many: cycles per instruction of the one
-//!    against those of the other;
+//! 2. **runs of `perf stat`** with few CPUs busy and with many: their cycles per instruction
+//!    compared;
 //! 3. **a baseline** with fewer busy CPUs: cycles per instruction, or the typical time between two
-//!    system calls, against those of threads with the same name;
+//!    system calls, compared with threads of the same name;
 //! 4. **user-mode intervals**: the typical time between two system calls of a thread when many CPUs
-//!    are busy against when few are. It proves nothing: many things make user-mode intervals
+//!    are busy, compared with when few are. It proves nothing: many things make user-mode intervals
 //!    longer.
 //!
-//! Each compares a thread with itself, or with its namesake: different work is not a slow machine.
+//! Each compares a thread with itself or one of the same name: different work proves nothing.
 
 use crate::comparison::{Slowdown, Source};
 use crate::facts::Facts;
@@ -23,7 +23,7 @@ use holdup_passes::{Analysis, Counts, IntervalsOfCall, Lengths, Slot, role};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-/// Every way that has enough to go by, most trusted first.
+/// Every estimate that has enough data, most trusted first.
 pub(crate) fn slowdowns(facts: &Facts<'_>) -> Vec<Slowdown> {
     let mut found = vec![by_counters(facts)];
     let cpus = |busy_ns: u64, wall_ns: u64| busy_ns as f64 / wall_ns.max(1) as f64;
@@ -32,7 +32,7 @@ pub(crate) fn slowdowns(facts: &Facts<'_>) -> Vec<Slowdown> {
     let base = facts.baseline.filter(is_fewer);
     found.extend(base.map(|base| against_counters(facts, base)));
     found.extend(by_measured(facts, busy));
-    // Of other calls the time in between is another.
+    // If other calls were recorded, the intervals between them differ.
     let alike = |base: &&Analysis| base.capabilities.syscalls == facts.caps.syscalls;
     found.extend(base.filter(alike).map(|base| against_user_intervals(facts, base)));
     found.push(by_user_intervals(facts));
@@ -40,7 +40,7 @@ pub(crate) fn slowdowns(facts: &Facts<'_>) -> Vec<Slowdown> {
     found
 }
 
-/// Cycles, instructions and the rest of all application code.
+/// Cycles, instructions and the other counts of all application code.
 pub(crate) fn counts(analysis: &Analysis) -> Counts {
     analysis.counters().flat_map(|(_, levels)| levels).fold(Counts::default(), Counts::with)
 }
@@ -65,8 +65,8 @@ fn by_counters(facts: &Facts<'_>) -> Slowdown {
     s
 }
 
-/// The runs of `perf stat` with the most CPUs busy against those with the fewest. They are of the
-/// traced work where they kept about as many busy; the time lost is the trace's then.
+/// The `perf stat` runs with the most CPUs busy compared with those with the fewest. They measure
+/// the traced work if they kept about as many busy; then the time lost is the trace's.
 fn by_measured(facts: &Facts<'_>, busy: f64) -> Option<Slowdown> {
     let runs = concurrencies(facts.measured);
     let (few, many) = (runs.first()?, runs.last()?);
@@ -142,8 +142,8 @@ fn against_user_intervals(facts: &Facts<'_>, base: &Analysis) -> Slowdown {
 }
 
 /// User-mode intervals that are the same piece of work each time. Those that lead to a futex are
-/// not: only who finds a mutex taken calls it, so under concurrency a thread gets less far between
-/// two of them.
+/// not: only a thread that finds a mutex taken calls it, so under concurrency a thread gets less
+/// far between two such calls.
 fn alike(analysis: &Analysis) -> impl Iterator<Item = (Slot, u32, &IntervalsOfCall)> {
     let futex = |nr: u32| holdup_syscalls::wait_kind(&analysis.call_name(nr)).is_library();
     analysis.user_intervals().into_iter().filter(move |s| !futex(s.1))
@@ -153,7 +153,7 @@ fn role_of(analysis: &Analysis, slot: Slot) -> Vec<u8> {
     role(analysis.comm(analysis.thread(slot)).as_bytes()).to_vec()
 }
 
-/// Of shorter user-mode intervals what the recorder adds is a part: 0.2 to 1 us an event. In longer
+/// In shorter intervals the recorder's overhead is a large part: 0.2 to 1 us per event. In longer
 /// ones a hypervisor takes the CPU away, 0.75 to 4 ms at a time, from the typical one too.
 const COMPARABLE_US: RangeInclusive<f64> = 10.0..=1000.0;
 
@@ -167,15 +167,15 @@ fn comparable(facts: &Facts<'_>, l: &Lengths) -> bool {
     facts.judged.thresholds.enough(l.count, &ENOUGH) && COMPARABLE_US.contains(&us)
 }
 
-/// Time of the user-mode intervals if each were typical: what moves the mean only is not the
-/// machine's doing.
+/// Time of the user-mode intervals if each were typical: what changes only the mean is not caused
+/// by the machine.
 fn typical_ns(l: &Lengths) -> f64 {
     l.quantile(0.5) * l.count as f64
 }
 
-/// What part of the typical user-mode interval of `many` is beyond that of `few`. A slow machine
-/// slows every user-mode interval down, so the shorter ones (the first quarter) must be longer in
-/// proportion: if it is but another mixture of long and short pieces, they are not.
+/// The part of the typical user-mode interval of `many` that exceeds the one of `few`. A slow
+/// machine slows every interval down, so the shorter ones (the first quarter) must be longer in
+/// proportion; with another mixture of long and short pieces they are not.
 fn beyond(few: &Lengths, many: &Lengths) -> f64 {
     let times = |part| many.quantile(part) / few.quantile(part).max(1.0);
     let (typical, shorter) = (times(0.5), times(0.25));

@@ -1,8 +1,8 @@
-//! Traces that hold too little to judge a machine by, whatever the figures say.
+//! Traces that are too small to judge a machine by, whatever the figures say.
 //!
-//! Shares of capacity can be computed of three milliseconds, of four switches, or of the one event
-//! in a thousand that the recorder kept. They are exact, and say nothing about how the machine
-//! behaves. So such a trace gets no verdict, at no confidence.
+//! Shares of capacity can be computed from three milliseconds, from four switches, or from the one
+//! event in a thousand that the recorder kept. They are exact, and say nothing about how the
+//! machine behaves. So such a trace gets no verdict, at no confidence.
 
 use crate::facts::Facts;
 use holdup_trace::QualityCode;
@@ -10,10 +10,10 @@ use holdup_trace::QualityCode;
 /// A dozen time slices of a fair scheduler, 3 to 4 ms each: a shorter trace shows a moment.
 const LEAST_MS: f64 = 50.0;
 /// A CPU that runs one thread, or none, still runs the kernel's housekeeping: the worker that folds
-/// its counters once a second (`vm.stat_interval`). Of half of that most must be missing.
+/// its counters once a second (`vm.stat_interval`). Below half of that, most are missing.
 const LEAST_SWITCHES_PER_S: f64 = 0.5;
 
-/// Why no verdict is possible, if the trace is too small or too thin for one.
+/// Why no verdict is possible, if the trace is too small or lost too many events.
 pub(crate) fn too_little(facts: &Facts<'_>) -> Option<String> {
     let a = facts.analysis;
     let wall_ms = facts.wall as f64 / 1e6;
@@ -23,7 +23,7 @@ pub(crate) fn too_little(facts: &Facts<'_>) -> Option<String> {
                 behaves"
         ));
     }
-    // More lost than kept: what there is is a sample of moments.
+    // More events lost than kept: the rest is a sample of moments.
     if a.lost_events > a.events {
         let lost = a.lost_events as f64 * 100.0 / (a.lost_events + a.events) as f64;
         return Some(format!("the recorder lost {lost:.1} % of the events"));

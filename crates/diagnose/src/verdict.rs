@@ -1,4 +1,4 @@
-//! From findings to one verdict and how sure it is.
+//! From findings to one verdict and its confidence.
 
 use crate::chosen;
 use crate::comparison::Source;
@@ -11,7 +11,7 @@ use holdup_attribution::{Leaf, Total};
 use holdup_passes::{Cause, ObjectKind, Outside, percent};
 use holdup_trace::{EventDesc, EventKind, Quality, QualityCode, shell_word};
 
-/// Decide. `findings` are sorted: those that hold first, the most worth first.
+/// Decide. `findings` are sorted: those that hold first, then by worth.
 pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     let missing = match facts.judged.chosen {
         Some(_) => no_evidence_of_trace(facts).or_else(|| chosen::no_evidence(facts)),
@@ -45,20 +45,19 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     }
 }
 
-/// Whether CPUs are idle for so much time that a cause of it would matter.
+/// Whether CPUs idle so long that the cause would matter.
 fn idles(facts: &Facts<'_>) -> bool {
     facts.at_least(facts.pct(facts.total(Total::Idle)), &MATTERS).holds()
 }
 
-/// Whether it shows when threads are woken.
+/// Whether the trace shows when threads are woken.
 fn woken(facts: &Facts<'_>) -> bool {
     facts.caps.wakeups || facts.caps.wakers
 }
 
-/// Kernel time that nothing explains, and that is more than the best finding does: why there is no
-/// verdict then.
+/// Why there is no verdict if more kernel time is unexplained than the best finding explains.
 fn unexplained(facts: &Facts<'_>, best: Option<&Finding>) -> Option<String> {
-    // Whether calls cost more because of others shows only where they were made often enough.
+    // The effect of other threads on calls shows only in calls that are frequent enough.
     let judged = facts.analysis.cpus == 1 || !facts.judged.contended.is_empty();
     let explained = facts.leaf(Leaf::ThreadTurns) + facts.leaf(Leaf::ServiceTurns);
     let kernel =
@@ -70,7 +69,7 @@ fn unexplained(facts: &Facts<'_>, best: Option<&Finding>) -> Option<String> {
             heaviest_calls(facts).join(", ")
         ));
     }
-    // Calls that are made with siblings on CPUs only: nobody knows what they cost without.
+    // Calls that are made only with siblings on CPUs: their cost without siblings is unknown.
     let unjudged: Vec<_> = facts.judged.contended.iter().filter(|c| c.unjudged_ns > 0).collect();
     let beside = facts.pct(unjudged.iter().map(|c| c.unjudged_ns).sum());
     (best.is_none() && beside >= facts.too_much()).then(|| {
@@ -85,7 +84,7 @@ fn unexplained(facts: &Facts<'_>, best: Option<&Finding>) -> Option<String> {
     })
 }
 
-/// Nothing would have the chosen threads done sooner.
+/// No change would finish the chosen threads earlier.
 fn unhindered(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     let near = findings.iter().map(|f| f.worth.times).filter(|&times| times < facts.matters());
     let most = (near.fold(1.0, f64::max) - 1.0) * 100.0;
@@ -96,10 +95,10 @@ fn unhindered(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     verdict(facts, Class::Healthy, HEALTHY_RIGHT, what, None)
 }
 
-/// Nothing gains what matters: what gains most, and whether there is work.
+/// No change gains what matters: the largest gain, and whether there is work.
 fn healthy(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     let busy = facts.busy();
-    // What a rule refused for another reason than its size is no near miss.
+    // A finding that a rule refused for a reason other than its size is no near miss.
     let near = findings
         .iter()
         .filter(|f| f.class != Class::CpuOverload)
@@ -114,7 +113,7 @@ fn healthy(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     };
     let what = match &facts.replays {
         Some(Ok(replays)) => {
-            // Threads that hardly ever lack a CPU are no overload, whatever more would gain.
+            // Threads that hardly ever lack a CPU are no overload, whatever more CPUs would gain.
             let cpus = replays.of_class(Class::CpuOverload);
             let cpus = cpus.filter(|of| of.worth.low >= facts.matters());
             let but = cpus.map(|of| format!(", except more CPUs ({:.2}x)", of.worth.times));
@@ -141,8 +140,8 @@ fn healthy(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     verdict(facts, Class::Healthy, if nothing { HEALTHY_RIGHT } else { HEALTHY_NEAR }, what, None)
 }
 
-/// Who sleeps most of the time where the kernel waits for no device and for no lock, such as a
-/// grace period or a driver's answer.
+/// The thread that sleeps most while the kernel waits for neither a device nor a lock, for example
+/// for a grace period or a driver's answer.
 fn in_kernel(facts: &Facts<'_>) -> Option<String> {
     let a = facts.analysis;
     let most = a
@@ -156,23 +155,23 @@ fn in_kernel(facts: &Facts<'_>) -> Option<String> {
     Some(format!("{comm} sleeps in the kernel function {function} for {part:.0} % of the time"))
 }
 
-/// How often `healthy` was right where nothing that was tried gains more than a replay misses, and
-/// where something does (docs/verdicts.md).
+/// How often `healthy` was right if no tried change gains more than the replay's error, and if one
+/// does (docs/verdicts.md).
 const HEALTHY_RIGHT: f64 = 0.95;
 const HEALTHY_NEAR: f64 = 0.88;
-/// How often a verdict was right whose finding is worth this, times as fast: recordings of known
-/// workloads, most of which no rule was made on (docs/verdicts.md). Small gains are easily
-/// something else's; queues for CPUs come with many other things.
+/// How often a verdict was right whose finding has this worth (a factor): recordings of known
+/// workloads, for most of which no rule was made (docs/verdicts.md). Small gains easily have
+/// another cause; queues for CPUs come with many other things.
 const RIGHT: &[(f64, f64)] = &[(1.15, 0.70), (1.4, 0.88), (2.0, 0.98)];
 const RIGHT_OVERLOAD: &[(f64, f64)] = &[(1.15, 0.30), (1.3, 0.60), (1.5, 0.96)];
-/// Less sure because nobody counted.
+/// Less sure, because this accuracy was never measured.
 const CHOSEN: f64 = 0.9;
-/// A rival that gains as much takes this part of the confidence away.
+/// A rival that gains as much takes away this part of the confidence.
 const RIVAL: f64 = 0.3;
-/// The price of a multiprocessor kernel is small by nature: its worth says nothing.
+/// The cost of a multiprocessor kernel is always small: its worth says nothing.
 const RIGHT_MP_UP: f64 = 0.85;
 
-/// In which part of such verdicts this was the right class.
+/// How often this was the right class in such verdicts.
 fn how_often_right(class: Class, worth: f64, rival: f64) -> f64 {
     let points = match class {
         Class::MpUpOverhead => return RIGHT_MP_UP,
@@ -190,7 +189,7 @@ fn how_often_right(class: Class, worth: f64, rival: f64) -> f64 {
     right * (1.0 - RIVAL * ((rival - 1.0) / (worth - 1.0).max(0.01)).clamp(0.0, 1.0))
 }
 
-/// What makes any verdict impossible, whomever it is about.
+/// What makes any verdict impossible, for all or for chosen threads.
 fn no_evidence_of_trace(facts: &Facts<'_>) -> Option<String> {
     if facts.analysis.events == 0 {
         return Some("the trace holds no events".to_owned());
@@ -248,13 +247,13 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
         ));
     }
     let idle = facts.leaf_pct(Leaf::NoWork);
-    // Where neither calls nor wakers were recorded, sleeping workers of one program have no alibi:
-    // they may have waited for each other.
+    // If neither calls nor wakers were recorded, sleeping workers of one program may have waited
+    // for each other.
     let no_alibi = !facts.caps.wakers
         && have_siblings(facts)
-        // That one thread at a time has work is what it looks like, too, where they contend.
+        // Contention also looks like one thread at a time having work.
         && findings.iter().all(|f| f.ruled_out.is_some() || f.story == "serial");
-    // While one of them works the others' idle time is that of serial work, for all one knows.
+    // While one of them works, the others' idle time may be that of serial work.
     let (idle, limit) = if no_alibi {
         (idle + facts.leaf_pct(Leaf::Serial), facts.limit(&MATTERS))
     } else {
@@ -275,13 +274,13 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
     None
 }
 
-/// Capacity that idles while threads sleep uninterruptibly and nothing tells what for, in per cent.
+/// Idle capacity while threads sleep uninterruptibly for an unknown reason, in per cent.
 fn asleep_for_unknown(facts: &Facts<'_>) -> f64 {
     let causes = facts.judged.waits.iter().filter(|w| w.row.cause == Cause::Unknown);
     facts.pct(causes.map(|w| w.row.sum.share_ns()).sum())
 }
 
-/// Events that are there and lack what is needed to use them: the most frequent lack.
+/// Events that lack what is needed to use them: the most frequent lack.
 fn unusable(quality: &Quality) -> Option<(QualityCode, u64)> {
     // Of equal counts the last is taken.
     QualityCode::LACKS
@@ -291,7 +290,7 @@ fn unusable(quality: &Quality) -> Option<(QualityCode, u64)> {
         .max_by_key(|&(_, n)| n)
 }
 
-/// Two of the threads that worked belong to one program.
+/// Whether two of the working threads belong to one program.
 fn have_siblings(facts: &Facts<'_>) -> bool {
     let pids = || facts.workers.iter().map(|w| facts.analysis.pid(facts.thread(w.0)));
     pids().enumerate().any(|(i, pid)| pid.is_some() && pids().skip(i + 1).any(|p| p == pid))
@@ -308,7 +307,7 @@ fn heaviest_calls(facts: &Facts<'_>) -> Vec<String> {
         .collect()
 }
 
-/// What shows in the states of threads and CPUs where events are missing.
+/// Signs of missing events in the states of threads and CPUs.
 const GAPS: &[QualityCode] = &[
     QualityCode::SwitchGap,
     QualityCode::OrphanSysEnter,
@@ -317,7 +316,7 @@ const GAPS: &[QualityCode] = &[
     QualityCode::UnmatchedIrq,
 ];
 
-/// Lower the confidence by what is wrong with the trace, and say so.
+/// Lower the confidence for defects of the trace, and say so.
 fn verdict(
     facts: &Facts<'_>,
     class: Class,
@@ -359,7 +358,7 @@ fn verdict(
     }
     let gaps_seen: u64 = GAPS.iter().map(|&code| q.count(code)).sum();
     let gaps = gaps_seen as f64 / facts.analysis.events.max(1) as f64;
-    // Short recordings have a handful at their beginning.
+    // Short recordings have a few at their beginning.
     if lost == 0 && gaps * 100.0 >= facts.limit(&NAMED) && facts.enough(gaps_seen) {
         let what = format!(
             "{:.0} % of the events contradict earlier events: events seem to be missing",
@@ -389,7 +388,7 @@ fn verdict(
         let what = format!("{stolen:.0} % of capacity was taken away by the hypervisor (inferred)");
         doubt(1.0 - stolen / 300.0, what);
     }
-    // Where somebody chose the work, what others took is part of the answer.
+    // If the user chose the work, other programs' CPU time is part of the answer.
     if facts.judged.chosen.is_some() && class != Class::NotEnoughEvidence {
         let why = "the accuracy of verdicts about chosen threads was not measured".to_owned();
         doubt(CHOSEN, why);
@@ -402,7 +401,7 @@ fn verdict(
         );
         doubt(1.0 - others / 100.0, why);
     }
-    // Time that was lost to nothing that was tried.
+    // Time that was lost to nothing that a replay removed.
     let unexplained = facts.leaf_pct(Leaf::Serial) + facts.leaf_pct(Leaf::Order);
     let about_all = facts.judged.chosen.is_none();
     if class == Class::Healthy && about_all && unexplained >= facts.limit(&MATTERS) {
@@ -416,7 +415,7 @@ fn verdict(
         );
         doubt(1.0 - unexplained / 100.0, why);
     }
-    // A command that ran to its end, and slept for most of that.
+    // A command that ran to its end, and slept most of the time.
     let slept = facts.leaf_pct(Leaf::NoWork);
     let known = facts.judged.background.work_known;
     if class == Class::Healthy && about_all && known && slept * 2.0 >= 100.0 {
@@ -444,7 +443,7 @@ fn verdict(
         })
         .map(|(_, _, events)| events)
         .collect();
-    // Only the first three decide between the classes; contention adds certainty about kernel
+    // Only the first three distinguish the classes; contention events add certainty about kernel
     // locks.
     if unknown || !woken(facts) {
         doubt(0.8, format!("not recorded: {}", lacking.join(", ")));
@@ -460,7 +459,7 @@ fn verdict(
     }
 }
 
-/// Who else was there, as the report shows it.
+/// The background programs, as in the report.
 fn background(facts: &Facts<'_>) -> Background {
     let found = &facts.judged.background;
     let of_capacity = |ns: u64| percent(ns, facts.capacity);
@@ -480,7 +479,7 @@ fn background(facts: &Facts<'_>) -> Background {
     }
 }
 
-/// Commands that lead on from a verdict; `TRACE` stands for the file.
+/// Commands that continue from a verdict; `TRACE` stands for the file.
 pub(crate) fn next_commands(facts: &Facts<'_>, class: Class) -> Vec<String> {
     let trace = shell_word(&facts.info.path.to_string_lossy());
     let verbs: &[&str] = match class {
@@ -490,7 +489,7 @@ pub(crate) fn next_commands(facts: &Facts<'_>, class: Class) -> Vec<String> {
             &["waits", "waits --by caller", "path"]
         }
         Class::ApplicationSerialization | Class::ThreadSerialization => &["waits", "path"],
-        // Without events of locks the table of locks has nothing to say.
+        // Without lock events the table of locks is empty.
         Class::KernelLockConflict if facts.analysis.sees_locks() && facts.caps.stacks => {
             &["locks", "locks --by task", "locks --by caller", "syscalls --by caller"]
         }
@@ -512,7 +511,7 @@ pub(crate) fn next_commands(facts: &Facts<'_>, class: Class) -> Vec<String> {
     next
 }
 
-/// The command that gives what is missing.
+/// The command that records what is missing.
 fn fixing(facts: &Facts<'_>, trace: &str) -> String {
     let others = facts.pct(facts.judged.background.ns);
     let lost = facts.analysis.lost_events;
@@ -522,8 +521,8 @@ fn fixing(facts: &Facts<'_>, trace: &str) -> String {
     if facts.judged.chosen.is_some() && facts.replays.is_none() {
         return format!("holdup diagnose --gain {trace}");
     }
-    // The chain at the switch tells it, in a recording of chosen calls and where names of functions
-    // are shown: doctor says whether they are.
+    // The call chain at the switch tells it, in a recording of chosen calls on a system that shows
+    // function names: doctor says whether it does.
     if lost == 0 && asleep_for_unknown(facts) >= facts.too_much() {
         let chosen = facts.info.capabilities.syscalls.chosen().is_some();
         return if chosen { "holdup doctor".to_owned() } else { again(facts.info, 0, false) };

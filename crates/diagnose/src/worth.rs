@@ -1,16 +1,16 @@
-//! How much sooner the traced work would be done without what a class of trouble stands for.
+//! The gain from removing a bottleneck.
 //!
 //! Three estimators give it, on one scale, "times as fast":
-//! * **replayed**: the trace is replayed on a simulated machine on which that resource is not
-//!   scarce ([`holdup_replay::estimate`]);
-//! * **chains**: each thread saves its waiting for the resource, and that part of its waiting for
-//!   others which these save, as far as there are CPUs. A replay may save less, as it keeps the
-//!   order of the trace in which servers, clients and runtimes did one thing after the other;
-//! * **bound**: the part of the wanted CPU time that the ledger books to the resource. Without it
+//! * **replayed**: the trace is replayed on a simulated machine on which the resource is not scarce
+//!   ([`holdup_replay::estimate`]);
+//! * **chains**: each thread saves its waiting for the resource, and the part of its other waits
+//!   that its wakers save, as far as there are CPUs. A replay may save less, because it keeps the
+//!   traced order in which servers, clients and runtimes did one thing after the other;
+//! * **bound**: the part of the wanted CPU time that the ledger charges to the resource. Without it
 //!   the rest remains.
 //!
-//! A loss of CPU time is not the price: a lock that is held over a sleep costs hardly any CPU time
-//! and makes the work four times as long. So where the trace can be replayed, the replay counts.
+//! Lost CPU time is not the cost: a lock that is held while sleeping costs hardly any CPU time and
+//! makes the work take four times as long. So if the trace can be replayed, the replay counts.
 
 use serde::Serialize;
 
@@ -49,9 +49,9 @@ pub struct Worth {
 }
 
 impl Worth {
-    /// From the demand alone: so much of the wanted CPU time is lost, in per cent.
+    /// From the demand alone: this much of the wanted CPU time is lost, in per cent.
     pub(crate) fn bound(lost_pct: f64) -> Worth {
-        // What cannot be priced gains nothing that is known.
+        // A finding without a known cost has no known gain.
         let lost_pct = if lost_pct.is_finite() { lost_pct.clamp(0.0, 99.9) } else { 0.0 };
         let times = rounded(100.0 / (100.0 - lost_pct));
         Worth {

@@ -1,4 +1,4 @@
-//! In which context an event happens.
+//! The context in which an event happens.
 //!
 //! ```text
 //!  CPU      irq 0 ──entry──► irq n ──exit──► irq 0        vectors count as interrupts
@@ -7,9 +7,9 @@
 //!           a forked thread begins inside the call that made it; a dead one is forgotten
 //! ```
 //!
-//! The innermost wins: an event in an interrupt handler is `interrupt` whatever the thread beneath
-//! was doing. What the scheduler does about threads (switch, migration, statistics) is `kernel`.
-//! A loss of events can leave a thread in a call it has left; its next entry or exit fixes that.
+//! The innermost wins: an event in an interrupt handler is `interrupt` whatever was interrupted.
+//! What the scheduler does about threads (switch, migration, statistics) is `kernel`. After a loss
+//! of events a thread may seem to be in a call it has left; its next entry or exit fixes that.
 
 use holdup_trace::{Batch, Cpu, Event, EventId, NameId, Pid, Tid, TraceInfo, What};
 
@@ -21,7 +21,7 @@ pub enum Context {
     /// Inside a system call.
     Syscall,
     /// The scheduler, a kernel thread, the idle task, or the kernel on behalf of a thread outside
-    /// of any call (a page fault's handling, the return to user mode).
+    /// any call (handling a page fault, the return to user mode).
     Kernel,
     /// An interrupt handler or softirq.
     Interrupt,
@@ -45,7 +45,7 @@ const MAX_TID: u32 = 1 << 22;
 const MAX_CPU: u16 = 1 << 13;
 const KTHREADD: Tid = Tid(2);
 
-/// What is known of a thread.
+/// What is known about a thread.
 #[derive(Clone, Copy)]
 struct Task {
     comm: NameId,
@@ -71,16 +71,16 @@ struct Depth {
     softirq: u8,
 }
 
-/// Follows every CPU and thread through the trace.
+/// Follows the state of every CPU and thread through the trace.
 pub struct Tracker {
     cpus: Vec<Depth>,
     tasks: Vec<Task>,
-    /// By event: marks a program makes itself.
+    /// By event: whether it is a mark that a program makes itself.
     marks: Vec<bool>,
 }
 
 impl Tracker {
-    /// At the start of a trace.
+    /// A tracker at the start of a trace.
     pub fn new(info: &TraceInfo) -> Tracker {
         let is_mark =
             |name: &str| matches!(name, "print" | "bprint" | "bputs" | "tracing_mark_write");
@@ -101,7 +101,7 @@ impl Tracker {
         tracker
     }
 
-    /// Name of the thread that was current at `e`.
+    /// Name of the current thread at `e`.
     #[inline]
     pub fn comm(&self, e: &Event) -> NameId {
         if e.comm != NameId::NONE { e.comm } else { self.comm_of(e.tid) }
@@ -118,7 +118,7 @@ impl Tracker {
         self.task(tid).group
     }
 
-    /// Process of the thread that was current at `e`.
+    /// Process of the current thread at `e`.
     #[inline]
     pub fn pid(&self, e: &Event) -> Pid {
         if e.pid != Pid::UNKNOWN { e.pid } else { self.pid_of(e.tid) }
@@ -172,7 +172,7 @@ impl Tracker {
         self.depth(cpu).is_some_and(|d| d.irq | d.softirq != 0)
     }
 
-    /// Take the next event in; returns the context it happened in. An event that opens or closes a
+    /// Process the next event; returns the context it happened in. An event that opens or closes a
     /// context belongs to it.
     #[inline]
     pub fn step(&mut self, e: &Event, batch: &Batch) -> Context {
@@ -227,7 +227,7 @@ impl Tracker {
                 self.of_thread(e, false)
             }
             What::AttachTask { tid, root, path } => {
-                // Other hierarchies than the one of version 2 tell of their own groups.
+                // Hierarchies other than cgroup v2's have groups of their own.
                 self.task_mut(tid).filter(|_| root == 0).into_iter().for_each(|t| t.group = path);
                 self.of_thread(e, false)
             }
@@ -273,7 +273,7 @@ impl Tracker {
         inside
     }
 
-    /// The event repeats what its thread is called.
+    /// Take the thread's name from the event.
     #[inline]
     fn seen(&mut self, e: &Event) {
         if let Some(t) = self.task_mut(e.tid) {
@@ -286,8 +286,8 @@ impl Tracker {
         }
     }
 
-    /// The context of the current thread. `user`: the event comes from the program's own code where
-    /// that is what runs.
+    /// The context of the current thread. `user`: the event comes from the program's own code if
+    /// the thread runs that.
     #[inline]
     fn of_thread(&mut self, e: &Event, user: bool) -> Context {
         if self.in_interrupt(e.cpu) {
@@ -303,7 +303,7 @@ impl Tracker {
         }
     }
 
-    /// Side band.
+    /// Process a side-band record.
     fn record(&mut self, e: &Event) {
         match e.what {
             What::Comm { tid, pid, comm, .. } => {

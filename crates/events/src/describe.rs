@@ -1,4 +1,4 @@
-//! What an event says, in words.
+//! The text of an event.
 
 use crate::Tracker;
 use crate::names::{Spelled, Threads};
@@ -9,7 +9,7 @@ use holdup_trace::{
     Batch, Cpu, Event, EventId, NameId, StatKind, Tid, TraceInfo, What, softirq_name,
 };
 
-/// Knows how the trace calls things.
+/// Knows the trace's names.
 pub(crate) struct Describe<'a> {
     info: &'a TraceInfo,
     names: Spelled,
@@ -24,7 +24,7 @@ impl<'a> Describe<'a> {
         let arch = Arch::from_uname(info.arch.as_deref().unwrap_or("x86_64"));
         let named = |name: &str| {
             let call = name.strip_prefix("sys_enter_").or_else(|| name.strip_prefix("sys_exit_"));
-            // LTTng's event for all calls newer than itself: their numbers tell.
+            // LTTng has one event for all calls that it does not know: their numbers tell.
             call.filter(|c| *c != "unknown").map(|c| Word::new(&holdup_render::escape(c)))
         };
         Describe {
@@ -40,7 +40,7 @@ impl<'a> Describe<'a> {
         }
     }
 
-    /// The call an event is about; `None` for a number that is not known.
+    /// The call of an event; `None` for an unknown number.
     #[inline]
     pub(crate) fn call(&self, e: &Event, nr: u32) -> Option<&Word> {
         match self.named_calls.get(e.id.0 as usize) {
@@ -54,7 +54,7 @@ impl<'a> Describe<'a> {
         self.info.symbols.lookup(address)
     }
 
-    /// What the file calls an event.
+    /// The file's name for an event.
     pub(crate) fn event_name(&self, id: EventId) -> &'a str {
         self.info.events.get(id.0 as usize).map_or("?", |e| &e.name)
     }
@@ -63,7 +63,7 @@ impl<'a> Describe<'a> {
         out.word(self.names.get(id));
     }
 
-    /// `COMM/TID`; returns how many bytes more than columns that takes.
+    /// `COMM/TID`; returns how many more bytes than columns the text has.
     #[inline(always)]
     pub(crate) fn thread(&mut self, out: &mut Out, tid: Tid, comm: NameId) -> usize {
         self.threads.write(out, &mut self.names, tid, comm)
@@ -119,7 +119,7 @@ impl<'a> Describe<'a> {
         out.hex(lock);
     }
 
-    /// What `e` says; nothing for events holdup does not decode.
+    /// The description of `e`; nothing for events that holdup does not decode.
     pub(crate) fn text(&mut self, out: &mut Out, e: &Event, batch: &Batch, tracker: &Tracker) {
         match e.what {
             What::Other => {}
@@ -380,12 +380,12 @@ impl<'a> Describe<'a> {
     }
 }
 
-/// The name of an error a call returned.
+/// The name of an error that a call returned.
 pub(crate) fn errno(ret: i64) -> Option<&'static str> {
     if (-4095..0).contains(&ret) { errno_name(-ret as u32) } else { None }
 }
 
-/// What a statistic measures.
+/// The name of what a statistic measures.
 pub(crate) fn stat_name(kind: StatKind) -> &'static str {
     match kind {
         StatKind::Wait => "waited",
@@ -395,7 +395,7 @@ pub(crate) fn stat_name(kind: StatKind) -> &'static str {
     }
 }
 
-/// `LCB_F_*` as perf spells them.
+/// `LCB_F_*` in perf's spelling.
 pub(crate) fn lock_flags(out: &mut Out, flags: u32) {
     let start = out.len();
     for (i, name) in ["SPIN", "READ", "WRITE", "RT", "PERCPU", "MUTEX"].iter().enumerate() {

@@ -1,5 +1,5 @@
-//! What an event says, as JSON members. Keys are the kernel's field names, `pid` spelled `tid`
-//! where the kernel means a thread; addresses are hexadecimal strings, which no JSON reader rounds.
+//! The content of an event as JSON members. Keys are the kernel's field names, with `pid` spelled
+//! `tid` if it means a thread; addresses are hexadecimal strings, which no JSON reader rounds.
 
 use crate::Tracker;
 use crate::describe::{Describe, errno, lock_flags, stat_name};
@@ -51,7 +51,7 @@ impl Members<'_> {
         self.out.push(b'"');
     }
 
-    /// A fixed word, which needs no escaping.
+    /// A constant word, which needs no escaping.
     fn word(&mut self, key: &str, word: &str) {
         self.key(key);
         self.out.push(b'"');
@@ -89,7 +89,7 @@ impl Members<'_> {
         self.code("function", describe, function, name)
     }
 
-    /// A place in the kernel: by its name, if it is known to have one, else by its address.
+    /// A place in the kernel: its name if known, else its address.
     fn code(&mut self, key: &str, describe: &Describe<'_>, function: u64, name: NameId) {
         if name != NameId::NONE {
             return self.name(key, name);

@@ -1,4 +1,4 @@
-//! `holdup events`: every event of a trace in order, one line each, as AIX's `trcrpt` showed them.
+//! `holdup events`: every event of a trace in order, one line each, as in AIX's `trcrpt`.
 //!
 //! ```text
 //!  merge ──► Tracker ──────► Select ──► Writer ──► out
@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Memory is constant: the tracker keeps a few bytes per thread and CPU, the writer one buffer and
-//! the names it has spelled. Nothing is allocated per event.
+//! the names it has spelled. No event allocates memory.
 
 mod context;
 mod describe;
@@ -28,19 +28,19 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 use writer::Writer;
 
-/// How a line looks.
+/// The format of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Columns for people.
     Text {
-        /// Leave the line out that says what the trace is.
+        /// Leave out the line that describes the trace.
         quiet: bool,
     },
     /// One JSON object per line.
     Json,
     /// A header and one record per line.
     Csv {
-        /// What stands between the cells.
+        /// The text between the cells.
         separator: String,
     },
 }
@@ -48,16 +48,16 @@ pub enum Form {
 /// Why the stream ended early.
 #[derive(Debug)]
 pub enum StreamError {
-    /// The trace cannot be read on.
+    /// Reading the trace failed.
     Read(ReadError),
     /// The output cannot be written. A broken pipe means that the reader has had enough.
     Write(io::Error),
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug)]
 pub struct Streamed {
-    /// What went wrong while reading.
+    /// Defects that were found while reading.
     pub quality: Quality,
     /// Events that were written.
     pub written: u64,
@@ -67,10 +67,10 @@ pub struct Streamed {
 const BUFFER: usize = 256 << 10;
 
 /// Write every event of `reader` that `select` wants to `out`, with its call chain if `chains` are
-/// given; CSV has no place for them.
+/// given, except in CSV.
 ///
 /// # Errors
-/// The trace cannot be read on, or the output cannot be written.
+/// Reading the trace failed, or the output cannot be written.
 pub fn stream(
     reader: &dyn Reader,
     select: &Select,
@@ -116,7 +116,7 @@ pub fn stream(
         ControlFlow::Continue(())
     })
     .map_err(StreamError::Read);
-    // What was read before an error is as good as what a shorter trace would hold.
+    // What was read before an error is as good as a shorter trace.
     let written = match failed {
         Some(e) => Err(e),
         None => out.write_all(buf.written()).and_then(|()| out.flush()),

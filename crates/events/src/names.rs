@@ -1,14 +1,14 @@
-//! Names as they are written, each spelled once.
+//! Names as they are written, each formatted once.
 
 use crate::put::Out;
 use crate::word::Word;
 use holdup_trace::{NameId, Names, Tid};
 use std::sync::Arc;
 
-/// A name spelled for one kind of output.
+/// Formats a name for one kind of output.
 type Spell = fn(&str) -> String;
 
-/// Remembers how names are written.
+/// Caches how names are written.
 pub(crate) struct Spelled {
     names: Arc<Names>,
     spell: Spell,
@@ -21,7 +21,7 @@ impl Spelled {
         Spelled { names, spell, known: Vec::new() }
     }
 
-    /// How the name is written.
+    /// The formatted name.
     #[inline(always)]
     pub(crate) fn get(&mut self, id: NameId) -> &Word {
         let at = id.0 as usize;
@@ -42,11 +42,11 @@ impl Spelled {
     }
 }
 
-/// Threads with other numbers share places.
+/// The size of the cache: threads whose numbers are equal modulo this share an entry.
 const PLACES: usize = 1024;
 
-/// Remembers how threads are written, `COMM/TID`: a line shows up to three, mostly those of the
-/// lines before it.
+/// Caches how threads are written, `COMM/TID`: a line shows up to three, mostly those of the lines
+/// before.
 pub(crate) struct Threads(Box<[Thread; PLACES]>);
 
 #[derive(Clone, Copy)]
@@ -54,9 +54,9 @@ struct Thread {
     tid: Tid,
     comm: NameId,
     text: [u8; 32],
-    /// Bytes of the text; 0 if nothing is known.
+    /// Length of the text in bytes; 0 for an empty entry.
     len: u8,
-    /// Bytes more than columns.
+    /// How many more bytes than columns the text has.
     surplus: u8,
 }
 
@@ -68,7 +68,7 @@ impl Default for Threads {
 }
 
 impl Threads {
-    /// Returns how many bytes more than columns the text has.
+    /// Returns how many more bytes than columns the text has.
     #[inline(always)]
     pub(crate) fn write(
         &mut self,
@@ -100,7 +100,7 @@ impl Threads {
         out.int(tid.0 as i32);
         let written = &out.written()[start..];
         let place = &mut self.0[tid.0 as usize % PLACES];
-        // What is longer is spelled each time.
+        // Longer texts are not cached.
         if let Some(room) = place.text.get_mut(..written.len()) {
             room.copy_from_slice(written);
             let (len, surplus) = (written.len() as u8, surplus as u8);

@@ -1,20 +1,20 @@
-//! The buffer lines are written into: text, blanks and numbers, several of each per event.
+//! The buffer into which lines are written: text, blanks and numbers, several of each per event.
 //!
 //! Everything short is stored as a whole array of fixed size, of which only the first bytes count:
 //! the next piece overwrites the others. So the compiler makes one or two stores of each piece,
-//! where a copy of just so many bytes is a call and a loop. Numbers are spelled eight digits at a
-//! time in one register, without a loop over the digits.
+//! while a copy of the exact number of bytes would be a call and a loop. Numbers are formatted
+//! eight digits at a time in one register, without a loop over the digits.
 
 use crate::word::Word;
 
 /// Collects lines.
 pub(crate) struct Out {
-    /// All of it is initialised; what lies behind `len` has no meaning.
+    /// All of it is initialised; bytes after `len` have no meaning.
     bytes: Vec<u8>,
     len: usize,
 }
 
-/// An integer: whether it is negative, and how large it is without its sign.
+/// An integer, split into its sign and absolute value.
 pub(crate) trait Number {
     fn parts(self) -> (bool, u64);
 }
@@ -38,12 +38,12 @@ const EIGHT_DIGITS: u64 = 100_000_000;
 const ASCII_ZEROS: u64 = 0x3030_3030_3030_3030;
 
 impl Out {
-    /// With room for `room` bytes before it has to grow.
+    /// With capacity for `room` bytes before it has to grow.
     pub(crate) fn new(room: usize) -> Out {
         Out { bytes: vec![0; room], len: 0 }
     }
 
-    /// What has been written.
+    /// All bytes written so far.
     pub(crate) fn written(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
@@ -58,7 +58,7 @@ impl Out {
         self.len = 0;
     }
 
-    /// Store `bytes`, of which `count` count.
+    /// Store `bytes`, of which the first `count` count.
     #[inline(always)]
     pub(crate) fn put<const N: usize>(&mut self, bytes: &[u8; N], count: usize) {
         debug_assert!(count <= N);
@@ -69,7 +69,7 @@ impl Out {
         self.len += count;
     }
 
-    /// The same where there is no room.
+    /// As [`Out::put`], if there is no room.
     #[cold]
     #[inline(never)]
     fn put_behind(&mut self, bytes: &[u8]) {
@@ -80,7 +80,7 @@ impl Out {
         self.bytes[self.len..end].copy_from_slice(bytes);
     }
 
-    /// Bytes of any number.
+    /// Any number of bytes.
     #[inline(always)]
     pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         let end = self.len + bytes.len();
@@ -96,7 +96,7 @@ impl Out {
         self.put(&[byte], 1);
     }
 
-    /// Text: best a constant, whose length the compiler knows. See also [`Out::word`].
+    /// Text, ideally a constant, whose length the compiler knows. See also [`Out::word`].
     #[inline(always)]
     pub(crate) fn str(&mut self, text: &str) {
         self.bytes(text.as_bytes());
@@ -131,7 +131,7 @@ impl Out {
         }
     }
 
-    /// Nine digits and more.
+    /// A number with nine digits or more.
     #[inline(never)]
     fn many_digits(&mut self, n: u64) {
         self.digits(n / EIGHT_DIGITS);
@@ -150,13 +150,13 @@ impl Out {
         self.len -= 16 - digits as usize;
     }
 
-    /// Hexadecimal where it helps: `0x` only from ten on.
+    /// Hexadecimal where it helps: with `0x` only from ten on.
     #[inline(always)]
     pub(crate) fn short_hex(&mut self, n: u64) {
         if n < 10 { self.push(b'0' + n as u8) } else { self.hex(n) }
     }
 
-    /// Right-aligned decimal. `width` is best a constant: where `n` is no wider the next piece's
+    /// Right-aligned decimal. `width` should be a constant: if `n` is no wider, the next piece's
     /// place does not depend on `n`, and the processor need not wait for its digits.
     #[inline(always)]
     pub(crate) fn int_right(&mut self, n: u64, width: usize) {
@@ -207,7 +207,7 @@ impl Out {
         self.put(&BLANKS, n.min(BLANKS.len()));
     }
 
-    /// Take back the blanks at the end.
+    /// Remove the blanks at the end.
     pub(crate) fn trim(&mut self) {
         self.len = self.written().iter().rposition(|&b| b != b' ').map_or(0, |i| i + 1);
     }
@@ -215,7 +215,7 @@ impl Out {
 
 /// Digits of a number below 10^8, each in a byte, the first in the lowest: the number is halved
 /// three times, every part in its own field of the register. The factors are reciprocals, exact for
-/// what can stand in the fields.
+/// all values that the fields can have.
 #[inline(always)]
 fn digits(n: u64) -> u64 {
     let fours = (n / 10_000) | ((n % 10_000) << 32);
@@ -231,7 +231,7 @@ fn eight(n: u64) -> [u8; 8] {
     (digits(n) | ASCII_ZEROS).to_le_bytes()
 }
 
-/// The digits without zeros before them, and how many they are.
+/// The digits without leading zeros, and their number.
 #[inline(always)]
 fn upto_eight(n: u64) -> ([u8; 8], usize) {
     let digits = digits(n);
@@ -240,7 +240,7 @@ fn upto_eight(n: u64) -> ([u8; 8], usize) {
     (((digits | ASCII_ZEROS) >> (8 * zeros)).to_le_bytes(), 8 - zeros as usize)
 }
 
-/// The digits with blanks for the zeros before them.
+/// The digits with blanks in place of leading zeros.
 #[inline(always)]
 fn eight_right(n: u64) -> [u8; 8] {
     let digits = digits(n);
@@ -257,7 +257,7 @@ fn eight_nibbles(n: u32) -> [u8; 8] {
     x = (x | x << 16) & 0x0000_ffff_0000_ffff;
     x = (x | x << 8) & 0x00ff_00ff_00ff_00ff;
     x = (x | x << 4) & 0x0f0f_0f0f_0f0f_0f0f;
-    // From ten on, 6 carries into the next bit, and the letters begin 39 behind the digits.
+    // From ten on, adding 6 carries into the next bit, and the letters begin 39 after the digits.
     let letters = ((x + 0x0606_0606_0606_0606) >> 4) & 0x0101_0101_0101_0101;
     (x + ASCII_ZEROS + letters * 39).to_be_bytes()
 }
@@ -273,7 +273,7 @@ mod tests {
         String::from_utf8(out.written().to_vec()).unwrap()
     }
 
-    /// Both sides of every power of the base, and numbers with all kinds of digits between.
+    /// Numbers on both sides of every power of the base, and with all kinds of digits between.
     fn many(base: u64) -> impl Iterator<Item = u64> {
         let powers = std::iter::successors(Some(1u64), move |n| n.checked_mul(base));
         let edges = powers.flat_map(move |p| [p - 1, p, p + 1, p.wrapping_mul(base - 1)]);

@@ -1,4 +1,4 @@
-//! Which events to show.
+//! Selects the events to show.
 
 use crate::Tracker;
 use holdup_trace::{
@@ -7,19 +7,19 @@ use holdup_trace::{
 use std::sync::Arc;
 use wildmatch::WildMatch;
 
-/// Which events to show; the default is all of them, side band left out.
+/// Which events to show; by default all except side-band records.
 ///
-/// A thread is meant both where it is current and where it is switched to or woken: its story has
-/// gaps otherwise.
+/// A thread is selected both where it is current and where it is switched to or woken, because its
+/// story would have gaps otherwise.
 #[derive(Clone, Debug, Default)]
 pub struct Select {
     /// Only these processes; empty for all.
     pub pids: Vec<u32>,
     /// Only these threads; empty for all.
     pub tids: Vec<u32>,
-    /// Only threads whose names fit one of these patterns; empty for all.
+    /// Only threads whose names match one of these patterns; empty for all.
     pub comms: Vec<String>,
-    /// Only threads in control groups that fit one of these patterns; empty for all.
+    /// Only threads in control groups that match one of these patterns; empty for all.
     pub cgroups: Vec<String>,
     /// Only these CPUs.
     pub cpus: Option<Vec<Cpu>>,
@@ -37,13 +37,13 @@ pub struct Select {
 }
 
 impl Select {
-    /// Whether all events of the threads are wanted, wherever and whenever.
+    /// Whether the selection is only by threads.
     pub fn is_of_threads_alone(&self) -> bool {
         let Select { cpus, events, from, to, .. } = self;
         cpus.is_none() && events.is_empty() && from.is_none() && to.is_none()
     }
 
-    /// With the patterns resolved against the events of a trace.
+    /// Resolve the patterns against the events of a trace.
     pub(crate) fn for_trace<'a>(&'a self, info: &TraceInfo) -> Resolved<'a> {
         let wanted = |event| {
             self.events.is_empty() || self.events.iter().any(|pattern| names(pattern, event))
@@ -73,37 +73,37 @@ fn names(pattern: &str, event: &EventDesc) -> bool {
     [&event.name, short, &format!("{}:{short}", event.system)].iter().any(|n| pattern.matches(n))
 }
 
-/// A selection that knows the trace.
+/// A selection for one trace.
 pub(crate) struct Resolved<'a> {
     select: &'a Select,
     names: Arc<Names>,
     by_id: Vec<bool>,
     by_thread: bool,
-    /// What control groups are called.
+    /// The names of control groups.
     groups: Groups,
 }
 
 impl Resolved<'_> {
-    /// How many lines at most.
+    /// The largest number of lines.
     pub(crate) fn entries(&self) -> u64 {
         self.select.entries.unwrap_or(u64::MAX)
     }
 
-    /// Whether nothing wanted can follow.
+    /// Whether no wanted event can follow.
     #[inline]
     pub(crate) fn is_past(&self, e: &Event) -> bool {
         self.select.to.is_some_and(|to| e.ts > to)
     }
 
-    /// Whether to show this one.
+    /// Whether to show this event.
     #[inline]
     pub(crate) fn wants(&self, e: &Event, tracker: &Tracker) -> bool {
         let s = self.select;
         let kind = if e.id == EventId::SIDEBAND {
-            // A call chain belongs to the event behind it.
+            // A call chain belongs to the event before which it is recorded.
             s.sideband
                 && s.events.is_empty()
-                // And what group a thread is in is said again and again.
+                // Records of a thread's group repeat constantly.
                 && !matches!(
                     e.what,
                     What::Stack { .. } | What::Leaves { .. } | What::InGroup { .. }

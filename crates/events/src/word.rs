@@ -1,12 +1,12 @@
-//! A word that is written often, kept so that writing it takes few stores.
+//! A word that is written often, stored so that writing it takes few stores.
 
 /// Text that is written often.
 #[derive(Clone, Default)]
 pub(crate) struct Word {
     text: Box<[u8]>,
-    /// Its first bytes: all of it, nearly always.
+    /// Its first bytes: nearly always all of it.
     head: [u8; 32],
-    /// Columns it takes on a terminal.
+    /// The columns it takes on a terminal.
     columns: u16,
 }
 
@@ -29,13 +29,13 @@ impl Word {
         &self.text
     }
 
-    /// An array that begins with the text, and how much of it that is, unless the text is longer.
+    /// An array that begins with the text, and the text's length; `None` if the text is longer.
     #[inline(always)]
     pub(crate) fn short(&self) -> Option<(&[u8; 32], usize)> {
         (self.text.len() <= self.head.len()).then_some((&self.head, self.text.len()))
     }
 
-    /// How many bytes more than columns.
+    /// How many more bytes than columns it has.
     #[inline(always)]
     pub(crate) fn surplus(&self) -> usize {
         self.text.len().saturating_sub(self.columns.into())

@@ -1,4 +1,4 @@
-//! One line per event.
+//! Writes one line per event.
 
 use crate::describe::Describe;
 use crate::fields::{fields, json_comm, json_id};
@@ -11,24 +11,24 @@ use holdup_symbols::Named;
 use holdup_trace::{Batch, Cpu, Event, EventId, Nanos, Pid, Tid, TraceInfo, What};
 use std::sync::Arc;
 
-/// Columns of text: where each begins.
+/// The columns of the text format: where each begins.
 const CPU: usize = 24;
 const THREAD_WIDTH: usize = 25;
-/// Each context is this much further to the right.
+/// Each context is indented this much further.
 const INDENT: usize = 8;
 
-/// Spells lines in one form.
+/// Formats lines in one format.
 pub(crate) struct Writer<'a> {
     info: &'a TraceInfo,
     form: Form,
     describe: Describe<'a>,
-    /// Comms as this form spells them.
+    /// Thread names in this format.
     comms: Spelled,
-    /// By event: its name as this form spells it.
+    /// By event: its name in this format.
     events: Vec<Word>,
     start: Nanos,
     last: Option<Nanos>,
-    /// The clock counts microseconds: further decimals would only pretend.
+    /// The clock counts microseconds: further decimals would be meaningless.
     coarse: bool,
     /// The description of one event, for CSV.
     cell: Out,
@@ -57,7 +57,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// What stands above the first line.
+    /// The header.
     pub(crate) fn head(&self, out: &mut Out) {
         match &self.form {
             Form::Text { quiet } => {
@@ -97,7 +97,7 @@ impl<'a> Writer<'a> {
         out.push(b'\n');
     }
 
-    /// One event.
+    /// Write one event.
     #[inline]
     pub(crate) fn line(
         &mut self,
@@ -164,7 +164,6 @@ impl<'a> Writer<'a> {
         let before = out.len();
         self.describe.text(out, e, batch, tracker);
         if out.len() == before {
-            // No blanks at the ends of lines.
             out.trim();
             out.str(" -");
         }

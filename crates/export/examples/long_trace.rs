@@ -1,4 +1,4 @@
-//! Exports a trace as if it were many times as long, and says what memory that took: for the
+//! Exports a trace as if it were many times as long, and prints the memory that took: for the
 //! figures in docs/tables.md.
 //!
 //! `cargo run --release -p holdup-export --example long_trace -- TRACE TIMES DIR|FILE.json`
@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The most memory that this process ever had, in MB.
+/// The peak memory of this process, in MB.
 fn peak() -> Result<u64, Box<dyn Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:")).ok_or("no VmHWM")?;

@@ -19,7 +19,7 @@ fn data_type(ty: Type) -> DataType {
         Type::Address => DataType::UInt64,
         Type::Float => DataType::Float64,
         Type::Flag => DataType::Boolean,
-        // A word comes again and again.
+        // Words repeat often.
         Type::Words => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
     }
 }
@@ -28,7 +28,7 @@ fn field(column: &Column) -> Field {
     Field::new(column.name, data_type(column.ty), column.nullable)
 }
 
-/// The schema of a table, with what its file says of itself.
+/// The Arrow schema of a table, with the file's metadata.
 pub(crate) fn schema(table: &TableDef, metadata: HashMap<String, String>) -> SchemaRef {
     let fields: Vec<Field> = table.columns.iter().map(field).collect();
     Arc::new(Schema::new_with_metadata(fields, metadata))
@@ -58,8 +58,8 @@ fn array(cells: &Cells, pool: &Pool, seen: &mut Vec<i32>) -> Result<ArrayRef, Ar
     })
 }
 
-/// Words as a dictionary of those that occur, in the order in which they do. `seen` is scratch: by
-/// word, its key, or -1.
+/// Words as a dictionary of those that occur, in the order of their first occurrence. `seen` is
+/// scratch: by word, its key, or -1.
 fn words(
     words: &[Word],
     is_there: &[bool],

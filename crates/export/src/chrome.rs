@@ -1,4 +1,4 @@
-//! A trace in Chrome's JSON, which the Perfetto UI shows: what holdup found, as tracks of slices.
+//! A trace in Chrome's JSON, which the Perfetto UI shows: holdup's results as tracks of slices.
 //!
 //! | process | tracks | slices |
 //! |---|---|---|
@@ -26,7 +26,7 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// What slices are, as their category; the numbers are [`Slice::sort`].
+/// The sorts of slices, as their category; the indices are [`Slice::sort`].
 const SORTS: [&str; 8] = ["run", "ready", "wait", "syscall", "lock", "irq", "path", "phase"];
 const RUN: u32 = 0;
 const READY: u32 = 1;
@@ -37,10 +37,10 @@ const IRQ: u32 = 5;
 const PATH: u32 = 6;
 const PHASE: u32 = 7;
 
-/// A word that is not there.
+/// Stands for no word.
 const NONE: u32 = u32::MAX;
 
-/// Beyond all ids of threads and processes that a kernel gives (`PID_MAX_LIMIT`): tracks of ours.
+/// Above all thread and process ids of a kernel (`PID_MAX_LIMIT`): the ids of our own tracks.
 const OURS: u32 = 1 << 23;
 
 /// A row of the picture.
@@ -48,7 +48,7 @@ const OURS: u32 = 1 << 23;
 enum Track {
     Cpu(u32),
     Interrupts(u32),
-    /// Of a process and a thread.
+    /// The states of a thread: process and thread.
     States(u32, u32),
     Calls(u32, u32),
     Locks(u32, u32),
@@ -56,7 +56,7 @@ enum Track {
     Phases,
 }
 
-/// Where a track stands.
+/// Where a track is shown.
 struct Place {
     pid: u32,
     tid: u32,
@@ -79,7 +79,7 @@ impl Tracks {
                 Track::Cpu(_) | Track::Interrupts(_) => (OURS, own),
                 Track::Path => (OURS + 1, own),
                 Track::Phases => (OURS + 2, own),
-                // A number that no kernel gives would be taken for one of ours.
+                // A number that no kernel gives would be taken for one of our own tracks.
                 Track::States(pid, tid) if tid < OURS => (pid.min(OURS - 1), tid),
                 Track::States(pid, _) | Track::Calls(pid, _) | Track::Locks(pid, _) => {
                     (pid.min(OURS - 1), own)
@@ -101,7 +101,7 @@ struct Chrome<'a> {
     start: Nanos,
 }
 
-/// Words that come again and again.
+/// Words that repeat often.
 struct Words {
     ready: Word,
     ended: [Word; 5],
@@ -186,7 +186,7 @@ impl<'a> Chrome<'a> {
                 }
                 let name = self.explain.call(c.nr);
                 let track = self.thread(who, Track::Calls, ": system calls");
-                // A result is a number of 64 bits: two halves.
+                // A result is a 64-bit number, stored as two halves.
                 let ret = c.ret.cast_unsigned();
                 let args = [ret as u32, (ret >> 32) as u32, u32::from(c.cpu.0)];
                 self.slice((c.start, c.end), track, name, CALL, args)
@@ -266,7 +266,7 @@ impl<'a> Chrome<'a> {
 /// Write the trace of `request` to `path`; returns how many slices it has.
 ///
 /// # Errors
-/// The trace cannot be read, or the file cannot be written; what was not finished ends in `.part`.
+/// The trace cannot be read, or the file cannot be written; an unfinished file ends in `.part`.
 pub fn chrome(request: &Request<'_>, path: &Path) -> Result<u64, ExportError> {
     let file = PartFile::create(path.to_owned())?;
     let mut spill = file.part().to_owned().into_os_string();
@@ -311,7 +311,7 @@ struct Json<'a> {
     slices: u64,
 }
 
-/// A string of JSON.
+/// A JSON string.
 fn quoted(text: &str) -> io::Result<String> {
     serde_json::to_string(text).map_err(io::Error::from)
 }
@@ -322,7 +322,7 @@ fn micros(ns: u64) -> String {
 }
 
 impl Json<'_> {
-    /// Everything before the slices: whose trace it is, and the names of all tracks.
+    /// Everything before the slices: the trace's properties, and the names of all tracks.
     fn head(&mut self, request: &Request<'_>) -> io::Result<()> {
         let verdict = &request.diagnosis.verdict;
         let analysis = request.judged.analysis;

@@ -1,8 +1,8 @@
-//! What a table is: its name, its columns, and what each means.
+//! Describes a table: its name, its columns, and what each means.
 //!
 //! One description serves the Arrow schema, the writers and docs/tables.md.
 
-/// What the values of a column are.
+/// The type of a column's values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Type {
     /// Whole numbers with a sign: times, counts, results.
@@ -11,16 +11,16 @@ pub enum Type {
     Id,
     /// Addresses, and numbers that need all 64 bits.
     Address,
-    /// Fractions.
+    /// Floating-point numbers.
     Float,
-    /// Yes or no.
+    /// Booleans.
     Flag,
-    /// Words.
+    /// Text.
     Words,
 }
 
 impl Type {
-    /// As documents call it: the type in Arrow and Parquet.
+    /// Its name in documents: the type in Arrow and Parquet.
     pub fn name(self) -> &'static str {
         match self {
             Type::Int => "int64",
@@ -38,20 +38,20 @@ impl Type {
 pub struct Column {
     /// Its name.
     pub name: &'static str,
-    /// What its values are.
+    /// The type of its values.
     pub ty: Type,
-    /// In which unit, if they have any.
+    /// Their unit, or empty.
     pub unit: &'static str,
-    /// It may have no value: the trace cannot say.
+    /// It may be null: the trace cannot say.
     pub nullable: bool,
-    /// What it means; empty where the documented row type of a verb says it.
+    /// What it means; empty if the documented row type of a verb says it.
     pub about: &'static str,
 }
 
 /// A table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableDef {
-    /// Its name, and that of its file.
+    /// Its name, and its file's.
     pub name: &'static str,
     /// What a row is.
     pub about: &'static str,

@@ -1,4 +1,4 @@
-//! The rows that sum a trace up, as JSON: they are kept for many traces, and written into files
+//! The summary rows of a trace, as JSON: they are stored for many traces, and written into files
 //! about all of them.
 
 use crate::column::{Column, TableDef, Type};
@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// The tables of a digest, and how many rows of each: those that cost most come first.
+/// The tables of a digest, and the number of rows of each: the costliest come first.
 pub const DIGEST: &[(&str, usize)] = &[
     (TRACE, 1),
     ("findings", usize::MAX),
@@ -27,7 +27,7 @@ pub const DIGEST: &[(&str, usize)] = &[
 /// Rows by the name of their table; a row has a value for each column of the table.
 pub type Digest = BTreeMap<String, Vec<Vec<Json>>>;
 
-/// The rows that sum a trace up: those of the tables [`DIGEST`].
+/// The summary rows of a trace: those of the tables [`DIGEST`].
 pub fn digest(request: &Request<'_>) -> Digest {
     let mut digest = Digest::new();
     for (table, _) in DIGEST {
@@ -40,7 +40,7 @@ pub fn digest(request: &Request<'_>) -> Digest {
         }
         Ok(())
     };
-    // Nothing is written, so nothing can fail.
+    // Nothing is written, so this cannot fail.
     let _ = judgement::rows(request, &mut pool, &mut put);
     let source = Source { judged: request.judged, phases: request.phases };
     for made in MADE {
@@ -64,8 +64,8 @@ fn json(value: Value, pool: &Pool) -> Json {
     }
 }
 
-/// A value of a column; `None` where it is of another type, or missing from a column that always
-/// has one.
+/// A value of a column; `None` if it has another type, or is missing from a column that is not
+/// nullable.
 fn value(column: &Column, json: &Json, pool: &mut Pool) -> Option<Value> {
     if json.is_null() {
         return column.nullable.then_some(Value::Null);
@@ -91,23 +91,23 @@ pub fn fits(table: &TableDef, row: &[Json]) -> bool {
             .all(|(column, json)| value(column, json, &mut pool).is_some())
 }
 
-/// A Parquet file of rows that came as JSON. It has its name only when it is finished.
+/// A Parquet file of rows that were JSON. It gets its name only when it is finished.
 pub struct TableFile {
     sink: Sink,
     pool: Pool,
 }
 
 impl TableFile {
-    /// Begin a file; `metadata` is what it says of itself.
+    /// Begin a file; `metadata` is written into it.
     ///
     /// # Errors
-    /// It cannot be created.
+    /// The file cannot be created.
     pub fn create(path: PathBuf, table: TableDef, metadata: Metadata) -> Result<Self, ExportError> {
         let sink = Sink::create(path, table, TableFormat::Parquet, metadata)?;
         Ok(TableFile { sink, pool: Pool::default() })
     }
 
-    /// Add a row that [`fits`] the table; what does not fit is not a value.
+    /// Add a row that [`fits`] the table; a value that does not fit becomes null.
     ///
     /// # Errors
     /// The file cannot be written.

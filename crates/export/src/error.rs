@@ -1,10 +1,10 @@
-//! What can go wrong when an export is written.
+//! Errors of an export.
 
 use holdup_trace::ReadError;
 use std::io;
 use std::path::PathBuf;
 
-/// Why there is no export.
+/// Why an export failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// The trace cannot be read.
@@ -13,9 +13,9 @@ pub enum ExportError {
     /// A file or folder cannot be written.
     #[error("{}: cannot be written: {error}", path.display())]
     Write {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: io::Error,
     },
 }

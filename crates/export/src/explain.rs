@@ -1,4 +1,4 @@
-//! What facts mean: numbers of threads, objects and handlers become names, each once.
+//! Explains facts: ids of threads, objects and handlers become names, each looked up once.
 
 use crate::facts::{
     Address, CallRow, Flag, Id, IrqRow, LockWaitRow, Ns, Number, RunRow, SwitchRow, Time, WaitRow,
@@ -13,20 +13,20 @@ use holdup_passes::{
 use holdup_trace::{Cpu, Nanos, TaskState};
 use rustc_hash::FxHashMap;
 
-/// A thread, as rows name it.
+/// A thread, as it is shown in rows.
 #[derive(Clone, Copy)]
 pub(crate) struct Who {
     pub(crate) tid: u32,
     pub(crate) pid: Option<u32>,
     pub(crate) comm: Word,
     kthread: bool,
-    /// Its undecided time was the application's.
+    /// Its undivided time was the application's.
     application: bool,
-    /// Rows of it were asked for.
+    /// Its rows were requested.
     pub(crate) wanted: bool,
 }
 
-/// An object, as rows name it.
+/// An object, as it is shown in rows.
 #[derive(Clone, Copy)]
 pub(crate) struct What {
     id: u32,
@@ -37,7 +37,7 @@ pub(crate) struct What {
     rule: Word,
 }
 
-/// Makes rows of facts.
+/// Makes rows from facts.
 pub(crate) struct Explain<'a> {
     analysis: &'a Analysis,
     judged: &'a Attribution<'a>,
@@ -195,7 +195,7 @@ impl<'a> Explain<'a> {
             .or_insert_with(|| analysis.lock_caller(caller).map(|name| pool.word(&name)))
     }
 
-    /// A waiter for a lock; `None` if rows of it were not asked for.
+    /// A waiter for a lock; `None` if its rows were not requested.
     pub(crate) fn waiter(&mut self, waiter: LockWaiter) -> Option<Option<Who>> {
         match waiter {
             LockWaiter::Thread(slot) => {
@@ -239,7 +239,7 @@ impl<'a> Explain<'a> {
             true => (r.user + r.undecided, r.kernel),
             false => (r.user, r.kernel + r.undecided),
         };
-        // As the table of processes has it.
+        // As in the table of processes.
         let calls = &self.analysis.capabilities.syscalls;
         let blurred = calls.chosen().is_some() && !who.kthread;
         let split = calls.are_all() || who.kthread;

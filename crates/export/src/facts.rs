@@ -3,7 +3,7 @@
 use crate::column::{Column, TableDef, Type};
 use crate::rows::{Value, Word};
 
-/// What may stand in a column: decides its type and unit, and whether it may be missing.
+/// The type of a field: determines the column's type and unit, and whether it may be null.
 pub(crate) trait Field {
     const TYPE: Type;
     const UNIT: &'static str = "";
@@ -55,13 +55,13 @@ fields! {
     Ns(u64) "ns", Int |n| int(n);
     /// A time of the trace's clock.
     Time(u64) "ns of the trace's clock", Int |n| int(n);
-    /// A number of something.
+    /// An id or number.
     Id(u32) "", Id |n| n;
     /// An address.
     Address(u64) "", Address |n| n;
     /// Any number.
     Number(i64) "", Int |n| n;
-    /// Yes or no.
+    /// A boolean.
     Flag(bool) "", Flag |b| b;
 }
 
@@ -82,7 +82,7 @@ macro_rules! name {
     };
 }
 
-/// `TABLE "NAME" { COLUMN: TYPE, … }`, with what a row and what each column means as comments.
+/// `TABLE "NAME" { COLUMN: TYPE, … }`, with the meaning of a row and of each column as comments.
 macro_rules! tables {
     ($(
         $(#[doc = $about:literal])+

@@ -1,4 +1,4 @@
-//! The tables of what was concluded: the trace with its verdict, findings, what is wrong with it.
+//! The tables of conclusions: the trace with its verdict, findings, defects of the trace.
 
 use crate::column::TableDef;
 use crate::error::ExportError;
@@ -27,7 +27,7 @@ pub(crate) fn tables() -> [TableDef; 6] {
     ]
 }
 
-/// Hand out every row, with the name of its table.
+/// Pass on every row, with the name of its table.
 pub(crate) fn rows(
     request: &Request<'_>,
     pool: &mut Pool,
@@ -84,7 +84,7 @@ fn trace(request: &Request<'_>, pool: &mut Pool) -> TraceRow {
     }
 }
 
-/// All rows of one finding, the `n`th.
+/// All rows of the finding with index `n`.
 struct Found {
     finding: FindingRow,
     evidence: Vec<EvidenceRow>,

@@ -1,9 +1,9 @@
-//! Tables in LAMI 1.0, the format of lttng-analyses that Trace Compass shows: `metadata.json` is
-//! what its `--metadata` prints, `results.json` what an analysis prints.
+//! Tables in LAMI 1.0, the format of lttng-analyses that Trace Compass shows: `metadata.json`
+//! corresponds to the output of its `--metadata`, `results.json` to the output of an analysis.
 //!
 //! A table class names its columns with a title, a class and a unit; each cell is an object with
-//! its class, or `null`. Several columns of ours stay several: a thread is no `process` object
-//! there, so that what is sorted and charted are the same columns as everywhere.
+//! its class, or `null`. Several of our columns stay several columns: a thread does not become one
+//! `process` object, so that the same columns can be sorted and charted as everywhere.
 
 use crate::Request;
 use crate::error::ExportError;
@@ -26,7 +26,7 @@ fn class(unit: Unit) -> (&'static str, Option<&'static str>) {
         Unit::Percent => ("ratio", None),
         Unit::Rate => ("number", Some("1/s")),
         Unit::Ratio => ("number", None),
-        // Numbers of JSON have 53 bits for some: an address is words.
+        // Some readers keep only 53 bits of a JSON number, so an address is a string.
         Unit::Address => ("string", None),
         Unit::Flag => ("bool", None),
     }
@@ -38,7 +38,7 @@ fn cell(cell: &Cell, unit: Unit) -> Value {
         (Cell::Null, _) => return Value::Null,
         (Cell::Int(n), Unit::Address) => json!(format!("{n:#x}")),
         (Cell::Int(n), _) => json!(int(*n)),
-        // A ratio there is a part of 1.
+        // A LAMI ratio is a fraction of 1.
         (Cell::Float(x), Unit::Percent) => json!(x / 100.0),
         (Cell::Float(x), _) => json!(x),
         (Cell::Bool(b), _) => json!(b),
@@ -48,7 +48,7 @@ fn cell(cell: &Cell, unit: Unit) -> Value {
     json!({ "class": class, "value": value })
 }
 
-/// What the tables are: the classes of all of them.
+/// The descriptions of the tables: all table classes.
 pub fn lami_metadata() -> Value {
     let mut classes = Map::new();
     for made in written() {
@@ -88,7 +88,7 @@ fn written() -> impl Iterator<Item = &'static Made> {
 /// Write `metadata.json` and `results.json` into `folder`.
 ///
 /// # Errors
-/// A file cannot be written; what was not finished ends in `.part`.
+/// A file cannot be written; an unfinished file ends in `.part`.
 pub fn lami(request: &Request<'_>, folder: &Path) -> Result<(), ExportError> {
     fs::create_dir_all(folder)
         .map_err(|error| ExportError::Write { path: folder.to_owned(), error })?;

@@ -1,4 +1,4 @@
-//! Facts and tables of a trace as files that others read.
+//! Facts and tables of a trace as files for other tools.
 //!
 //! ```text
 //!  Analysis ─┬─► made, the tables ──┬──────────► lami ──► DIR/results.json, for Trace Compass
@@ -8,10 +8,10 @@
 //!  2nd reading ─────┘ facts
 //! ```
 //!
-//! `column` describes tables, `facts` declares those of single facts, `made` takes those of
-//! the verbs from the renderer. `digest` holds the rows that sum a trace up, for files about many
-//! traces. Rows are written in parts: memory grows with threads and objects,
-//! not with events. A file has its name only when it is whole (`part`).
+//! `column` describes tables, `facts` declares those of single facts, `made` takes the verbs'
+//! tables from the renderer. `digest` has the summary rows of a trace, for files about many traces.
+//! Rows are written in parts: memory grows with threads and objects, not with events. A file gets
+//! its name only when it is complete (`part`).
 
 mod arrow;
 mod chrome;
@@ -47,21 +47,21 @@ use holdup_trace::{QualityEntry, Reader, TraceInfo};
 
 /// What is exported.
 pub struct Request<'a> {
-    /// To read the trace once more.
+    /// Reads the trace once more.
     pub reader: &'a dyn Reader,
-    /// What the file is.
+    /// The trace's description.
     pub info: &'a TraceInfo,
-    /// What was measured in all that was asked for, and judged.
+    /// The analysis of the requested part, judged.
     pub judged: &'a Attribution<'a>,
     /// The verdict.
     pub diagnosis: &'a Diagnosis,
     /// The phases, at least one.
     pub phases: &'a [PhaseRow],
-    /// What is wrong with the trace.
+    /// Defects of the trace.
     pub quality: &'a [QualityEntry],
-    /// Size of the file, if it is one.
+    /// Size of the file; `None` for a stream.
     pub bytes: Option<u64>,
-    /// The events without which a table stays empty, if the trace lacks them.
+    /// For a table: the events that it needs, if the trace lacks them.
     pub missing: &'a dyn Fn(&str) -> Option<&'static str>,
 }
 

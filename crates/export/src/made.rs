@@ -1,4 +1,4 @@
-//! The tables of the verbs, as they come from the renderer: one name for each form of each table.
+//! The tables of the verbs, from the renderer: one name for each form of each table.
 
 use crate::column::{Column, TableDef, Type};
 use crate::error::ExportError;
@@ -11,7 +11,7 @@ use holdup_render::{Cell, Table, Unit, schema};
 
 /// What the tables are made from.
 pub struct Source<'a> {
-    /// What was measured and judged.
+    /// The analysis, judged.
     pub judged: &'a Attribution<'a>,
     /// The phases.
     pub phases: &'a [PhaseRow],
@@ -19,13 +19,13 @@ pub struct Source<'a> {
 
 /// A table of a verb.
 pub struct Made {
-    /// Its name here.
+    /// Its name in an export.
     pub name: &'static str,
     /// What a row is.
     pub about: &'static str,
     /// Name of the type of its rows in docs/schema/holdup-1.json, which says what columns mean.
     pub row: &'static str,
-    /// Its columns and, where there is a source, its rows.
+    /// Its columns and, if there is a source, its rows.
     pub make: fn(Option<&Source<'_>>) -> Table,
 }
 
@@ -35,7 +35,7 @@ macro_rules! made {
         $name:literal $row:literal $about:literal
         |$s:ident| $rows:expr => $table:ident $($by:expr)?;
     )+) => {
-        /// All of them. One that costs memory for every sleep, `path`, is made only if asked for.
+        /// All of them. `path`, which costs memory for every sleep, is made only on request.
         pub const MADE: &[Made] = &[$(Made {
             name: $name,
             about: $about,
@@ -105,7 +105,7 @@ made! {
         |s| s.judged.path(None).map(|p| p.rows).unwrap_or_default() => path;
 }
 
-/// The table whose making needs every sleep in memory: left out unless asked for.
+/// The table that needs every sleep in memory: left out unless requested.
 pub const PATH: &str = "path";
 
 fn ty(unit: Unit) -> (Type, &'static str) {
@@ -128,14 +128,14 @@ impl Made {
     pub fn table(&self) -> TableDef {
         let column = |c: &holdup_render::Column| {
             let (ty, unit) = ty(c.unit);
-            // Which of them a row type always has, the schema of the JSON says.
+            // The JSON schema says which columns are never null.
             Column { name: c.key, ty, unit, nullable: true, about: "" }
         };
         let columns = (self.make)(None).columns.iter().map(column).collect();
         TableDef { name: self.name, about: self.about, columns }
     }
 
-    /// Hand out its first rows, `most` of them.
+    /// Pass on its first rows, at most `most`.
     pub(crate) fn rows(
         &self,
         source: &Source<'_>,

@@ -1,4 +1,4 @@
-//! A file that has its name only when it is whole: until then it is called `NAME.part`.
+//! A file that gets its name only when it is complete: until then it is called `NAME.part`.
 
 use crate::error::ExportError;
 use std::fs::{self, File};
@@ -28,18 +28,18 @@ impl PartFile {
         }
     }
 
-    /// Where it is written until it is whole.
+    /// Its path until it is complete.
     pub(crate) fn part(&self) -> &Path {
         &self.part
     }
 
-    /// It is whole: it gets its name.
+    /// The file is complete: it gets its name.
     pub(crate) fn finish(mut self) -> Result<(), ExportError> {
         let named = self.out.take().map_or(Ok(()), |out| {
             out.into_inner().map_err(io::IntoInnerError::into_error).map(drop)
         });
         named.and_then(|()| fs::rename(&self.part, &self.path)).map_err(|error| {
-            // An error is the error, not that the rest of it stays behind.
+            // The write error matters, not that the partial file stays.
             let _ = fs::remove_file(&self.part);
             ExportError::Write { path: self.path.clone(), error }
         })

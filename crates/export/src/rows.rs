@@ -1,4 +1,4 @@
-//! Rows on their way to a file: a vector for each column, emptied when a part is written.
+//! Rows before they are written: a vector for each column, emptied when a part is written.
 
 use crate::column::{Column, TableDef, Type};
 use crate::error::ExportError;
@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Word(pub(crate) u32);
 
-/// Every word of an export, once. It grows with threads, objects and names, not with rows.
+/// Every word of an export, once. Its size grows with threads, objects and names, not with rows.
 #[derive(Default)]
 pub(crate) struct Pool {
     words: Vec<String>,
@@ -83,10 +83,10 @@ impl Values {
     }
 }
 
-/// A column's values, and which of them are there.
+/// A column's values, and which of them are not null.
 pub(crate) struct Cells {
     pub(crate) values: Values,
-    /// Empty where the column always has a value.
+    /// Empty if the column is not nullable.
     pub(crate) there: Vec<bool>,
     nullable: bool,
 }

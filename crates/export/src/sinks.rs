@@ -1,4 +1,4 @@
-//! The forms a table is written in.
+//! Writes tables in their formats.
 
 use crate::arrow;
 use crate::column::TableDef;
@@ -16,21 +16,21 @@ use parquet::file::properties::WriterProperties;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// A form of tables.
+/// A format of tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TableFormat {
     /// Apache Parquet.
     Parquet,
     /// Files of Arrow's IPC format (Feather 2).
     Arrow,
-    /// Values separated by commas, with a head line.
+    /// Comma-separated values, with a header line.
     Csv,
-    /// A JSON object a line.
+    /// One JSON object per line.
     Ndjson,
 }
 
 impl TableFormat {
-    /// What file names end in.
+    /// The file name extension.
     pub fn extension(self) -> &'static str {
         match self {
             TableFormat::Parquet => "parquet",
@@ -41,10 +41,10 @@ impl TableFormat {
     }
 }
 
-/// What a file says of itself: keys and values.
+/// Metadata of a file: keys and values.
 pub(crate) type Metadata = Vec<(String, String)>;
 
-/// Where the rows of one table go, some at a time.
+/// Writes the rows of one table, in batches.
 pub(crate) struct Sink {
     table: TableDef,
     kind: Kind,
@@ -59,8 +59,8 @@ enum Kind {
     Ndjson(PartFile),
 }
 
-/// Rows that are written at a time: what a reader that looks for some rows can skip at a time. The
-/// memory of an export is this many rows of each table.
+/// The number of rows that are written together, which is the smallest number that a reader can
+/// skip. The memory of an export is this many rows of each table.
 pub const ROW_GROUP: usize = 128 << 10;
 
 impl Sink {
@@ -75,7 +75,7 @@ impl Sink {
         let kind = match format {
             TableFormat::Parquet => {
                 let schema = arrow::schema(&table, Default::default());
-                // Readers shall see plain words, whatever they make of Arrow's dictionaries.
+                // Readers shall see plain strings, however they treat Arrow's dictionaries.
                 let options = ArrowWriterOptions::new()
                     .with_skip_arrow_metadata(true)
                     .with_properties(properties(metadata));
@@ -99,12 +99,12 @@ impl Sink {
         }
     }
 
-    /// What is written.
+    /// The table that is written.
     pub(crate) fn table(&self) -> &TableDef {
         &self.table
     }
 
-    /// Add a row, a value for each column; write what is there if it is enough.
+    /// Add a row with a value for each column; write a batch if there are enough.
     #[inline]
     pub(crate) fn push(&mut self, row: &[Value], pool: &Pool) -> Result<(), ExportError> {
         self.rows.push(row);
@@ -165,7 +165,7 @@ fn properties(metadata: Metadata) -> WriterProperties {
         .build()
 }
 
-/// The crates wrap errors of the file in their own; what is left is a mistake of ours.
+/// The crates wrap errors of the file in their own; all others are bugs of ours.
 fn of_parquet(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(inner) => match inner.downcast::<io::Error>() {
@@ -188,8 +188,7 @@ fn head(table: &TableDef, out: &mut PartFile) -> io::Result<()> {
     writeln!(out, "{}", names.join(","))
 }
 
-/// A row of CSV (RFC 4180): empty where there is no value. No words and no value look alike there,
-/// as they do to most readers.
+/// A row of CSV (RFC 4180): a null is empty, and looks like an empty string, as to most readers.
 fn line(rows: &Rows, i: usize, pool: &Pool, out: &mut PartFile) -> io::Result<()> {
     for (n, cells) in rows.columns.iter().enumerate() {
         if n > 0 {

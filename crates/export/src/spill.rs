@@ -1,5 +1,5 @@
-//! Slices in the order of their beginning, however many there are: facts come in the order of their
-//! ends, and what ends last may have begun first. Sorted parts go to a file and are merged.
+//! Slices in the order of their beginnings, however many there are. Facts come in the order of
+//! their ends, and the last to end may have begun first. Sorted parts go to a file and are merged.
 
 use crate::error::ExportError;
 use std::cmp::Reverse;
@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
-/// A span of time on a track. What `args` are depends on `sort`.
+/// A span of time on a track. The meaning of `args` depends on `sort`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Slice {
     pub(crate) start: u64,
@@ -22,7 +22,7 @@ pub(crate) struct Slice {
 const BYTES: usize = 40;
 
 impl Slice {
-    /// Earlier first, and of those that begin together the longest: what encloses comes first.
+    /// Earlier first; of those that begin together the longest, so enclosing slices come first.
     fn key(&self) -> (u64, Reverse<u64>, u32, u32, [u32; 3]) {
         (self.start, Reverse(self.end), self.track, self.name, self.args)
     }
@@ -54,7 +54,7 @@ impl Slice {
     }
 }
 
-/// So many slices are sorted in memory at a time: 40 MB.
+/// This many slices are sorted in memory at a time: 40 MB.
 const PART: usize = 1 << 20;
 
 pub(crate) struct Spill {
@@ -62,12 +62,12 @@ pub(crate) struct Spill {
     part: usize,
     path: PathBuf,
     file: Option<BufWriter<File>>,
-    /// Slices in each part of the file.
+    /// Number of slices in each part of the file.
     parts: Vec<u64>,
 }
 
 impl Spill {
-    /// `path` is where a file may be put meanwhile.
+    /// `path` is for a temporary file.
     pub(crate) fn new(path: PathBuf) -> Spill {
         Spill { here: Vec::new(), part: PART, path, file: None, parts: Vec::new() }
     }
@@ -88,7 +88,7 @@ impl Spill {
                 let mut open = File::options();
                 let file =
                     open.read(true).write(true).create(true).truncate(true).open(&self.path)?;
-                // It has a name no longer: whatever happens, nothing of it stays behind.
+                // The open file has no name any more, so it never stays behind.
                 fs::remove_file(&self.path)?;
                 none.insert(BufWriter::new(file))
             }
@@ -101,7 +101,7 @@ impl Spill {
         Ok(())
     }
 
-    /// Hand out all slices in order.
+    /// Pass on all slices in order.
     pub(crate) fn drain(mut self, take: &mut dyn FnMut(Slice) -> io::Result<()>) -> io::Result<()> {
         let Some(file) = self.file.take() else {
             self.here.sort_unstable_by_key(Slice::key);
@@ -142,7 +142,7 @@ impl Spill {
     }
 }
 
-/// A part of a file that others read parts of too.
+/// A part of a file of which other readers read other parts.
 struct PartOf<'a> {
     file: &'a File,
     at: u64,

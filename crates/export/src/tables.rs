@@ -1,4 +1,4 @@
-//! An export into tables: a file for each.
+//! An export into tables: one file per table.
 
 use crate::column::TableDef;
 use crate::error::ExportError;
@@ -14,10 +14,10 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// Version of the tables: a column that goes or changes its meaning makes it grow.
+/// Version of the tables: it grows when a column is removed or changes its meaning.
 pub const TABLES_VERSION: u32 = 1;
 
-/// Every table there is, in the order of the documents.
+/// All tables, in the order of the documents.
 pub fn definitions() -> Vec<TableDef> {
     let made = MADE.iter().map(|made| made.table());
     crate::facts::tables().into_iter().chain(made).collect()
@@ -25,9 +25,9 @@ pub fn definitions() -> Vec<TableDef> {
 
 /// Which tables to write, and how.
 pub struct Choice {
-    /// In which form.
+    /// Their format.
     pub format: TableFormat,
-    /// Their names; empty for all but `path`.
+    /// Their names; empty for all except `path`.
     pub names: Vec<String>,
 }
 
@@ -53,10 +53,10 @@ fn put<const N: usize>(
     sink.push(&row, pool)
 }
 
-/// `FIELD: FACT => ROW by METHOD`: which fact becomes which row, and what of [`Explain`] makes it.
+/// `FIELD: FACT => ROW by METHOD`: a fact, its row, and the method of [`Explain`] that makes it.
 macro_rules! fact_tables {
     ($($field:ident: $fact:ident => $row:ident by $explain:ident;)+) => {
-        /// Where facts go.
+        /// The sinks of the facts.
         struct Facts { $($field: Maybe),+ }
 
         impl Facts {
@@ -97,10 +97,10 @@ fact_tables! {
     irqs: Irq => IrqRow by irq;
 }
 
-/// Write the tables of `choice` into `folder`, which is made if need be; returns their names.
+/// Write the tables of `choice` into `folder`, which is created if necessary; returns their names.
 ///
 /// # Errors
-/// The trace cannot be read, or a file cannot be written; what was not finished ends in `.part`.
+/// The trace cannot be read, or a file cannot be written; an unfinished file ends in `.part`.
 pub fn tables(
     request: &Request<'_>,
     choice: &Choice,
@@ -152,7 +152,7 @@ pub fn tables(
     Ok(names)
 }
 
-/// What every file says of itself.
+/// The metadata of a table's file.
 fn metadata(request: &Request<'_>, table: &str) -> Metadata {
     let (info, analysis) = (request.info, request.judged.analysis);
     let optional = [

@@ -1,4 +1,4 @@
-//! Names that a trace may hold and nobody expects come through every form.
+//! Unusual names that a trace may contain survive in every format.
 
 use holdup_attribution::{Attribution, Thresholds, analyze};
 use holdup_diagnose::phases::{Judged, PhaseRow};
@@ -73,7 +73,7 @@ fn export(form: &str, to: &Path) {
     holdup_export::tables(&request, &choice, to).unwrap();
 }
 
-/// The fields of a text of CSV, by the book (RFC 4180).
+/// The fields of CSV text, according to RFC 4180.
 fn fields(text: &str) -> Vec<Vec<String>> {
     let (mut rows, mut row, mut field) = (Vec::new(), Vec::new(), String::new());
     let mut quoted = false;
@@ -117,7 +117,7 @@ fn names_come_through_parquet_and_arrow_as_they_are() {
     for form in ["parquet", "arrow"] {
         export(form, folder.path());
         let bytes = fs::read(folder.path().join(format!("by_thread.{form}"))).unwrap();
-        // Pages may be compressed; what begins and ends the file is not.
+        // Pages may be compressed; the beginning and end of the file are not.
         assert!(bytes.starts_with(if form == "parquet" { b"PAR1" } else { b"ARROW1" }));
     }
     let file = fs::File::open(folder.path().join("runs.arrow")).unwrap();

@@ -1,4 +1,4 @@
-//! Records into tables: a file for about a thousand traces, below a folder for each partition.
+//! Writes records into tables: a file for about a thousand traces, in a folder for each partition.
 
 use crate::dataset::{Dataset, Partition, When};
 use crate::date;
@@ -29,11 +29,11 @@ struct Line {
     place: Place,
 }
 
-/// Write the tables and the manifest of `entries` into the folder `to`; what was there is replaced
-/// at once, when all is written. Returns what to show of it.
+/// Write the tables and the manifest of `entries` into the folder `to`. Old tables are replaced
+/// atomically when all is written. Returns the report.
 ///
 /// # Errors
-/// Something cannot be written.
+/// A file cannot be written.
 pub fn write(
     entries: &[Entry],
     store: &Store,
@@ -93,14 +93,14 @@ pub fn write(
     Ok(ranking.report(&rows, &manifest))
 }
 
-/// Put `made` in the place of `old`. Whoever reads meanwhile sees the one or the other.
+/// Put `made` in the place of `old`. A concurrent reader sees either the one or the other.
 fn swap(made: &Path, old: &Path) -> io::Result<()> {
     if !old.exists() {
         return fs::rename(made, old);
     }
     match renameat_with(CWD, made, CWD, old, RenameFlags::EXCHANGE) {
         Ok(()) => fs::remove_dir_all(made),
-        // Not every file system can exchange: then nothing is there for a moment.
+        // Not every file system can exchange folders: then there is none for a moment.
         Err(_) => {
             fs::remove_dir_all(old)?;
             fs::rename(made, old)
@@ -117,8 +117,8 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Write the files of one chunk, one for each table that has rows; of the first chunk one for
-    /// each, so that no table is missing. Returns the contents whose records are damaged.
+    /// Write the files of one chunk, one for each table that has rows; for the first chunk one for
+    /// each table, so that no table is missing. Returns the hashes of damaged records.
     fn file(&mut self, number: usize, chunk: &[Line]) -> Result<Vec<String>, FleetError> {
         let first = self.files.is_empty();
         let mut open: BTreeMap<&str, (TableFile, u64)> = BTreeMap::new();
@@ -165,7 +165,7 @@ impl Writer<'_> {
         Ok(damaged)
     }
 
-    /// The rows with the trace in front.
+    /// The rows with the trace's columns in front.
     fn complete(&self, mut rows: Digest, line: &Line) -> Digest {
         let partition: Vec<Json> = match self.dataset.partition {
             Partition::DateHost => vec![],
@@ -180,7 +180,7 @@ impl Writer<'_> {
                     let path = &line.path;
                     all.extend([path.as_str().into(), line.recorded_ns.into()]);
                     all.push(line.date_from.into());
-                    // It may have another name than when it was judged.
+                    // Its name may have changed since it was judged.
                     if let Some(file) = row.first_mut() {
                         *file = path.rsplit('/').next().unwrap_or(path).into();
                     }
@@ -237,8 +237,8 @@ fn folder(partition: Partition, line: &Line) -> String {
     }
 }
 
-/// As part of a path, in the way of Hive: `%` and two digits for every byte that is not harmless.
-/// Host names come from traces and may hold anything.
+/// As a path component, as in Hive: `%` and two digits for every byte that is not harmless. Host
+/// names come from traces and may contain anything.
 fn escaped(name: &str) -> String {
     let byte = |b: u8| match b {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => char::from(b).to_string(),

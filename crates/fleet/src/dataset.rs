@@ -1,8 +1,8 @@
-//! How the tables of a fleet are laid out: by when and where a trace was recorded.
+//! The layout of a fleet's tables: by when and where a trace was recorded.
 
 use crate::record::{Head, Verdict};
 
-/// Which columns are folders, and so need not be read to leave rows out.
+/// Which columns are folders, so that readers can skip rows without reading them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Partition {
     /// `date=…/host=…`.
@@ -10,7 +10,7 @@ pub enum Partition {
     DateHost,
     /// `date=…`: for fleets in which a host has few traces a day. The host is a column.
     Date,
-    /// None: date and host are columns.
+    /// No folders: date and host are columns.
     Nothing,
 }
 
@@ -23,12 +23,12 @@ pub struct Dataset {
     pub per_file: usize,
 }
 
-/// Host names longer than this are none of Linux: `HOST_NAME_MAX`.
+/// The longest host name that Linux allows: `HOST_NAME_MAX`.
 const HOST_NAME: usize = 64;
 
 pub(crate) fn host_of(name: Option<&str>) -> String {
     match name {
-        // What Linux calls itself until somebody gives it a name.
+        // Linux's default name.
         None | Some("" | "(none)") => "unknown".to_owned(),
         Some(name) => {
             let mut end = name.len().min(HOST_NAME);
@@ -40,7 +40,7 @@ pub(crate) fn host_of(name: Option<&str>) -> String {
     }
 }
 
-/// When a trace was recorded and who says so; the host.
+/// When a trace was recorded, the source of that date, and the host.
 pub(crate) struct When {
     pub(crate) ns: i64,
     pub(crate) from: &'static str,

@@ -1,4 +1,4 @@
-//! Times since 1970 as dates, in UTC: the same trace belongs to the same day wherever it is judged.
+//! Times since 1970 as dates, in UTC: a trace belongs to the same day wherever it is judged.
 
 use chrono::{DateTime, SecondsFormat};
 

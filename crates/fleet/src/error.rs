@@ -1,27 +1,27 @@
-//! What can go wrong with a fleet as a whole. What is wrong with one trace is told with it.
+//! Errors of a fleet as a whole. Errors of one trace are recorded with the trace.
 
 use holdup_export::ExportError;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why there is no fleet.
+/// Why a fleet cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum FleetError {
     /// A file or folder of the output cannot be read or written.
     #[error("{}: cannot be written: {error}", path.display())]
     Output {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: io::Error,
     },
-    /// Another run writes there.
+    /// Another run writes to this folder.
     #[error("{}: another holdup fleet is writing into this folder", .0.display())]
     Busy(PathBuf),
 }
 
 impl FleetError {
-    /// Names the file.
+    /// Adds the file's path to an error.
     pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> FleetError {
         let path = path.to_owned();
         move |error| FleetError::Output { path, error }

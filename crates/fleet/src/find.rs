@@ -1,4 +1,4 @@
-//! What there is to analyse: files, folders that are traces, and all that lies below a folder.
+//! Finds what can be analysed: files, folders that are traces, and all that lies below a folder.
 
 use std::collections::HashSet;
 use std::fs::{self, Metadata};
@@ -10,29 +10,29 @@ use wildmatch::WildMatch;
 /// Something that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// Where.
+    /// Its path.
     pub path: PathBuf,
-    /// What.
+    /// What it is.
     pub kind: Kind,
 }
 
-/// What was found.
+/// What kind of item was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A regular file that was named: a trace, or a mistake.
+    /// A regular file that the user named: a trace, or a mistake.
     Named,
     /// A regular file below a folder or matched by a pattern: a trace or any other file.
     Beside,
     /// A folder that is one trace.
     Folder,
-    /// What nobody can analyse, and why.
+    /// Cannot be analysed, for this reason.
     Lost(String),
-    /// What is never opened, and what it is: a device, a pipe.
+    /// Never opened, because it is this: a device or a pipe.
     Special(&'static str),
 }
 
 impl Item {
-    /// One trace that was named.
+    /// One trace that the user named.
     pub fn named(path: &Path) -> Item {
         let kind = match path.metadata() {
             Err(error) => Kind::Lost(why(path, &error)),
@@ -48,7 +48,7 @@ impl Item {
 }
 
 /// What the user named: files, folders and patterns, in which `*` stands for any characters and `?`
-/// for one, `/` among them. A folder is gone through, each folder once, whatever links lead there;
+/// for one, including `/`. A folder is searched, each folder once, whatever links lead there;
 /// `leave_out` is not. Items come in the order of their paths, each once.
 pub fn find(inputs: &[PathBuf], leave_out: Option<&Path>) -> Vec<Item> {
     let mut walk = Walk { found: Vec::new(), seen: HashSet::new() };
@@ -62,7 +62,7 @@ pub fn find(inputs: &[PathBuf], leave_out: Option<&Path>) -> Vec<Item> {
         }
     }
     let mut found = walk.found;
-    // A file that was named, and lies below a folder that was named too, was named.
+    // A file that was named, and also lies below a named folder, counts as named.
     found.sort_by(|a, b| (&a.path, a.kind != Kind::Named).cmp(&(&b.path, b.kind != Kind::Named)));
     found.dedup_by(|b, a| a.path == b.path);
     found
@@ -70,7 +70,7 @@ pub fn find(inputs: &[PathBuf], leave_out: Option<&Path>) -> Vec<Item> {
 
 struct Walk {
     found: Vec<Item>,
-    /// Folders gone through, by device and inode.
+    /// Folders already searched, by device and inode.
     seen: HashSet<(u64, u64)>,
 }
 
@@ -109,7 +109,7 @@ impl Walk {
         }
     }
 
-    /// All that lies in a folder and below. Not by calling itself: folders may be nested deeply.
+    /// Everything in a folder and below. Without recursion, because folders may be nested deeply.
     fn folders(&mut self, path: &Path, metadata: &Metadata) {
         let mut ahead = vec![(path.to_owned(), metadata.clone())];
         while let Some((folder, metadata)) = ahead.pop() {
@@ -134,14 +134,14 @@ impl Walk {
                     Err(error) => self.add(&folder, Kind::Lost(why(&folder, &error))),
                 }
             }
-            // The first by name is taken next: which of two ways to a folder counts must not
-            // depend on the file system.
+            // The first by name is taken next: which of two ways to a folder counts must not depend
+            // on the file system.
             below.sort_by(|a, b| b.0.cmp(&a.0));
             ahead.append(&mut below);
         }
     }
 
-    /// Take a file; hand back a folder.
+    /// Take a file; return a folder.
     fn entry(&mut self, path: PathBuf) -> Option<(PathBuf, Metadata)> {
         match path.metadata() {
             Ok(metadata) if metadata.is_dir() => return Some((path, metadata)),
@@ -153,7 +153,7 @@ impl Walk {
     }
 }
 
-/// Why something cannot be looked at.
+/// Why a path cannot be examined.
 fn why(path: &Path, error: &io::Error) -> String {
     let is_link = fs::symlink_metadata(path).is_ok_and(|m| m.is_symlink());
     match error.kind() {

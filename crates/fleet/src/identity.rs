@@ -1,4 +1,4 @@
-//! Which trace it is: what is in it, and how to see without reading that it has not changed.
+//! Identifies a trace: its content, and how to see without reading it that it has not changed.
 
 use sha2::{Digest, Sha256};
 use std::fs::{self, File, Metadata};
@@ -7,8 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// What the file system says of a file, or of all files of a folder. While it stays as it is the
-/// content does too: nobody but the kernel sets the time of a change.
+/// What the file system says of a file, or of all files of a folder. If it is unchanged, so is the
+/// content: only the kernel sets the ctime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     /// Size.
@@ -24,10 +24,10 @@ fn nanos(seconds: i64, ns: i64) -> i64 {
 }
 
 impl Stamp {
-    /// Look at it.
+    /// Read it from the file system.
     ///
     /// # Errors
-    /// It cannot be looked at, or is no regular file and no folder of such.
+    /// It cannot be read, or the path is neither a regular file nor a folder of regular files.
     pub fn of(path: &Path) -> io::Result<Stamp> {
         let one = |m: &Metadata| Stamp {
             bytes: m.len(),
@@ -50,11 +50,11 @@ impl Stamp {
     }
 }
 
-/// SHA-256 of the content, in hexadecimal digits: of a file what `sha256sum` prints, of a folder
-/// that of the names and contents of its files.
+/// SHA-256 of the content, in hexadecimal digits: for a file as `sha256sum` prints it, for a folder
+/// over the names and contents of its files.
 ///
 /// # Errors
-/// It cannot be read.
+/// The trace cannot be read.
 pub fn content(path: &Path) -> io::Result<String> {
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 256 << 10];
@@ -84,7 +84,7 @@ fn read(path: &Path, buffer: &mut [u8], hash: &mut Sha256) -> io::Result<()> {
     }
 }
 
-/// Files in a folder that is a trace, at most: more is not a trace.
+/// A folder with more files than this is not a trace.
 const MOST: usize = 200_000;
 
 /// All files of a folder that is a trace, by name. Links to folders are not followed.
@@ -99,7 +99,7 @@ fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
             } else if path.metadata()?.is_file() {
                 found.push(path);
             } else if !path.is_dir() {
-                // Whoever opens a pipe waits for somebody to write.
+                // Opening a pipe blocks until it has a writer.
                 return Err(io::Error::other(format!("{} is not a file", path.display())));
             }
             if found.len() + ahead.len() > MOST {

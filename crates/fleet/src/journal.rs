@@ -1,7 +1,7 @@
-//! The journal of a run: a record is a line, added when its trace is done.
+//! The journal of a run: each record is a line, added when its trace is done.
 //!
-//! Whoever is killed leaves whole lines and perhaps the beginning of one, which the next run cuts
-//! off. Thousands of traces are one file.
+//! A killed run leaves whole lines and perhaps the beginning of one, which the next run cuts off.
+//! Thousands of traces are one file.
 
 use crate::error::FleetError;
 use crate::record::Record;
@@ -12,10 +12,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// What a power failure may cost; a killed process loses nothing that was written.
+/// A power failure may lose this much work; a killed process loses nothing that was written.
 const SYNC: Duration = Duration::from_secs(5);
 
-/// The journal, and what it holds.
+/// The journal and its contents.
 pub struct Journal {
     path: PathBuf,
     file: File,
@@ -26,10 +26,10 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Open the journal at `path`, or begin one. Nobody else may have it open.
+    /// Open the journal at `path`, or create it. No other process may have it open.
     ///
     /// # Errors
-    /// It cannot be read or written, or another process has it.
+    /// The file cannot be read or written, or another process has it open.
     pub fn open(path: &Path, key: String) -> Result<Journal, FleetError> {
         let open = || {
             if let Some(folder) = path.parent() {
@@ -49,12 +49,12 @@ impl Journal {
         let mut store = Store::new(key);
         let scanned = store.read(path).map_err(FleetError::at(path))?;
         file.set_len(scanned.end).map_err(FleetError::at(path))?;
-        // Places of what is added are those of the file just read.
+        // Added records belong to the file just read.
         let (number, end, synced) = (0, scanned.end, Instant::now());
         Ok(Journal { path: path.to_owned(), file, number, end, synced, store })
     }
 
-    /// What is in it.
+    /// Its contents.
     pub fn store(&self) -> &Store {
         &self.store
     }
@@ -62,7 +62,7 @@ impl Journal {
     /// Add a record.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn add(&mut self, record: Record) -> Result<Place, FleetError> {
         let write = |file: &mut File, synced: &mut Instant| {
             let mut line = serde_json::to_vec(&record)?;
@@ -80,10 +80,10 @@ impl Journal {
         Ok(place)
     }
 
-    /// All is added: it shall outlast a power failure.
+    /// Flush all records to the disk, to survive a power failure.
     ///
     /// # Errors
-    /// The disk does not take it.
+    /// The disk cannot be written.
     pub fn sync(&self) -> Result<(), FleetError> {
         self.file.sync_data().map_err(FleetError::at(&self.path))
     }

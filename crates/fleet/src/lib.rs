@@ -9,11 +9,11 @@
 //!                             manifest, ranking ◄── compact ──► tables/TABLE/date=…/host=…/
 //! ```
 //!
-//! A trace is known by what is in it, not by its name. What is found in it is one line of JSON
-//! ([`Record`]): the journal of a run holds such lines, and so does a part that another machine
-//! made. The tables are made of these lines alone, in an order that does not depend on who made
-//! which line when. So a run that was killed and begun again, and one that was spread over
-//! machines, end with the same tables.
+//! A trace is identified by its content, not its name. Its result is one line of JSON ([`Record`]).
+//! The journal of a run consists of such lines, and so does a part that another machine made. The
+//! tables are made of these lines alone, in an order that does not depend on which machine made a
+//! line, or when. So a run that was killed and restarted, and one that was spread over machines,
+//! end with the same tables.
 
 mod compact;
 mod dataset;
@@ -47,7 +47,7 @@ pub use settings::Settings;
 pub use store::{Entry, Place, Store, parts};
 pub use tables::definitions;
 
-/// The folder of the tables, in that of a fleet.
+/// The folder of the tables, within a fleet's folder.
 pub const TABLES: &str = "tables";
-/// The file of what is known of each trace, in the folder of a fleet.
+/// The file of the results for each trace, in a fleet's folder.
 pub const JOURNAL: &str = "journal.ndjson";

@@ -1,4 +1,4 @@
-//! The manifest: what became of every file, and which files hold the tables.
+//! The manifest: the result of every file, and the files of the tables.
 
 use crate::dataset::{Dataset, Partition, When};
 use crate::date;
@@ -17,15 +17,15 @@ pub const MANIFEST: &str = "manifest.json";
 /// A file that was found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Row {
-    /// Where it lay, as it was named.
+    /// Its path, as it was named.
     pub(crate) path: String,
-    /// SHA-256 of its content; null where it was not read to its end.
+    /// SHA-256 of its content; null if it was not read to its end.
     pub(crate) hash: Option<String>,
     /// Its size.
     pub(crate) bytes: u64,
-    /// `judged`, `same` (as another, judged once), `failed`, `no-trace`.
+    /// `judged`, `same` (as another file, judged once), `failed`, `no-trace`.
     pub(crate) outcome: &'static str,
-    /// The other file of this content.
+    /// The other file with this content.
     pub(crate) same_as: Option<String>,
     /// Why it could not be read.
     pub(crate) error: Option<String>,
@@ -35,11 +35,11 @@ pub(crate) struct Row {
     pub(crate) verdict: Option<String>,
     /// When it was recorded, UTC.
     pub(crate) recorded: Option<String>,
-    /// Who says so: `trace` or `mtime`.
+    /// The source of the date: `trace` or `mtime`.
     pub(crate) date_from: Option<&'static str>,
     /// The recorded host; `unknown` if the trace does not say.
     pub(crate) host: Option<String>,
-    /// How long it took to judge it; 0 where it was not.
+    /// How long it took to judge it; 0 if it was not judged.
     pub(crate) seconds: f64,
 }
 
@@ -52,8 +52,8 @@ impl Row {
     }
 }
 
-/// What to say of each entry. Of several with one content the first by path is judged; the others
-/// are the same.
+/// The row of each entry. Of several with the same content the first by path is judged; the others
+/// are `same`.
 pub(crate) fn rows(entries: &[Entry]) -> Vec<Row> {
     let mut first: HashMap<&str, &str> = HashMap::new();
     for Entry { head, .. } in entries {
@@ -89,7 +89,7 @@ pub(crate) fn rows(entries: &[Entry]) -> Vec<Row> {
                 row.verdict = Some(class.clone());
                 let hash = head.hash.as_deref().unwrap_or_default();
                 let path = first.get(hash).copied().unwrap_or_default();
-                // Parts of several machines may name one path twice.
+                // Parts of several machines may contain the same path.
                 if path != head.path || taken.insert(hash, ()).is_some() {
                     row.outcome = "same";
                     row.same_as = Some(path.to_owned());
@@ -109,13 +109,13 @@ pub(crate) fn rows(entries: &[Entry]) -> Vec<Row> {
 /// A file of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct DataFile {
-    /// Which table.
+    /// Name of the table.
     pub(crate) table: String,
-    /// Where, below the folder of the fleet.
+    /// Path below the folder of the fleet.
     pub(crate) path: String,
-    /// Traces that it is about.
+    /// Number of traces in it.
     pub(crate) traces: usize,
-    /// Its rows.
+    /// Number of rows.
     pub(crate) rows: u64,
     /// Its size.
     pub(crate) bytes: u64,
@@ -126,7 +126,7 @@ pub(crate) struct DataFile {
 pub(crate) struct Manifest<'a> {
     /// Version of this format.
     schema: &'static str,
-    /// [`crate::Settings::key`].
+    /// Value of [`crate::Settings::key`].
     made_by: &'a str,
     /// The columns that are folders.
     partitioned_by: &'static [&'static str],
@@ -151,7 +151,7 @@ impl Manifest<'_> {
         Manifest { schema: "holdup-fleet/1", made_by, partitioned_by, files, tables }
     }
 
-    /// Write it; it has its name only when it is whole and on the disk.
+    /// Write it; it gets its name only when it is complete and on the disk.
     pub(crate) fn write(&self, path: &Path) -> Result<(), FleetError> {
         let part = path.with_extension("json.part");
         let write = || {

@@ -1,16 +1,16 @@
-//! What is found in one trace: its rows, by the names of their columns.
+//! The rows of one trace, by the names of their columns.
 
 use holdup_export::TableDef;
 use serde_json::Value as Json;
 
-/// Where and when something was seen.
+/// The trace to which rows belong.
 pub(crate) struct Seen<'a> {
     pub(crate) ns: i64,
     pub(crate) host: &'a str,
     pub(crate) path: &'a str,
 }
 
-/// The sum of what is known.
+/// The sum of the known values.
 pub(crate) fn plus(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.saturating_add(b)),
@@ -28,7 +28,7 @@ impl<'a> Named<'a> {
     pub(crate) fn get(&self, name: &str) -> Option<&'a Json> {
         let at = self.table.columns.iter().position(|c| c.name == name);
         debug_assert!(at.is_some(), "{} has no column {name}", self.table.name);
-        // What a partition adds stands behind the key, in front of all that is asked for.
+        // A partition's columns come after the key, before all that is looked up here.
         let added = self.row.len() - self.table.columns.len();
         self.row.get(at? + added)
     }

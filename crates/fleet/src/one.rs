@@ -15,20 +15,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Instant;
 
-/// What is known of an item without judging it.
+/// What is known of an item before it is judged.
 pub enum Known {
-    /// Nothing can come of it.
+    /// It cannot be judged.
     Settled(Head),
     /// A trace with this content, or what looks like one.
     Trace {
-        /// [`content`] of it.
+        /// Its [`content`].
         hash: String,
-        /// What the file system says.
+        /// Its stamp.
         stamp: Stamp,
     },
 }
 
-/// A head of an item, with nothing known of its content.
+/// A head for an item whose content is unknown.
 fn head(item: &Item, key: &str, stamp: Option<Stamp>, result: Verdict) -> Head {
     let stamp = stamp.unwrap_or(Stamp { bytes: 0, mtime_ns: 0, ctime_ns: 0 });
     Head {
@@ -43,7 +43,7 @@ fn head(item: &Item, key: &str, stamp: Option<Stamp>, result: Verdict) -> Head {
     }
 }
 
-/// Look which trace an item is. `by_stamp` knows contents of files that stayed as they were.
+/// Find out which trace an item is. `by_stamp` knows the contents of unchanged files.
 pub fn look(item: &Item, key: &str, by_stamp: &dyn Fn(&str, Stamp) -> Option<String>) -> Known {
     let settled = |stamp, result| Known::Settled(head(item, key, stamp, result));
     let failed = |stamp, error: String| settled(stamp, Verdict::Failed { error });
@@ -62,7 +62,7 @@ pub fn look(item: &Item, key: &str, by_stamp: &dyn Fn(&str, Stamp) -> Option<Str
         return Known::Trace { hash, stamp };
     }
     if item.kind == Kind::Beside {
-        // Some files of the kernel report no length, and have no end.
+        // Some kernel files report no length, and have no end.
         if stamp.bytes == 0 {
             return failed(Some(stamp), "an empty file: record again".to_owned());
         }
@@ -78,8 +78,8 @@ pub fn look(item: &Item, key: &str, by_stamp: &dyn Fn(&str, Stamp) -> Option<Str
     }
 }
 
-/// Judge a trace of this content. The second value says whether the result is worth keeping: a
-/// trace that is damaged stays so, one that could not be read may be readable next time.
+/// Judge a trace with this content. The second value says whether to keep the result: a damaged
+/// trace stays damaged, but one that could not be read may be readable next time.
 pub fn analyse(
     item: &Item,
     settings: &Settings,
@@ -88,7 +88,7 @@ pub fn analyse(
     stamp: Stamp,
 ) -> (Record, bool) {
     let began = Instant::now();
-    // A mistake in a reader must not take the other traces with it.
+    // A bug in a reader must not affect the other traces.
     let judged = catch_unwind(AssertUnwindSafe(|| judge(&item.path, stamp, settings)));
     let (result, rows, keep) = match judged {
         Ok(Ok((result, rows))) => (result, rows, true),

@@ -1,4 +1,4 @@
-//! What costs most across all traces.
+//! Ranks what costs most across all traces.
 
 use crate::date;
 use crate::manifest::{Manifest, Row};
@@ -24,20 +24,20 @@ pub(crate) struct Ranking {
 
 #[derive(Default)]
 struct Sum {
-    /// CPU time; `None` while no trace could say.
+    /// CPU time; `None` while no trace had it.
     cpu_ns: Option<u64>,
-    /// Time asleep; `None` while no trace could say.
+    /// Time asleep; `None` while no trace had it.
     wait_ns: Option<u64>,
     times: u64,
     traces: u64,
     hosts: BTreeSet<u32>,
     first: i64,
     last: i64,
-    /// The trace with the largest part, and that part.
+    /// The largest contribution and its trace.
     worst: (Option<u64>, String),
 }
 
-/// What one trace adds to a sum.
+/// A trace's contribution to a sum.
 #[derive(Clone, Copy, Default)]
 struct Part {
     cpu_ns: Option<u64>,
@@ -98,7 +98,7 @@ impl Ranking {
         }
     }
 
-    /// What to show.
+    /// The rows to show.
     pub(crate) fn report(self, files: &[Row], manifest: &Manifest<'_>) -> FleetReport {
         let outcome = |word: &str| files.iter().filter(|f| f.outcome == word).count() as u64;
         let whole = self.traces;
@@ -152,8 +152,8 @@ fn costs(sums: BTreeMap<String, Sum>) -> Vec<CostRow> {
     sums.into_iter().map(row).collect()
 }
 
-/// What a row adds, and under which name: one that is the same in other traces, as addresses and
-/// ids are not.
+/// A row's contribution and its name: one that is the same in other traces, unlike addresses and
+/// ids.
 fn part(row: &Named<'_>) -> Option<(String, Part)> {
     Some(match row.table.name {
         TRACE => {
@@ -161,7 +161,7 @@ fn part(row: &Named<'_>) -> Option<(String, Part)> {
             (row.words("verdict")?.to_owned(), part)
         }
         "by_object" => {
-            // Waits that cost nothing are no cost.
+            // Harmless waits cost nothing.
             row.get("harmful")?.as_bool().filter(|&harmful| harmful)?;
             let kind = row.words("usage").or(row.words("kind"))?;
             let part = Part {

@@ -1,40 +1,40 @@
-//! What is known of one trace: a line of JSON.
+//! The result for one trace: a line of JSON.
 
 use crate::identity::Stamp;
 use holdup_export::Digest;
 use serde::{Deserialize, Serialize};
 
-/// A trace and the rows it is summed up in.
+/// A trace and its summary rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// Which trace, and what came of it.
+    /// The trace and its result.
     pub head: Head,
-    /// Its rows by table; none where it was not judged.
+    /// Its rows by table; none if it was not judged.
     pub rows: Digest,
 }
 
-/// Which trace, and what came of it.
+/// A trace and its result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Head {
-    /// [`crate::Settings::key`] of who made it.
+    /// The [`crate::Settings::key`] that it was made with.
     pub made_by: String,
-    /// [`crate::content`] of the trace; null where it could not be read to its end.
+    /// The trace's [`crate::content`]; null if it could not be read to its end.
     pub hash: Option<String>,
-    /// Where it lay, as it was named.
+    /// Its path, as it was named.
     pub path: String,
     /// Its size.
     pub bytes: u64,
-    /// When it was written, ns since 1970.
+    /// Modification time, ns since 1970.
     pub mtime_ns: i64,
-    /// When anything of it was changed, ns since 1970.
+    /// Change time (ctime), ns since 1970.
     pub ctime_ns: i64,
     /// How long it took to judge it.
     pub seconds: f64,
-    /// What came of it.
+    /// The result.
     pub result: Verdict,
 }
 
-/// What came of a trace.
+/// The result for a trace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -49,18 +49,18 @@ pub enum Verdict {
     },
     /// It could not be read.
     Failed {
-        /// Why.
+        /// The reason.
         error: String,
     },
     /// It is not a trace.
     NoTrace {
-        /// What it is.
+        /// What it is instead.
         what: String,
     },
 }
 
 impl Head {
-    /// What the file system said when it was judged.
+    /// The file's stamp when it was judged.
     pub fn stamp(&self) -> Stamp {
         Stamp { bytes: self.bytes, mtime_ns: self.mtime_ns, ctime_ns: self.ctime_ns }
     }

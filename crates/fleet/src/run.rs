@@ -13,7 +13,7 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// How far a run is, for whoever shows it.
+/// The progress of a run, for display.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// Items to do.
@@ -28,21 +28,21 @@ pub struct Progress {
     pub bytes: AtomicU64,
 }
 
-/// What a worker found out about an item.
+/// A worker's result for an item.
 enum Done {
-    /// All there is to know.
+    /// A final result without judging.
     Settled(Head),
-    /// It was judged; whether the result is worth keeping.
+    /// It was judged; whether to keep the result.
     Judged(Box<Record>, bool),
-    /// Another item has the same content; it is known, or will be.
+    /// Another item has the same content, whose result is known or will be.
     Same(Head),
 }
 
-/// Judge the items that the journal does not know yet, and add them to it. Returns what is known of
-/// each, in their order.
+/// Judge the items that the journal does not know yet, and add them to it. Returns the entry of
+/// each item, in their order.
 ///
 /// # Errors
-/// The journal cannot be written. What is wrong with an item is told with it.
+/// The journal cannot be written. Errors of an item are recorded with it.
 pub fn run(
     items: &[Item],
     journal: &mut Journal,
@@ -58,7 +58,7 @@ pub fn run(
     let mut found: BTreeMap<usize, Entry> = BTreeMap::new();
     let mut same: Vec<(usize, Head)> = Vec::new();
     thread::scope(|scope| {
-        // Finished records wait for the journal, not in memory.
+        // A full channel makes workers wait for the journal, so that records do not fill memory.
         let (hand_in, handed_in) = sync_channel(jobs);
         for _ in 0..jobs.clamp(1, items.len().max(1)) {
             let hand_in = hand_in.clone();
@@ -104,7 +104,7 @@ pub fn run(
                 head: Head { seconds: 0.0, result: judged.head.result.clone(), ..head },
                 place: judged.place,
             },
-            // The one that was judged changed meanwhile.
+            // The judged copy has changed meanwhile.
             None => Entry { head, place: None },
         };
         found.insert(i, entry);
@@ -113,7 +113,7 @@ pub fn run(
     Ok(found.into_values().collect())
 }
 
-/// The contents that somebody judges or has judged.
+/// The contents that are being judged or have been judged.
 struct Contents {
     by_path: HashMap<String, Head>,
     claimed: Mutex<HashSet<String>>,
@@ -128,12 +128,12 @@ impl Contents {
         }
     }
 
-    /// The content of a file that has stayed as it was.
+    /// The content of an unchanged file.
     fn unchanged(&self, path: &str, stamp: crate::Stamp) -> Option<String> {
         self.by_path.get(path).filter(|head| head.stamp() == stamp)?.hash.clone()
     }
 
-    /// Whether nobody else judges this content or has judged it.
+    /// Claim a content. Returns false if another worker judges it or has judged it.
     fn claim(&self, hash: &str) -> bool {
         self.claimed.lock().unwrap_or_else(PoisonError::into_inner).insert(hash.to_owned())
     }
@@ -163,7 +163,7 @@ fn work(item: &Item, known: &Contents, settings: &Settings, key: &str) -> Done {
     }
 }
 
-/// Large traces first: begun last, they would keep one worker when the others are done.
+/// Large traces first: begun last, they would keep one worker busy when the others are done.
 fn largest_first(items: &[Item]) -> Vec<usize> {
     let bytes = |item: &Item| item.path.metadata().map_or(0, |m| m.len());
     let mut order: Vec<(u64, usize)> =

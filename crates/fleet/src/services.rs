@@ -1,4 +1,4 @@
-//! Services and containers across traces: control groups by names that are the same everywhere.
+//! Services and containers across traces: control groups by names that all machines share.
 
 use crate::date;
 use crate::named::{Named, Seen, plus};
@@ -14,7 +14,7 @@ pub(crate) struct Services(BTreeMap<String, Sum>);
 #[derive(Default)]
 struct Sum {
     used_ns: u64,
-    /// `None` while no trace could say.
+    /// `None` while no trace had it.
     ready_ns: Option<u64>,
     throttled_ns: Option<u64>,
     groups: u64,
@@ -22,12 +22,12 @@ struct Sum {
     hosts: BTreeSet<u32>,
     first: i64,
     last: i64,
-    /// The trace in which it was denied most, and that part.
+    /// The trace in which it was denied CPU time longest, and that time.
     worst: (Option<u64>, String),
 }
 
 impl Services {
-    /// Add the groups of a trace of this host.
+    /// Add the groups of a trace from this host.
     pub(crate) fn add(&mut self, at: &Seen<'_>, host: u32, table: &TableDef, rows: &[Vec<Json>]) {
         let mut of_trace: BTreeMap<String, Sum> = BTreeMap::new();
         for row in rows {
@@ -37,7 +37,7 @@ impl Services {
             sum.groups += 1;
             sum.used_ns = sum.used_ns.saturating_add(row.number("used_ns").unwrap_or(0));
             sum.ready_ns = plus(sum.ready_ns, row.number("ready_ns"));
-            // A trace without wake-ups does not know who was ready.
+            // A trace without wake-ups does not show which threads were ready.
             let throttled = row.number("ready_ns").and(row.number("throttled_ns"));
             sum.throttled_ns = plus(sum.throttled_ns, throttled);
         }
@@ -58,7 +58,7 @@ impl Services {
         }
     }
 
-    /// What to show.
+    /// The rows to show.
     pub(crate) fn rows(self) -> Vec<ServiceRow> {
         let row = |(name, sum): (String, Sum)| ServiceRow {
             name,
@@ -77,14 +77,14 @@ impl Services {
     }
 }
 
-/// The shortest hexadecimal word that is an id rather than part of a name.
+/// The shortest hexadecimal word that is an id and not part of a name.
 const HEX: usize = 8;
-/// Letters that Kubernetes ends the names of pods with, and how many: no vowels, so that no word
-/// comes of them.
+/// The letters of the random ends of Kubernetes pod names, and their number: without vowels, so
+/// that they form no words.
 const POD: (&str, usize) = ("bcdfghjklmnpqrstvwxz2456789", 5);
 
-/// The name of a group as it is on other machines, too: ids of containers, pods and sessions, and
-/// numbers, are `*`.
+/// The name of a group as it is on other machines: ids of containers, pods and sessions, and
+/// numbers, become `*`.
 fn service_of(group: &str) -> String {
     let is_pod = group.starts_with("pod:");
     let is_id = |word: &str, follows_id: bool| {

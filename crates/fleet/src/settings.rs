@@ -1,22 +1,22 @@
-//! What decides the rows that a trace is summed up in.
+//! What determines a trace's summary rows.
 
 use crate::tables;
 use holdup_diagnose::{Thresholds, registry, rules};
 use holdup_export::{DIGEST, TABLES_VERSION};
 use sha2::{Digest, Sha256};
 
-/// How every trace is judged.
+/// How traces are judged.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// The limits in force.
     pub thresholds: Thresholds,
-    /// Replay large traces too, for what fixing the bottleneck would gain.
+    /// Replay large traces too, to know the gain from fixing the bottleneck.
     pub gain: bool,
 }
 
 impl Settings {
-    /// A word for all that decides the rows: the version of holdup and of the tables, the text of
-    /// every rule, the limits in force. What was made under another word is made again.
+    /// A key for all that determines the rows: the versions of holdup and of the tables, the text
+    /// of every rule, the limits in force. Records with another key are made again.
     pub fn key(&self) -> String {
         let mut hash = Sha256::new();
         let mut say = |text: &str| {

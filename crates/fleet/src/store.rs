@@ -1,4 +1,4 @@
-//! Records in files: the journal of a run, the parts of other machines.
+//! Records in files: the journal of a run, and the parts of other machines.
 
 use crate::record::{Head, Record};
 use crate::tables::{definitions, in_front};
@@ -9,10 +9,10 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// A record of a trace is some tens of KiB long; what is longer than this is none.
+/// A record of a trace is some tens of KiB long; a longer line is not a record.
 const LONGEST: u64 = 64 << 20;
 
-/// Where the line of a record stands.
+/// The place of a record's line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     file: u32,
@@ -20,16 +20,16 @@ pub struct Place {
     len: u64,
 }
 
-/// What is known of an item, and where its rows are.
+/// The result for an item, and the place of its rows.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Which, and what came of it.
+    /// The trace and its result.
     pub head: Head,
-    /// Where its record is; none of what came to nothing.
+    /// The place of its record; `None` if it has none.
     pub place: Option<Place>,
 }
 
-/// Records in files. Their rows stay there.
+/// Records in files. Their rows stay in the files.
 pub struct Store {
     files: Vec<PathBuf>,
     /// Every record made under `key`, in the order found.
@@ -46,7 +46,7 @@ struct OnlyHead {
     head: Head,
 }
 
-/// What a file of records held.
+/// The contents of a file of records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scanned {
     /// Records made under the store's key.
@@ -70,30 +70,30 @@ impl Store {
         Store { files: Vec::new(), entries: Vec::new(), by_hash, by_path, key, tables }
     }
 
-    /// [`crate::Settings::key`] of what is in it.
+    /// The [`crate::Settings::key`] of its records.
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// All records, in the order in which they were taken in.
+    /// All records, in the order in which they were read.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// What is known of a content.
+    /// The entry of a content.
     pub fn of_content(&self, hash: &str) -> Option<&Entry> {
         self.by_hash.get(hash).map(|&i| &self.entries[i])
     }
 
-    /// What was known last of what lay there.
+    /// The latest entry of a path.
     pub fn of_path(&self, path: &str) -> Option<&Entry> {
         self.by_path.get(path).map(|&i| &self.entries[i])
     }
 
-    /// Take in the records of a file.
+    /// Read the records of a file.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The file cannot be read.
     pub fn read(&mut self, path: &Path) -> io::Result<Scanned> {
         let mut lines = BufReader::with_capacity(1 << 20, File::open(path)?);
         let file = self.file(path);
@@ -121,13 +121,13 @@ impl Store {
         }
     }
 
-    /// The number of a file that records are in.
+    /// The number of a file with records.
     pub(crate) fn file(&mut self, path: &Path) -> u32 {
         self.files.push(path.to_owned());
         self.files.len() as u32 - 1
     }
 
-    /// Take in the record of a line that is there.
+    /// Add the record of a line that was read.
     fn take(&mut self, head: Head, place: Place) {
         let at = self.entries.len();
         if let Some(hash) = &head.hash {
@@ -137,15 +137,14 @@ impl Store {
         self.entries.push(Entry { head, place: Some(place) });
     }
 
-    /// Take in a record that was written to `file`.
+    /// Add a record that was written to `file`.
     pub(crate) fn written(&mut self, head: Head, file: u32, offset: u64, len: u64) -> Place {
         let place = Place { file, offset, len };
         self.take(head, place);
         place
     }
 
-    /// The rows of a record; `None` if it is damaged: it is no JSON any longer, or its rows are
-    /// not those of the tables.
+    /// The rows of a record; `None` if it is damaged: no longer JSON, or not the tables' rows.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -157,7 +156,7 @@ impl Store {
         Ok(serde_json::from_slice::<Record>(&line).ok().map(|r| r.rows).filter(|r| self.fit(r)))
     }
 
-    /// Whether these are rows of the tables.
+    /// Whether these rows match the tables.
     fn fit(&self, rows: &Digest) -> bool {
         self.tables.iter().all(|table| {
             rows.get(table.name).is_some_and(|rows| rows.iter().all(|row| fits(table, row)))
@@ -165,8 +164,7 @@ impl Store {
     }
 }
 
-/// The files that hold parts: those that are named, and all that end in `.ndjson` in folders that
-/// are named.
+/// The files of parts: those that are named, and all that end in `.ndjson` in named folders.
 ///
 /// # Errors
 /// A folder cannot be read.

@@ -1,4 +1,4 @@
-//! The tables of a fleet: those of an export that sum a trace up, with the trace in front.
+//! The tables of a fleet: an export's summary tables, with the trace in front.
 
 use holdup_attribution::{Leaf, Ledger, Total};
 use holdup_diagnose::Diagnosis;
@@ -43,11 +43,11 @@ const fn maybe(name: &'static str, ty: Type, unit: &'static str, about: &'static
     Column { name, ty, unit, nullable: true, about }
 }
 
-/// In front of every table.
+/// The first column of every table.
 const KEY: Column =
     column("trace", Type::Words, "", "SHA-256 of the content of the trace: the key of all tables.");
 
-/// In front of the table of traces, behind the key.
+/// The columns after the key in the table of traces.
 const PLACE: [Column; 3] = [
     column(
         "path",
@@ -69,7 +69,7 @@ const PLACE: [Column; 3] = [
     ),
 ];
 
-/// Behind the table of traces, before the shares of the ledger.
+/// The columns at the end of the table of traces, before the shares of the ledger.
 const OUTCOME: [Column; 6] = [
     maybe(
         "lost_cpu_ns",
@@ -121,12 +121,12 @@ fn with_trace(mut table: TableDef) -> TableDef {
     table
 }
 
-/// Columns that stand in front of what a record holds of a table.
+/// The number of columns before those of a record's row.
 pub(crate) fn in_front(table: &str) -> usize {
     if table == TRACE { 1 + PLACE.len() } else { 1 }
 }
 
-/// What the table of traces has behind the columns of an export.
+/// The columns of the table of traces after those of an export.
 pub(crate) fn outcome(diagnosis: &Diagnosis, ledger: &Ledger) -> Vec<Json> {
     let class = diagnosis.verdict.class;
     let holds = diagnosis.findings.iter().find(|f| f.class == class && f.ruled_out.is_none());

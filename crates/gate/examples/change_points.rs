@@ -1,7 +1,7 @@
 //! The change points of series:
-//! `cargo run -p holdup-gate --example change_points -- [LEAST] [MAX_P]` reads a series a line from
-//! standard input, a name and its values, and writes a line for each: the name and the indices at
-//! which it changes. `benches/change_points.py` asks it.
+//! `cargo run -p holdup-gate --example change_points -- [LEAST] [MAX_P]` reads one series per line
+//! from standard input, a name and its values, and writes a line for each: the name and the indices
+//! at which it changes. `benches/change_points.py` uses it.
 
 use holdup_gate::change_points::{Options, change_points};
 use std::io::{BufRead, Write, stdin, stdout};

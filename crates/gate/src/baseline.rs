@@ -1,8 +1,8 @@
-//! The baseline file: runs in figures, made to be committed.
+//! The baseline file: the figures of runs, to be committed.
 //!
 //! JSON with one line per run and one per figure, so that a change of one figure is a change of one
-//! line. In a line of figures stands one number per run; `null` is a figure that the run could not
-//! give. A figure that no run has is not in the file.
+//! line. A line of figures has one number per run; `null` is a figure that the run could not give.
+//! A figure that no run has is not in the file.
 
 use crate::figures::Figures;
 use crate::metric::{Figure, Table};
@@ -20,7 +20,7 @@ pub const SCHEMA: &str = "holdup-baseline/1";
 /// Runs to compare others with.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Baseline {
-    /// What a unit of work is, as `--work` has it.
+    /// The definition of a unit of work, as `--work` takes it.
     pub work: Option<String>,
     /// Names are hashed.
     pub redacted: bool,
@@ -31,7 +31,7 @@ pub struct Baseline {
 /// What is wrong with a baseline file.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum BaselineError {
-    /// Not JSON, or not of a baseline's shape.
+    /// Not JSON, or not of a baseline's form.
     #[error("not a baseline file: {0}")]
     Shape(String),
     /// Of another version.
@@ -40,7 +40,7 @@ pub enum BaselineError {
          with holdup baseline"
     )]
     Schema(String),
-    /// A line of figures that does not fit.
+    /// An invalid line of figures.
     #[error("figure '{name}': {why}")]
     Figure {
         /// The figure's name.
@@ -95,7 +95,7 @@ impl Baseline {
     /// [`BaselineError`].
     pub fn parse(text: &str) -> Result<Baseline, BaselineError> {
         let shape = |e: serde_json::Error| BaselineError::Shape(e.to_string());
-        // A file of another version may have another shape: its schema comes first.
+        // A file of another version may have another form: its schema is read first.
         let head: Head = serde_json::from_str(text).map_err(shape)?;
         match head.schema {
             Some(schema) if schema == SCHEMA => {}
@@ -197,7 +197,7 @@ impl Baseline {
         text
     }
 
-    /// Add runs. If either side is redacted, all are from then on: names cannot be had back.
+    /// Add runs. If either side is redacted, all are redacted: hashed names cannot be restored.
     pub fn add(&mut self, runs: Vec<Run>, redacted: bool) {
         let mut more = Baseline { runs, redacted, work: None };
         if redacted && !self.runs.is_empty() {
@@ -221,7 +221,7 @@ impl Baseline {
         }
     }
 
-    /// The first run that is in it twice, by both names.
+    /// The first run that is in it twice, with both names.
     pub fn twice(&self) -> Option<(&str, &str)> {
         self.runs.iter().enumerate().find_map(|(i, run)| {
             let first = self.runs[..i].iter().find(|r| r.is_same_recording(run))?;
@@ -229,7 +229,7 @@ impl Baseline {
         })
     }
 
-    /// Refuse to mix runs that differ in what must be alike.
+    /// Refuse to mix runs that differ in what must be the same.
     ///
     /// # Errors
     /// What differs, in words.

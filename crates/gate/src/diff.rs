@@ -10,23 +10,23 @@ use std::collections::BTreeSet;
 /// A figure of both sides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// The metric: the figure, divided.
+    /// The metric: the figure after division.
     pub metric: Metric,
     /// The figure.
     pub figure: Figure,
-    /// Median before; `None` where it was not recorded, or means something else on the other side.
+    /// Median before; `None` if it was not recorded, or means something else on the other side.
     pub a: Option<f64>,
     /// Median after.
     pub b: Option<f64>,
 }
 
 impl Row {
-    /// After less before.
+    /// After minus before.
     pub fn change(&self) -> Option<f64> {
         Some(self.b? - self.a?)
     }
 
-    /// The same relative to before, in per cent; `None` from 0 to something.
+    /// The change relative to before, in per cent; `None` from 0 to something.
     pub fn change_pct(&self) -> Option<f64> {
         let (a, change) = (self.a?, self.change()?);
         match (a == 0.0, change == 0.0) {
@@ -36,7 +36,7 @@ impl Row {
         }
     }
 
-    /// It did not happen before, and does now.
+    /// It did not happen before, but does now.
     pub fn is_new(&self) -> bool {
         self.a == Some(0.0) && self.b.is_some_and(|b| b > 0.0)
     }
@@ -46,7 +46,7 @@ impl Row {
         self.b == Some(0.0) && self.a.is_some_and(|a| a > 0.0)
     }
 
-    /// How much time the change is worth: what sums to no time has none.
+    /// The time that the change is worth; 0 for figures that do not add up to time.
     fn weight(&self) -> f64 {
         match self.figure.measure.kind {
             Kind::Time => self.change().map_or(0.0, f64::abs),
@@ -55,14 +55,14 @@ impl Row {
     }
 }
 
-/// All figures, sums divided by `per`. First comes the row (of one table and key) whose time
-/// changed most; its counts and spans follow it.
+/// All figures, with sums divided by `per`. The row (of one table and key) whose time changed most
+/// comes first; its counts and spans follow it.
 pub fn rows(sides: Sides<'_>, per: Per, work: &Work) -> Vec<Row> {
     let figures: BTreeSet<&Figure> =
         sides.runs().flat_map(|r| r.figures.iter()).map(|(figure, _)| figure).collect();
     let mut rows: Vec<Row> = figures.into_iter().map(|f| row(sides, f, per, work)).collect();
     let key = |r: &Row| (r.figure.table, r.figure.key.clone());
-    // The heaviest change of each row leads it; the list of figures has rows together.
+    // The largest change of each row orders the rows; in the list of figures, rows are contiguous.
     let mut weights: Vec<f64> = Vec::with_capacity(rows.len());
     for group in rows.chunk_by(|x, y| key(x) == key(y)) {
         let most = group.iter().map(Row::weight).fold(0.0, f64::max);
@@ -81,9 +81,9 @@ pub fn rows(sides: Sides<'_>, per: Per, work: &Work) -> Vec<Row> {
 
 fn row(sides: Sides<'_>, figure: &Figure, per: Per, work: &Work) -> Row {
     let per = match (figure.measure.kind, per) {
-        // A longest wait does not grow with the work, nor does a part.
+        // Neither a longest wait nor a fraction grows with the work.
         (Kind::Span | Kind::Part, _) => Per::Recording,
-        // Counts are no part of CPU time.
+        // Counts are not fractions of CPU time.
         (Kind::Count, Per::Capacity) => Per::Second,
         _ => per,
     };

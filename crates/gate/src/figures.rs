@@ -1,7 +1,7 @@
 //! What one recording measured, as a flat list of figures.
 //!
-//! Rows stand under what they are, not under numbers: a process under its role (its name without
-//! digits), an object under its kind and the role of its program, a lock under its class or caller.
+//! Rows are named by what they are, not by numbers: a process by its role (its name without
+//! digits), an object by its kind and the role of its program, a lock by its class or caller.
 //! Addresses, thread ids and call offsets change with every run.
 
 use crate::metric::{Figure, Kind, Table};
@@ -9,15 +9,15 @@ use holdup_attribution::{Attribution, Ledger, WaitsBy, WaitsRow, is_recorder};
 use holdup_passes::{Analysis, Group, LockBy, LockRow, role};
 use std::collections::BTreeMap;
 
-/// Figures by name. `None` is a figure that the recording cannot give; a row that is absent did
-/// not happen, if its table was recorded.
+/// Figures by name. `None` is a figure that the recording cannot give. A missing row did not
+/// happen, if its table was recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     values: BTreeMap<Figure, Option<u64>>,
 }
 
 impl Figures {
-    /// Enter a figure anew.
+    /// Set a figure.
     pub fn set(&mut self, figure: Figure, value: Option<u64>) {
         self.values.insert(figure, value);
     }
@@ -39,7 +39,7 @@ impl Figures {
         self.values.iter().map(|(figure, value)| (figure, *value))
     }
 
-    /// Whether all that is not 0 is the same: a baseline keeps no others.
+    /// Whether all figures other than 0 are equal: a baseline keeps no others.
     pub(crate) fn are_those_of(&self, other: &Figures) -> bool {
         let happened = |f: &Figures| -> BTreeMap<Figure, Option<u64>> {
             let kept = f.values.iter().filter(|(_, value)| **value != Some(0));
@@ -48,7 +48,7 @@ impl Figures {
         happened(self) == happened(other)
     }
 
-    /// Add a row; rows of one key are one, in which sums add up and of spans the longest counts.
+    /// Add a row. Rows with the same key are merged: sums add up, and for spans the longest counts.
     fn add(&mut self, table: Table, key: &str, values: &[Option<u64>]) {
         for (&measure, &value) in table.measures().iter().zip(values) {
             let figure = Figure { table, key: key.to_owned(), measure };
@@ -62,8 +62,8 @@ impl Figures {
     }
 }
 
-/// Draw the figures from an analysis whose rows are those of the work, and from the ledger of the
-/// whole machine.
+/// The figures of an analysis whose rows are limited to the work, and of the whole machine's
+/// ledger.
 pub(crate) fn of(analysis: &Analysis, ledger: &Ledger, judged: &Attribution<'_>) -> Figures {
     let mut f = Figures::default();
     for node in ledger.nodes() {
@@ -95,7 +95,7 @@ fn syscalls(analysis: &Analysis, f: &mut Figures) {
     }
 }
 
-/// The role of a program, for people: `worker-12` and `worker-3` are `worker`.
+/// The role of a program: `worker-12` and `worker-3` are `worker`.
 pub fn role_of(comm: &str) -> String {
     let role = String::from_utf8_lossy(role(comm.as_bytes())).into_owned();
     let role = role.trim_end_matches(['-', '_', '/', ':', '.', '#']);
@@ -107,7 +107,7 @@ pub(crate) fn wait_key(row: &WaitsRow) -> String {
     format!("{} {}", row.usage.unwrap_or(row.kind), role_of(&row.comm))
 }
 
-/// Waiting for each other: not for input, time, children or devices.
+/// Waiting for other threads: not for input, time, children or devices.
 fn contends(row: &WaitsRow) -> bool {
     !row.rule.starts_with("idle-") && !row.rule.starts_with("io-")
 }
@@ -123,7 +123,7 @@ fn waits(rows: &[WaitsRow], f: &mut Figures) {
     }
 }
 
-/// The key of a lock: addresses say nothing about another run, nor do offsets about another build.
+/// The key of a lock: addresses mean nothing in another run, nor do offsets in another build.
 fn lock_key(row: &LockRow) -> String {
     let known = |t: &Option<Option<String>>| {
         t.clone().flatten().filter(|name| !name.starts_with("0x")).unwrap_or_default()
@@ -166,7 +166,7 @@ fn procs(analysis: &Analysis, f: &mut Figures) {
     }
 }
 
-/// Those of the machine: a thread of the work may wait because of any other.
+/// Delays of the whole machine: a thread of the work may wait because of any other.
 fn delays(analysis: &Analysis) -> [Option<u64>; 6] {
     let delayed = || {
         let threads = analysis.all_threads().map(|(_, t)| t);

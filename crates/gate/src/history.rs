@@ -1,7 +1,7 @@
-//! The course of a metric over baselines in order, one a commit, and where it changed for good.
+//! The course of a metric over baselines, one per commit, and where it changed permanently.
 //!
-//! A gate compares neighbours. A drift of one per cent a commit passes every gate; the points at
-//! which the course of the medians changes are found by [`crate::change_points`].
+//! A gate compares neighbours. A drift of one per cent per commit passes every gate;
+//! [`crate::change_points`] finds the points at which the medians change.
 
 use crate::baseline::Baseline;
 use crate::change_points::{ChangePoint, Options, change_points};
@@ -23,7 +23,7 @@ pub struct Point {
     pub median: Option<f64>,
     /// Run-to-run spread, as a ratio to the median (robust).
     pub spread: Option<f64>,
-    /// The class of most runs.
+    /// The class of the majority of runs.
     pub class: Option<Class>,
 }
 
@@ -34,12 +34,12 @@ pub struct Course {
     pub metric: Metric,
     /// The baselines in order.
     pub points: Vec<Point>,
-    /// Where it changed for good; indices into `points`.
+    /// Where it changed permanently; indices into `points`.
     pub changes: Vec<ChangePoint>,
 }
 
 impl Course {
-    /// Draw the course. Baselines without a value stay in it and take no part in the search.
+    /// Compute the course. Baselines without a value stay in it but are not searched.
     pub fn of(
         baselines: &[(String, Baseline)],
         metric: &Metric,

@@ -1,7 +1,7 @@
-//! One metric, judged: did it get worse, and how sure is that?
+//! One metric, judged: did it get worse, and how certain is that?
 //!
-//! A change counts if it is large enough to matter *and* too large for chance. No change counts
-//! only if a change that matters would have been seen; else nobody knows.
+//! A change counts if it is large enough to matter *and* too large for chance. The answer is "no
+//! change" only if a change that matters would have been detected; otherwise it is unknown.
 
 use crate::metric::{Figure, Metric, Per};
 use crate::policy::{Judgement, Limit, Worse};
@@ -22,7 +22,7 @@ pub struct Sides<'a> {
     pub a: &'a [Run],
     /// After.
     pub b: &'a [Run],
-    /// The runs alternated: the first of `a` belongs to the first of `b`, and so on.
+    /// The runs alternated: the first of `a` and the first of `b` are a pair, and so on.
     pub paired: bool,
 }
 
@@ -54,36 +54,36 @@ pub enum Test {
     Pairs,
     /// Two samples: Mann and Whitney's rank test.
     Samples,
-    /// One run compared with several: whether it lies in their spread (Student's prediction
+    /// One run compared with several: whether it lies within their spread (Student's prediction
     /// interval).
     OneRun,
-    /// Too few runs for any.
+    /// Too few runs for any test.
     None,
 }
 
-/// What is known of a metric.
+/// The result for a metric.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Finding {
-    /// It did not get worse, and would have been seen to.
+    /// It did not get worse, and that would have been detected.
     Same,
     /// It got worse.
     Worse,
-    /// It is beyond what is borne whatever the scatter.
+    /// It exceeds the hard limit, whatever the scatter.
     BeyondHard,
     /// It got better.
     Better,
-    /// Nobody knows, and why.
+    /// Unknown, and why.
     Unsure(Doubt),
 }
 
-/// Why nothing is known.
+/// Why the result is unknown.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Doubt {
     /// It looks worse, but the runs scatter as much.
     LooksWorse,
     /// It looks the same, but a change that matters could hide in the scatter.
     CouldHide,
-    /// So many runs can prove nothing at the level asked for.
+    /// This many runs can prove nothing at the requested level.
     TooFewRuns,
     /// A run has no value of it.
     NoValue {
@@ -92,7 +92,7 @@ pub enum Doubt {
         /// Why.
         why: Missing,
     },
-    /// The runs of one side do not agree on the class.
+    /// The runs of one side have different classes.
     Classes,
 }
 
@@ -107,20 +107,20 @@ pub struct Number {
     pub median_a: f64,
     /// Median after.
     pub median_b: f64,
-    /// Growth of the median as a ratio (of pairs: the median growth); `None` from 0 to something.
+    /// Growth of the median as a ratio (for pairs: the median growth); `None` from 0 to something.
     pub change: Option<f64>,
-    /// Where the ratio after/before lies in 95 of 100 cases.
+    /// The 95 % interval of the ratio after/before.
     pub interval: Option<Interval>,
     /// How the sides were compared.
     pub test: Test,
-    /// How likely chance alone gives a change for the worse like this.
+    /// The probability that chance alone gives a change for the worse like this.
     pub p: Option<f64>,
-    /// The same among all metrics of the comparison (Benjamini and Hochberg).
+    /// The q-value among all metrics of the comparison (Benjamini and Hochberg).
     pub q: Option<f64>,
-    /// The smallest change for the worse that so many runs see with the power asked for.
+    /// The smallest change for the worse that this many runs detect with the requested power.
     pub sees: Option<f64>,
-    /// Runs a side (pairs) that would see a change of `must_see`; `None` where 100 do not, and
-    /// where nothing is left to be decided.
+    /// Runs per side (or pairs) that would detect a change of `must_see`; `None` if 100 do not, and
+    /// if nothing is left to be decided.
     pub runs_needed: Option<usize>,
 }
 
@@ -129,7 +129,7 @@ pub struct Number {
 pub enum Compared {
     /// Numbers.
     Number(Box<Number>),
-    /// Classes: those of most runs before and after.
+    /// The classes of the majority of runs before and after.
     Class {
         /// Before.
         a: Option<Class>,
@@ -147,7 +147,7 @@ pub struct Judged {
     pub limit: Limit,
     /// The values.
     pub compared: Compared,
-    /// What is known.
+    /// The result.
     pub finding: Finding,
 }
 
@@ -233,7 +233,7 @@ fn measure(limit: &Limit, a: Vec<f64>, b: Vec<f64>, paired: bool, judgement: &Ju
     }
 }
 
-/// Runs a side, or pairs, that would see what must be seen.
+/// Runs per side, or pairs, that would detect a change of `must_see`.
 fn runs_needed(limit: &Limit, n: &Number, judgement: &Judgement) -> Option<usize> {
     let scatter = Scatter::of(n.test, &n.a, &n.b)?;
     let growth = limit.worse.as_growth(limit.must_see);
@@ -245,7 +245,7 @@ fn ask(limit: &Limit, judgement: &Judgement) -> Ask {
 }
 
 impl Test {
-    /// How likely chance alone makes the second side that much larger.
+    /// The probability that chance alone makes the second side that much larger.
     fn greater(self, from: &[f64], to: &[f64]) -> Option<f64> {
         match self {
             Test::Pairs => pairs::greater(from, to).map(|t| t.p),
@@ -255,16 +255,16 @@ impl Test {
     }
 }
 
-/// How runs differ although nothing changed, for questions of power.
+/// How runs differ although nothing changed, for computing power.
 enum Scatter {
-    /// Of pairs: their ratios.
+    /// For pairs: their ratios.
     Ratios(Vec<f64>),
-    /// Of two samples: the runs relative to the median of their side.
+    /// For two samples: the runs relative to the median of their side.
     Runs(Vec<f64>),
 }
 
 impl Scatter {
-    /// `None` where power has no meaning.
+    /// `None` if power has no meaning.
     fn of(test: Test, a: &[f64], b: &[f64]) -> Option<Scatter> {
         match test {
             Test::Pairs => Some(Scatter::Ratios(pairs::ratios(a, b))),
@@ -281,19 +281,19 @@ impl Scatter {
     }
 }
 
-/// How the runs of both sides scatter about their own medians: a version that got restless hides
-/// as much as one that was.
+/// How the runs of both sides scatter about their own medians: a version whose scatter increased
+/// hides as much as one that had it before.
 fn pooled(a: &[f64], b: &[f64]) -> Vec<f64> {
     let own = |side: &[f64]| {
         let middle = median(side).filter(|m| *m > 0.0)?;
         Some(side.iter().map(|v| v / middle).collect::<Vec<f64>>())
     };
-    // One run scatters about nothing.
+    // A single run has no scatter.
     let sides = [a, b].into_iter().filter(|side| side.len() > 1);
     sides.filter_map(own).flatten().collect()
 }
 
-/// How likely a run of the kind of `a` is as bad as `b`: Student's prediction interval.
+/// The probability that a run like `a` is as bad as `b`: Student's prediction interval.
 fn one_run(a: &[f64], b: f64, worse: Worse) -> Option<f64> {
     let (mean, deviation) = (spread::mean(a)?, spread::deviation(a)?);
     let off = if worse == Worse::Higher { b - mean } else { mean - b };
@@ -314,8 +314,8 @@ fn one_run_sees(a: &[f64], ask: &Ask, power: f64) -> Option<f64> {
     }
     let n = a.len() as f64;
     let step = deviation * (1.0 + 1.0 / n).sqrt() / mean;
-    // Both quantiles by bisection of the tail: Student's for the limit, for the power the normal
-    // one, as the spread is then given.
+    // Both quantiles by bisection of the tail: Student's for the limit, the normal one for the
+    // power, because the spread is given then.
     let t = quantile(|t| distributions::student_two_sided(t, n - 1.0) / 2.0, ask.alpha);
     let z = quantile(distributions::normal_tail, 1.0 - power);
     Some(((t + z) * step).max(ask.least))
@@ -326,19 +326,19 @@ fn quantile(tail: impl Fn(f64) -> f64, p: f64) -> f64 {
     let (mut low, mut high) = (-1e3, 1e3);
     for _ in 0..80 {
         let middle = f64::midpoint(low, high);
-        // Tails of Student's t are given for both sides: below 0 they say nothing.
+        // Tails of Student's t are two-sided: below 0 they say nothing.
         let above = middle <= 0.0 && p < 0.5 || tail(middle) > p;
         (low, high) = if above { (middle, high) } else { (low, middle) };
     }
     low
 }
 
-/// How much worse the second side is, relative and absolute. From 0 to something is any ratio.
+/// How much worse the second side is, relative and absolute; infinite from 0 to something.
 fn worsening(limit: &Limit, n: &Number) -> (f64, f64) {
     let (from, to) = limit.worse.order(n.median_a, n.median_b);
     let relative = match (n.change, limit.worse) {
         (Some(change), Worse::Higher) => change,
-        // What falls is worse by the part that is gone: to a half is 50 %.
+        // A falling figure is worse by the fraction that is gone: half as much is 50 %.
         (Some(change), Worse::Lower) => -change,
         (None, _) if to > from => f64::INFINITY,
         (None, _) => f64::NEG_INFINITY,
@@ -356,7 +356,7 @@ fn finding(limit: &Limit, n: &Number, judgement: &Judgement, per: Per) -> Findin
     if hard.max.is_some_and(beyond) || hard.relative.is_some_and(|r| relative > r) {
         return Finding::BeyondHard;
     }
-    // Per cent of capacity are read off as they are: 0.1 % that become 0.2 % have not doubled.
+    // Per cent of capacity are compared absolutely: 0.1 % becoming 0.2 % is no doubling.
     let least = if per == Per::Capacity { limit.absolute.max(0.1) } else { limit.absolute };
     let matters = relative >= limit.relative && absolute > 0.0 && absolute >= least;
     let proven = n.p.is_some_and(|p| p <= judgement.alpha);
@@ -365,8 +365,8 @@ fn finding(limit: &Limit, n: &Number, judgement: &Judgement, per: Per) -> Findin
         (true, true) => Finding::Worse,
         (true, false) if !can_prove(n, judgement) => Finding::Unsure(Doubt::TooFewRuns),
         (true, false) => Finding::Unsure(Doubt::LooksWorse),
-        // The same value in every run: there is no scatter for anything to hide in. One pair is no
-        // every run.
+        // The same value in every run: there is no scatter in which a change could hide. One pair
+        // is not enough to say so.
         (false, _) if steady && n.test != Test::None && n.a.len() > 1 => Finding::Same,
         (false, _) if n.test == Test::None && hard == Default::default() => {
             Finding::Unsure(Doubt::TooFewRuns)
@@ -379,7 +379,7 @@ fn finding(limit: &Limit, n: &Number, judgement: &Judgement, per: Per) -> Findin
     }
 }
 
-/// A change of `must_see` could hide in the scatter, unless it would be below what matters.
+/// A change of `must_see` could hide in the scatter, unless it would be too small to matter.
 fn small(limit: &Limit, n: &Number) -> Finding {
     let most = n.a.iter().chain(&n.b).copied().fold(0.0, f64::max);
     match limit.absolute > 0.0 && most * (1.0 + limit.must_see) < limit.absolute {
@@ -388,7 +388,7 @@ fn small(limit: &Limit, n: &Number) -> Finding {
     }
 }
 
-/// Whether so many runs can reach the level at all.
+/// Whether this many runs can reach the level at all.
 fn can_prove(n: &Number, judgement: &Judgement) -> bool {
     let least = match n.test {
         Test::Pairs => pairs::least_p(n.a.len()),
@@ -400,7 +400,7 @@ fn can_prove(n: &Number, judgement: &Judgement) -> bool {
 }
 
 fn is_better(limit: &Limit, n: &Number, judgement: &Judgement) -> bool {
-    // Whether it got better asks the other way round.
+    // Whether it got better is the same test with the sides exchanged.
     let (from, to) = limit.worse.order(&n.a, &n.b);
     let p = n.test.greater(to, from);
     let (relative, _) = worsening(limit, n);
@@ -408,7 +408,7 @@ fn is_better(limit: &Limit, n: &Number, judgement: &Judgement) -> bool {
 }
 
 impl Judged {
-    /// Runs a side that can reach the level at all, and see what must be seen.
+    /// Runs per side that can reach the level at all, and detect a change of `must_see`.
     pub fn runs_to_decide(&self, judgement: &Judgement) -> Option<usize> {
         let Compared::Number(n) = &self.compared else { return None };
         let least = match n.test {

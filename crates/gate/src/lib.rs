@@ -1,4 +1,4 @@
-//! Comparing recordings: what a CI job fails on.
+//! Comparing recordings for CI jobs.
 //!
 //! ```text
 //!  trace ──► Run ──► Baseline        figures of recordings, kept in a file
@@ -8,11 +8,11 @@
 //!
 //! * [`metric`]: the names of figures and metrics;
 //! * [`run`]: what one recording measured;
-//! * [`baseline`]: the file that keeps runs;
-//! * [`policy`]: what a gate fails on;
+//! * [`baseline`]: the file that stores runs;
+//! * [`policy`]: when a gate fails;
 //! * [`judge`]: one metric of two sides; [`verdict`]: all of them, and the outcome;
 //! * [`diff`]: every figure of two sides; [`why`]: those that explain a regression;
-//! * [`scale`]: the same work on more and more CPUs; [`rounds`]: so that a gate compares it;
+//! * [`scale`]: the same work on more and more CPUs; [`rounds`]: makes it comparable by a gate;
 //! * [`stats`]: tests, intervals and power: pure functions of numbers.
 
 pub mod baseline;

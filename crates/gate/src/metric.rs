@@ -7,22 +7,22 @@
 //!  runq.delay_p99                   a table of one row has no key
 //! ```
 //!
-//! Figures are what a baseline keeps: whole nanoseconds and counts. Metrics are what people
+//! Figures are what a baseline stores: whole nanoseconds and counts. Metrics are what people
 //! compare: figures divided by the time, the CPUs or the work of their recording. Both have one
 //! grammar.
 
 use std::fmt;
 
-/// What the numbers of a measure are.
+/// What kind of numbers a measure has.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kind {
     /// Nanoseconds that add up: twice the work has twice as many.
     Time,
-    /// Things counted, which add up too.
+    /// Counts, which add up too.
     Count,
     /// A longest or typical span in nanoseconds: it does not grow with the work.
     Span,
-    /// A part of a whole, in billionths; as a metric in per cent. More of it is better.
+    /// A fraction, in billionths; as a metric in per cent. More of it is better.
     Part,
 }
 
@@ -31,7 +31,7 @@ pub enum Kind {
 pub struct Measure {
     /// Its name in metrics: `wait`, `blocked`, `delay_p99` ...
     pub name: &'static str,
-    /// What its numbers are.
+    /// The kind of its numbers.
     pub kind: Kind,
 }
 
@@ -72,13 +72,13 @@ macro_rules! tables {
                 match self { $(Table::$name => $keyed),+ }
             }
 
-            /// What must have been recorded for it, as [`holdup_trace::Capabilities::list`] has it.
+            /// What must have been recorded for it, as in [`holdup_trace::Capabilities::list`].
             pub fn needs(self) -> &'static str {
                 match self { $(Table::$name => $needs),+ }
             }
 
-            /// Its measures. The first is the one meant where a metric names none, and the one that
-            /// orders a comparison.
+            /// Its measures. The first is the default of a metric that names none, and orders a
+            /// comparison.
             pub fn measures(self) -> &'static [Measure] {
                 match self { $(Table::$name => const { &[$($measure),+] }),+ }
             }
@@ -96,11 +96,11 @@ tables! {
     ];
     /// What threads of the work waited for: all that counts as contention.
     Contention = "contention", false, "switches": [time("wait"), count("waits"), span("wait_max")];
-    /// The same by kind of object and program: `mutex server`, `pipe sh` ...
+    /// Waits by kind of object and program: `mutex server`, `pipe sh` ...
     Waits = "waits", true, "switches": [time("wait"), count("waits"), span("wait_max")];
-    /// Locks of the kernel, all of them.
+    /// Kernel locks, all together.
     Lock = "lock", false, "contention": [time("wait"), count("contended"), span("wait_max")];
-    /// The same by class or caller, and by type where neither is known.
+    /// Kernel locks by class or caller, and by type if neither is known.
     Locks = "locks", true, "contention": [time("wait"), count("contended"), span("wait_max")];
     /// CPU time by role of the process: its name without numbers.
     Procs = "procs", true, "switches": [
@@ -111,18 +111,18 @@ tables! {
     Switches = "switches", false, "switches": [
         count("all"), count("voluntary"), count("involuntary"), count("migrations")
     ];
-    /// Waiting for a CPU: all threads of the machine that are not the kernel's.
+    /// Waiting for a CPU: all threads of the machine except the kernel's.
     Runq = "runq", false, "wakeups": [
         time("delay"), count("delays"), span("delay_p50"), span("delay_p90"), span("delay_p99"),
         span("delay_max")
     ];
     /// Interrupts, softirqs and kernel work, by name.
     Irqs = "irqs", true, "irqs": [time("total"), count("count"), span("max")];
-    /// Events that mean something to the program alone: writes to trace_marker, probes.
+    /// Events whose meaning only the program knows: writes to trace_marker, probes.
     Events = "events", true, "": [count("count")];
     /// The same work on several numbers of CPUs, or by several numbers of threads (the keys): what
-    /// part of the added CPUs or threads helped, and how long the work (or a unit of work) took.
-    /// Only rounds ([`crate::rounds`]) have these figures, not a single recording.
+    /// fraction of the added CPUs or threads helped, and how long the work (or a unit of work)
+    /// took. Only rounds ([`crate::rounds`]) have these figures, not a single recording.
     Scaling = "scaling", true, "": [part("efficiency"), span("time")];
 }
 
@@ -141,7 +141,7 @@ impl Table {
 /// What a figure is divided by.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Per {
-    /// Nothing: of the recording as it is.
+    /// Nothing: the figure of the whole recording.
     Recording,
     /// The seconds of the recording.
     Second,
@@ -183,7 +183,7 @@ pub enum Metric {
         /// What it is divided by.
         per: Per,
     },
-    /// `verdict.class`: what holds the system up.
+    /// `verdict.class`: the bottleneck.
     Class,
 }
 
@@ -225,7 +225,7 @@ impl fmt::Display for Metric {
         let plain = matches!(figure.table, Table::Ledger | Table::Waits);
         match (per, figure.measure == figure.table.measures()[0]) {
             (Per::Recording, _) => write!(f, ".{}", figure.measure.name),
-            // `ledger.idle.io.pct`, `waits["mutex app"].per_work`: nobody would think of another.
+            // The suffix that is expected: `ledger.idle.io.pct`, `waits["mutex app"].per_work`.
             (per, true) if plain => write!(f, ".{}", per.suffix()),
             (per, _) => write!(f, ".{}_{}", figure.measure.name, per.suffix()),
         }
@@ -238,11 +238,11 @@ impl fmt::Display for Metric {
 pub struct UnknownMetric {
     /// The text.
     pub text: String,
-    /// What is wrong, and what there is instead.
+    /// What is wrong, and the valid alternatives.
     pub why: String,
 }
 
-/// The text cut at its table, key and column.
+/// The text split into table, key and column.
 fn cut(text: &str) -> Result<(&str, String, &str), String> {
     let end = text.find(['.', '[']).ok_or("a metric is TABLE.KEY.COLUMN")?;
     let (table, rest) = text.split_at(end);
@@ -272,7 +272,7 @@ fn cut(text: &str) -> Result<(&str, String, &str), String> {
     })
 }
 
-/// Which measure of the table, divided by what.
+/// The table's measure, and what it is divided by.
 fn column(table: Table, text: &str) -> Option<(Measure, Per)> {
     if let Some(m) = table.measure(text) {
         return Some((m, Per::Recording));
@@ -293,7 +293,7 @@ impl Metric {
     /// Read a name.
     ///
     /// # Errors
-    /// [`UnknownMetric`], which lists what there is.
+    /// [`UnknownMetric`], which lists the valid names.
     pub fn parse(text: &str) -> Result<Metric, UnknownMetric> {
         let unknown = |why: String| UnknownMetric { text: text.to_owned(), why };
         let text = text.trim();
@@ -336,7 +336,7 @@ impl Metric {
         Ok(Metric::Number { figure: Figure { table, key, measure }, per })
     }
 
-    /// What its numbers are: `ns`, `ns/s`, `%`, `per s` ...
+    /// The unit: `ns`, `ns/s`, `%`, `per s` ...
     pub fn unit(&self) -> &'static str {
         let Metric::Number { figure, per } = self else { return "" };
         match (figure.measure.kind, per) {
@@ -387,7 +387,7 @@ mod tests {
         ] {
             assert_eq!(Metric::parse(text).unwrap().to_string(), text);
         }
-        // The first measure of a keyed table may be named or not.
+        // The first measure of a keyed table may be left out.
         let named = Metric::parse("waits[\"mutex work\"].wait_per_work").unwrap();
         assert_eq!(named, Metric::parse("waits[\"mutex work\"].per_work").unwrap());
         for figure in [

@@ -1,4 +1,4 @@
-//! What a run says of the objects that its threads waited for.
+//! A run's information about the objects that its threads waited for.
 
 use crate::figures::wait_key;
 use holdup_attribution::{Attribution, WaitsBy};
@@ -10,12 +10,12 @@ use holdup_trace::Tid;
 pub struct Object {
     /// Its key in [`crate::metric::Table::Waits`].
     pub key: String,
-    /// Who waited, and who held it, in words.
+    /// The waiters and holders, in words.
     pub people: String,
 }
 
-/// The longest wait of each key, longest first. What fixing it would gain is known of that which
-/// the verdict is about.
+/// The longest wait of each key, longest first. The gain of a fix is known only for the verdict's
+/// object.
 pub(crate) fn objects(judged: &Attribution<'_>, diagnosis: &Diagnosis) -> Vec<Object> {
     let verdict = &diagnosis.verdict;
     let holds = |f: &&Finding| f.class == verdict.class && f.ruled_out.is_none();

@@ -32,7 +32,7 @@ use chrono::NaiveDate;
 use serde::Deserialize;
 use thiserror::Error;
 
-/// Which way a metric gets worse.
+/// Which direction is worse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Worse {
@@ -44,8 +44,8 @@ pub enum Worse {
 }
 
 impl Worse {
-    /// Both sides in the order in which the second is the larger one if it got worse: every test
-    /// asks whether it is.
+    /// Both sides in the order in which the second is larger if it got worse: every test asks
+    /// whether it is.
     pub(crate) fn order<T>(self, a: T, b: T) -> (T, T) {
         match self {
             Worse::Higher => (a, b),
@@ -53,7 +53,7 @@ impl Worse {
         }
     }
 
-    /// A change for the worse as growth of the larger side over the smaller: where less is worse, a
+    /// A change for the worse as growth of the larger side over the smaller: if less is worse, a
     /// fall to a half is a growth of 1.
     pub(crate) fn as_growth(self, change: f64) -> f64 {
         match self {
@@ -62,7 +62,7 @@ impl Worse {
         }
     }
 
-    /// The other way round.
+    /// The inverse of [`Worse::as_growth`].
     pub(crate) fn of_growth(self, growth: f64) -> f64 {
         match self {
             Worse::Higher => growth,
@@ -74,7 +74,7 @@ impl Worse {
 /// What is too much whatever the scatter is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Hard {
-    /// A change for the worse of so much, as a ratio: 1 is 100 %.
+    /// A change for the worse of this ratio: 1 is 100 %.
     pub relative: Option<f64>,
     /// A value beyond this, in the metric's unit.
     pub max: Option<f64>,
@@ -85,28 +85,28 @@ pub struct Hard {
 pub struct Limit {
     /// What is compared.
     pub metric: Metric,
-    /// Which way is worse.
+    /// Which direction is worse.
     pub worse: Worse,
     /// A change counts from this ratio on (0.03 is 3 %) ...
     pub relative: f64,
-    /// ... if it is at least this much too, in the metric's unit.
+    /// ... if it is also at least this much, in the metric's unit.
     pub absolute: f64,
-    /// A change of this ratio must not pass unseen.
+    /// A change of this ratio must not remain undetected.
     pub must_see: f64,
     /// What fails at once.
     pub hard: Hard,
 }
 
-/// A regression that is known and borne for a time.
+/// A known regression that is accepted for a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiver {
     /// The metric, as [`Metric`] writes it.
     pub metric: String,
     /// The last day, as written.
     pub until: String,
-    /// The same in days since 1970.
+    /// The last day in days since 1970.
     pub until_day: i64,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
@@ -116,32 +116,32 @@ pub struct Waiver {
 pub struct Judgement {
     /// The largest p-value of a regression, one-sided.
     pub alpha: f64,
-    /// How likely a change of `must_see` must be seen.
+    /// The probability with which a change of `must_see` must be detected.
     pub power: f64,
-    /// Part of capacity that other programs may take, in per cent.
+    /// The percentage of capacity that other programs may take.
     pub others_pct: f64,
-    /// Part of the events that may be lost, in per cent.
+    /// The percentage of events that may be lost.
     pub lost_pct: f64,
 }
 
 impl Default for Judgement {
     fn default() -> Judgement {
-        // The least that 5 runs beside 5 can reach is 1/252, and 8 pairs 1/256: at 0.004 both
-        // decide, and no comparison of like with like alarms more often than once in 250.
+        // The least p-value with 5 runs on each side is 1/252, and with 8 pairs 1/256: at 0.004
+        // both decide, and without a change a comparison raises an alarm at most once in 250.
         Judgement { alpha: 0.004, power: 0.8, others_pct: 10.0, lost_pct: 0.1 }
     }
 }
 
-/// What decides, what informs, what is borne.
+/// Which metrics decide and inform, and which regressions are accepted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policy {
-    /// What a unit of work is, if the policy says.
+    /// The unit of work, if the policy says.
     pub work: Option<Work>,
     /// The metric that decides.
     pub primary: Limit,
     /// Metrics that are also shown.
     pub inform: Vec<Limit>,
-    /// Regressions borne.
+    /// Accepted regressions.
     pub waivers: Vec<Waiver>,
     /// When a comparison decides.
     pub judgement: Judgement,
@@ -201,7 +201,7 @@ struct PolicyFile {
 }
 
 impl Limit {
-    /// A metric with the default limits: 3 %, and no change of 25 % passes unseen.
+    /// A metric with the default limits: 3 %, and no change of 25 % remains undetected.
     pub fn of(metric: Metric) -> Limit {
         let part = |m: &Figure| m.measure.kind == Kind::Part;
         let worse = match &metric {
@@ -220,8 +220,8 @@ impl Limit {
 }
 
 impl Policy {
-    /// This metric decides, by the default limits. Beside it stand the metrics that most often tell
-    /// why.
+    /// This metric decides, by the default limits. It is shown with the metrics that most often
+    /// explain it.
     pub fn of(primary: Metric) -> Policy {
         let inform = [
             "contention.wait_pct",
@@ -244,7 +244,7 @@ impl Policy {
         }
     }
 
-    /// What decides where nobody says: the time threads of the work wait for each other.
+    /// The default metric: the time for which threads of the work wait for each other.
     pub fn default_metric(work: &Work) -> Metric {
         Metric::Number { figure: Figure::first(Table::Contention, ""), per: work.per() }
     }
@@ -317,7 +317,7 @@ fn limit(file: LimitFile) -> Result<Limit, PolicyError> {
         worse: file.worse.unwrap_or(default.worse),
         relative,
         absolute: file.absolute.as_ref().map(amount).transpose()?.unwrap_or(0.0),
-        // A limit wider than the default cannot ask to see less than it allows.
+        // A limit wider than the default cannot require to detect less than it allows.
         must_see: percent("must_see", file.must_see, default.must_see.max(2.0 * relative))?,
         hard,
         metric,

@@ -1,15 +1,15 @@
-//! Names that may be private, hashed: a baseline stays comparable without saying what runs where.
+//! Names that may be private, hashed: a baseline stays comparable without naming programs.
 //!
-//! Hashed are hosts, programs, and the names of probes; what is the kernel's own (system calls,
-//! locks, softirqs, the ledger) stays readable. The hash is SHA-256, cut to 48 bits. It hides names
-//! that nobody would guess; whoever knows a name can still test for it.
+//! Hosts, programs, and the names of probes are hashed; the kernel's own names (system calls,
+//! locks, softirqs, the ledger) stay readable. The hash is SHA-256, cut to 48 bits. It hides names
+//! that cannot be guessed; anyone who knows a name can test for it.
 
 use crate::figures::Figures;
 use crate::metric::{Figure, Metric, Table};
 use crate::run::Run;
 use sha2::{Digest, Sha256};
 
-/// Hash the names in a run, that of its file too.
+/// Hash the names in a run, and its file's name.
 pub(crate) fn run(run: &mut Run) {
     if let Some(host) = &mut run.setting.host {
         *host = hashed(host);
@@ -28,11 +28,11 @@ pub(crate) fn run(run: &mut Run) {
     }
     run.figures = figures;
     run.name = hashed(&run.name);
-    // Who waits for whom is told in words full of names.
+    // These sentences are full of names.
     run.objects.clear();
 }
 
-/// The key in a metric, so that it meets those of redacted runs.
+/// The key in a metric, so that it matches redacted runs.
 pub(crate) fn metric(metric: &mut Metric) {
     if let Metric::Number { figure, .. } = metric {
         figure.key = hashed_key(figure.table, &figure.key);
@@ -43,7 +43,7 @@ pub(crate) fn metric(metric: &mut Metric) {
 fn hashed_key(table: Table, key: &str) -> String {
     match table {
         Table::Procs => hashed(key),
-        // `mutex server`: the kind of object says nothing about who it is.
+        // `mutex server`: only the program's name is private.
         Table::Waits => match key.split_once(' ') {
             Some((kind, program)) => format!("{kind} {}", hashed(program)),
             None => key.to_owned(),

@@ -1,10 +1,10 @@
-//! The same work on 1, 2, 4 … CPUs, round after round: a run a round, which a gate can compare.
+//! The same work on 1, 2, 4 … CPUs in repeated rounds: one run per round, which a gate can compare.
 //!
-//! A round holds one recording for each number of CPUs (or of threads). How the work scales is a
-//! ratio within the round: its time on the fewest CPUs to its time on more CPUs. What made the
-//! whole round slower, such as a colder machine or another host, is in both times and cancels out.
+//! A round has one recording for each number of CPUs (or threads). Scaling is a ratio within the
+//! round: its time on the fewest CPUs to its time on more CPUs. What makes the whole round slower,
+//! such as a colder machine or another host, is in both times and cancels out.
 //!
-//! The run of a round is that on the most CPUs, with the rows of [`Table::Scaling`] added: its
+//! The round's run is the one on the most CPUs, with the rows of [`Table::Scaling`] added: its
 //! waits, locks and ledger say what took the CPUs that did not help.
 
 use crate::metric::{Figure, Metric, Per, Table};
@@ -19,7 +19,7 @@ pub type Numbered = Vec<(u32, Run)>;
 /// Rounds of recordings: the first of each number of CPUs is the first round, and so on.
 ///
 /// # Errors
-/// Why they are no rounds, in words.
+/// Why they do not form rounds, in words.
 pub fn rounds(recordings: Numbered, work: &Work) -> Result<Vec<Run>, String> {
     let mut by_number: BTreeMap<u32, Vec<Run>> = BTreeMap::new();
     for (number, run) in recordings {
@@ -47,7 +47,7 @@ pub fn rounds(recordings: Numbered, work: &Work) -> Result<Vec<Run>, String> {
     Ok(folded)
 }
 
-/// One run of a round's.
+/// Combine a round into one run.
 fn fold(round: &[(u32, &Run)], most: u32, work: &Work) -> Result<Run, String> {
     let seconds = |run: &Run| match unit(run, work) {
         Some(ns) if ns >= 1.0 => Ok(ns),
@@ -90,7 +90,7 @@ fn fold(round: &[(u32, &Run)], most: u32, work: &Work) -> Result<Run, String> {
     Ok(run)
 }
 
-/// Nanoseconds for a unit of work; where none are counted a recording is the work.
+/// Nanoseconds per unit of work; if none are counted, a recording is the unit.
 fn unit(run: &Run, work: &Work) -> Option<f64> {
     let units = if *work == Work::Unknown { 1.0 } else { work.units(run)? };
     Some(run.wall_ns as f64 / units)
@@ -117,8 +117,8 @@ pub fn numbers(a: &[(u32, Run)], b: &[(u32, Run)]) -> Result<Vec<u32>, String> {
     }
 }
 
-/// What decides where nobody says: the efficiency of the most CPUs, by the default limits. Beside
-/// it stand that of the others, and how long the work took on each.
+/// The default policy: the efficiency of the most CPUs decides, by the default limits. It is shown
+/// with the efficiency of the other numbers, and the time of the work on each.
 pub fn policy(numbers: &[u32]) -> Policy {
     let metric = |number: &u32, measure: usize| Metric::Number {
         figure: Figure {
@@ -137,8 +137,8 @@ pub fn policy(numbers: &[u32]) -> Policy {
     policy
 }
 
-/// How long the work took on the fewest CPUs, and on those whose efficiency this is, as metrics.
-/// `None` of any other metric.
+/// The metrics of the time on the fewest CPUs and on those whose efficiency this is. `None` for any
+/// other metric.
 pub(crate) fn times_of(metric: &Metric, round: &Run) -> Option<(Metric, Metric)> {
     let Metric::Number { figure, .. } = metric else { return None };
     let [efficiency, time] = Table::Scaling.measures() else { return None };

@@ -11,7 +11,7 @@ use holdup_trace::{EventDesc, Presence, QualityCode, Reader, Result, TraceInfo};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Where and how a recording was made: what must be alike for figures to compare.
+/// Where and how a recording was made: what must be the same for figures to compare.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
     /// Host name, if the file says.
@@ -22,18 +22,17 @@ pub struct Setting {
     pub arch: Option<String>,
     /// CPUs in the ledger.
     pub cpus: u32,
-    /// Events recorded: those that came, and those the recorder says it was told to record.
+    /// Events recorded: those that were seen, and those that the recorder says it recorded.
     pub events: Vec<String>,
 }
 
-/// Busy CPUs of a phase in which one thing is done after the other: one, and a little for what else
-/// a machine does.
+/// Busy CPUs of a serial phase: one, and a little for other activity.
 const SERIAL_CPUS: f64 = 1.2;
 
 /// The verdict on one recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
-    /// What holds the system up.
+    /// The bottleneck's class.
     #[serde(deserialize_with = "class")]
     pub class: Class,
     /// 0 to 1, in hundredths.
@@ -45,12 +44,12 @@ fn class<'de, D: serde::Deserializer<'de>>(from: D) -> std::result::Result<Class
     Class::from_id(&id).ok_or_else(|| serde::de::Error::custom(format!("there is no class '{id}'")))
 }
 
-/// CPU time that programs outside the work took.
+/// CPU time of programs outside the work.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Others {
-    /// All of it, the recorder's included.
+    /// Their total, with the recorder.
     pub ns: u64,
-    /// Which programs are the work is known: else only the recorder's time is.
+    /// Whether the programs of the work are known; if not, only the recorder's time is counted.
     pub work_known: bool,
     /// The three that took most, with their time.
     pub programs: Vec<(String, u64)>,
@@ -65,26 +64,26 @@ pub struct Run {
     pub setting: Setting,
     /// Length.
     pub wall_ns: u64,
-    /// Serial set-up: how long no more than one CPU worked before more did. `None` where nobody can
-    /// tell: on one CPU, or where that went on to the end; not kept in baselines.
+    /// Serial set-up: how long at most one CPU worked before more did. `None` if unknown: on one
+    /// CPU, or if that lasted to the end; not kept in baselines.
     pub setup_ns: Option<u64>,
     /// Events lost.
     pub lost_events: u64,
-    /// Places where the recorder lost nobody knows how many events.
+    /// Places where the recorder lost an unknown number of events.
     pub lost_chunks: u64,
     /// Events read.
     pub events: u64,
-    /// Who else was there.
+    /// Programs outside the work.
     pub others: Others,
-    /// What holds the system up.
+    /// The verdict.
     pub verdict: Judgement,
-    /// Tables that the recording lacks the events for.
+    /// Tables for which the recording lacks the events.
     pub lacks: Vec<Table>,
     /// Everything that it measured.
     pub figures: Figures,
-    /// Who waits for whom, by the key of [`Table::Waits`]; not kept in baselines.
+    /// Waiters and holders, by the key of [`Table::Waits`]; not kept in baselines.
     pub objects: Vec<Object>,
-    /// What is wrong with the file: nothing can be concluded from it. A baseline has no such runs.
+    /// What is wrong with the file, so that no conclusion is possible. A baseline has no such runs.
     pub damage: Vec<String>,
 }
 
@@ -100,8 +99,8 @@ impl Run {
         self.wall_ns.saturating_mul(self.setting.cpus.into())
     }
 
-    /// Whether both are one recording, whatever their files are called: no second run of anything
-    /// takes the same nanoseconds and has the same figures.
+    /// Whether both are one recording, whatever their files are called: no two runs take the same
+    /// number of nanoseconds and have the same figures.
     pub fn is_same_recording(&self, other: &Run) -> bool {
         self.setting == other.setting
             && self.wall_ns == other.wall_ns
@@ -111,7 +110,7 @@ impl Run {
             && self.figures.are_those_of(&other.figures)
     }
 
-    /// Part of capacity that others took, in per cent.
+    /// The part of capacity that other programs took, in per cent.
     pub fn others_pct(&self) -> f64 {
         match self.capacity_ns() {
             0 => 0.0,
@@ -122,7 +121,7 @@ impl Run {
     /// Read a trace and measure it, and replay `part` of it ([`holdup_diagnose::replayed_part`]).
     ///
     /// # Errors
-    /// Those of [`phases::read`].
+    /// The errors of [`phases::read`].
     pub fn measure(reader: &dyn Reader, part: Option<f64>) -> Result<Run> {
         let selection = Selection::default().within(reader.info());
         let options = Options { selection, ..Options::default() };
@@ -132,7 +131,7 @@ impl Run {
         let diagnosis = diagnose_judged(info, &judged, None, Thresholds::default());
         let verdict = &diagnosis.verdict;
         let setup = serial_setup(judged.several_phases());
-        // Figures are of all that was recorded: where phases begin differs from run to run.
+        // Figures cover all that was recorded, because the beginnings of phases vary between runs.
         let mut whole = judged.whole.unwrap_or(judged.analysis);
         let Attribution { background, ledger, .. } = Attribution::from(&whole);
         whole.show_threads(threads_of(&whole, |pid| background.work.contains(&pid)));
@@ -160,7 +159,7 @@ impl Run {
     }
 }
 
-/// How long the phases last that come before the first in which more than one CPU works.
+/// The duration of the phases before the first in which more than one CPU works.
 fn serial_setup(phases: &[PhaseRow]) -> Option<u64> {
     let serial = |p: &&PhaseRow| p.busy_cpus <= SERIAL_CPUS;
     let setup: Vec<&PhaseRow> = phases.iter().take_while(serial).collect();
@@ -168,7 +167,7 @@ fn serial_setup(phases: &[PhaseRow]) -> Option<u64> {
     parallel.then(|| setup.iter().map(|p| p.end_ns - p.start_ns).sum())
 }
 
-/// A file that was cut off, or holds bytes that are no records: what is left may be any part.
+/// A file that was cut off, or that contains bytes that are no records: the rest may be any part.
 fn damage(analysis: &Analysis) -> Vec<String> {
     let broken = [QualityCode::Truncated, QualityCode::SkippedBytes];
     let entries = analysis.quality.entries();

@@ -39,7 +39,7 @@ impl fmt::Display for Missing {
 /// A figure of a run, divided.
 ///
 /// # Errors
-/// [`Missing`], where the run cannot give it.
+/// [`Missing`] if the run cannot give it.
 pub fn value(run: &Run, figure: &Figure, per: Per, work: &Work) -> Result<f64, Missing> {
     if run.lacks.contains(&figure.table) {
         return Err(Missing::NotRecorded(figure.table));
@@ -48,7 +48,7 @@ pub fn value(run: &Run, figure: &Figure, per: Per, work: &Work) -> Result<f64, M
         Some(Some(n)) => n as f64,
         Some(None) => return Err(Missing::NotRecorded(figure.table)),
         None if !run.setting.shows(figure) => return Err(Missing::NotRecorded(figure.table)),
-        // The table is there, and nothing of this kind happened.
+        // The table was recorded, and nothing of this kind happened.
         None => 0.0,
     };
     match per {
@@ -65,7 +65,7 @@ pub fn value(run: &Run, figure: &Figure, per: Per, work: &Work) -> Result<f64, M
     }
 }
 
-/// The same figure of every run.
+/// The figure for every run.
 ///
 /// # Errors
 /// The first run that has no value, and why.
@@ -79,13 +79,13 @@ pub fn values<'a>(
     runs.into_iter().map(of).collect()
 }
 
-/// Whether any of the runs has a row of this name: a metric that none has is a mistake in the
+/// Whether any of the runs has a row of this name: a metric that no run has is a mistake in the
 /// policy, not a zero.
 pub fn known<'a>(runs: impl IntoIterator<Item = &'a Run>, figure: &Figure) -> bool {
     !figure.table.keyed() || runs.into_iter().any(|r| r.figures.get(figure).is_some())
 }
 
-/// A number of a metric for people: times scaled, three digits that matter.
+/// A metric's value for people: times scaled, three significant digits.
 pub fn words(metric: &Metric, value: f64) -> String {
     let Metric::Number { figure, per } = metric else { return String::new() };
     if *per == Per::Capacity || figure.measure.kind == Kind::Part {
@@ -106,7 +106,7 @@ pub fn words(metric: &Metric, value: f64) -> String {
     }
 }
 
-/// Three digits that matter, or the whole number.
+/// Three significant digits, or the whole number.
 fn digits(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),

@@ -1,8 +1,8 @@
-//! The same work on 1, 2, 4 … CPUs: what became of each added one.
+//! The same work on 1, 2, 4 … CPUs: how much each added CPU helped.
 //!
-//! The ladder itself needs times alone ([`holdup_model::Ladder`]). Where recordings are given,
-//! their ledgers say which leaves took the CPUs that did not help, and their system calls whether
-//! the kernel takes a longer way on more CPUs.
+//! The ladder itself needs only times ([`holdup_model::Ladder`]). If recordings are given, their
+//! ledgers say which leaves took the CPUs that did not help, and their system calls whether the
+//! kernel's code path is longer on more CPUs.
 
 use crate::metric::{Figure, Table};
 use crate::run::Run;
@@ -15,37 +15,37 @@ use std::collections::BTreeMap;
 /// What is known of the work on one number of CPUs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Known {
-    /// How long it took, in seconds.
+    /// The time of the work, in seconds.
     Time(f64),
-    /// How much was done per second.
+    /// Work per second.
     Throughput(f64),
-    /// Recordings of it.
+    /// Its recordings.
     Runs(Vec<Run>),
 }
 
-/// One number of CPUs and what is known of the work on it.
+/// A number of CPUs with what is known of the work on it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
     /// CPUs.
     pub cpus: u32,
-    /// What is known.
+    /// The measurement.
     pub known: Known,
 }
 
-/// What a ladder shows.
+/// The result for a ladder.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scaling {
     /// A row for each number of CPUs, fewest first.
     pub rows: Vec<Row>,
-    /// Amdahl's serial fraction over all rows; `None` with one row, or without one CPU.
+    /// Amdahl's serial fraction over all rows; `None` with one row, or without a row for one CPU.
     pub amdahl: Option<f64>,
     /// The universal scalability law; `None` with fewer than three rows.
     pub usl: Option<Usl>,
-    /// Where the CPUs went that did not help: for every row of recordings but the first, the leaves
-    /// of the ledger, those that took most first. Empty where the first row has no recordings.
+    /// What took the CPUs that did not help: for every row with recordings but the first, the
+    /// leaves of the ledger, largest first. Empty if the first row has no recordings.
     pub leaves: Vec<Leaf>,
-    /// The kernel's CPU time per system call compared with the first row; the most expensive calls
-    /// come first. Empty where the recordings have no system calls.
+    /// The kernel's CPU time per system call compared with the first row, the most expensive calls
+    /// first. Empty if the recordings have no system calls.
     pub calls: Vec<Call>,
 }
 
@@ -56,11 +56,11 @@ pub struct Row {
     pub cpus: u32,
     /// Seconds for the work, or for a unit of it; the median of several runs.
     pub seconds: f64,
-    /// How much faster than the first row.
+    /// The speed relative to the first row.
     pub speedup: f64,
-    /// Part of the CPUs that came to use, if all of the first row's did.
+    /// The fraction of the CPUs that helped, if all of the first row's did.
     pub efficiency: f64,
-    /// CPUs that did not help: CPUs x (1 - efficiency). Below 0 where the work became less.
+    /// CPUs that did not help: CPUs x (1 - efficiency). Below 0 if the work became less.
     pub lost_cpus: f64,
     /// Karp and Flatt's serial fraction.
     pub serial_fraction: Option<f64>,
@@ -68,16 +68,16 @@ pub struct Row {
     pub usl_speedup: Option<f64>,
     /// Context switches for the work, or for a unit of it.
     pub switches: Option<f64>,
-    /// What is left without the serial set-up; `None` where none is known.
+    /// The speedup without the serial set-up; `None` if no set-up is known.
     pub without_setup: Option<WithoutSetup>,
 }
 
-/// The work without its serial set-up, which no CPU makes shorter.
+/// The work without its serial set-up, which more CPUs do not shorten.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WithoutSetup {
-    /// Seconds that the set-up took.
+    /// Seconds of the set-up.
     pub setup: f64,
-    /// How much faster the rest is than the rest of the first row.
+    /// The speed of the rest relative to the rest of the first row.
     pub speedup: f64,
 }
 
@@ -88,9 +88,9 @@ pub struct Leaf {
     pub cpus: u32,
     /// Its path: `idle/thread-sync`.
     pub path: String,
-    /// CPUs that it takes more than it would if it took as many CPU-seconds as in the first row.
-    /// With one recording a row, the leaves of a row add up to its `lost_cpus`. With several they
-    /// do so roughly: leaves are means, as only means add up, and the time of a row is a median.
+    /// CPUs that it takes beyond the CPU-seconds of the first row. With one recording per row, the
+    /// leaves of a row add up to its `lost_cpus`. With several they do so roughly: leaves are
+    /// means, because only means add up, and the time of a row is a median.
     pub lost_cpus: f64,
 }
 
@@ -103,24 +103,24 @@ pub struct Call {
     pub name: Option<String>,
     /// CPU time of one in the first row, in nanoseconds; of all together for `None`.
     pub first_ns: f64,
-    /// The same here.
+    /// CPU time of one in this row, in nanoseconds.
     pub here_ns: f64,
     /// 95 % interval of the ratio of the two; `None` with fewer than three runs on either side.
     pub interval: Option<(f64, Option<f64>)>,
 }
 
 impl Call {
-    /// How many times as long the way is as in the first row.
+    /// The CPU time relative to the first row's.
     pub fn ratio(&self) -> f64 {
         self.here_ns / self.first_ns
     }
 }
 
-/// Judge a ladder. `setup` is the serial set-up in each of its times, in seconds, where the user
-/// knows it; recordings tell it themselves.
+/// Judge a ladder. `setup` is the serial set-up in each of its times, in seconds, if the user knows
+/// it; recordings show it themselves.
 ///
 /// # Errors
-/// What is wrong with it, in words.
+/// What is wrong with the ladder, in words.
 pub fn scaling(mut steps: Vec<Step>, work: &Work, setup: Option<f64>) -> Result<Scaling, String> {
     steps.sort_by_key(|s| s.cpus);
     let seconds: Vec<f64> = steps.iter().map(|s| s.seconds(work)).collect::<Result<_, _>>()?;
@@ -155,7 +155,7 @@ pub fn scaling(mut steps: Vec<Step>, work: &Work, setup: Option<f64>) -> Result<
 }
 
 impl Step {
-    /// The recordings; empty where only a time or a rate is known.
+    /// The recordings; empty if only a time or a rate is known.
     pub fn runs(&self) -> &[Run] {
         if let Known::Runs(runs) = &self.known { runs } else { &[] }
     }
@@ -180,7 +180,7 @@ impl Step {
         }
     }
 
-    /// Seconds of serial set-up, the median over the recordings; `None` if one does not tell.
+    /// Seconds of serial set-up, the median over the recordings; `None` if one does not show it.
     fn setup(&self) -> Option<f64> {
         let each = self.runs().iter().map(|run| Some(run.setup_ns? as f64 * 1e-9));
         median(&each.collect::<Option<Vec<_>>>()?)
@@ -196,7 +196,7 @@ impl Step {
     }
 }
 
-/// Each step without its serial set-up; without end of `None` where no set-up is known.
+/// Each step without its serial set-up; all `None` if no set-up is known.
 ///
 /// # Errors
 /// The set-up that the user gives takes longer than a step.
@@ -221,7 +221,7 @@ fn without_setup(
         // A unit of work has no set-up of its own.
         (None, _) => vec![None; steps.len()],
     };
-    // On one CPU a set-up looks like all else. It is serial: with one CPU or more it takes as long.
+    // On one CPU a set-up looks like the rest. It is serial, so it takes as long as on more CPUs.
     if let [first @ None, Some(next), ..] = setups.as_mut_slice()
         && steps[0].cpus == 1
         && *next < seconds[0]
@@ -237,7 +237,7 @@ fn without_setup(
     Ok((0..steps.len()).map(of).collect())
 }
 
-/// Units of work of a run: 1 where nobody counts them and a recording is the work.
+/// Units of work of a run: 1 if they are not counted, so that a recording is the unit.
 fn units(run: &Run, work: &Work) -> Result<f64, String> {
     match work {
         Work::Unknown => Ok(1.0),
@@ -245,8 +245,8 @@ fn units(run: &Run, work: &Work) -> Result<f64, String> {
     }
 }
 
-/// CPU-seconds of each leaf for the work, or for a unit of it: means over the runs, as only they
-/// add up.
+/// CPU-seconds of each leaf for the work, or for a unit of it: means over the runs, because only
+/// means add up.
 fn ledger(step: &Step, work: &Work) -> BTreeMap<String, f64> {
     let mut sums: BTreeMap<String, f64> = BTreeMap::new();
     let runs = step.runs();

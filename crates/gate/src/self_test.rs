@@ -1,4 +1,4 @@
-//! Whether a gate can fail: the baseline's own runs against themselves, as they are and slowed.
+//! Whether a gate can fail: the baseline's own runs compared with themselves, unchanged and slowed.
 
 use crate::judge::{Compared, Sides};
 use crate::metric::Metric;
@@ -11,34 +11,34 @@ use crate::work::Work;
 /// Changes of the power curve.
 pub const CHANGES: &[f64] = &[0.0, 0.03, 0.05, 0.10, 0.15, 0.25, 0.50, 1.00];
 
-/// What a gate can see with a baseline like this.
+/// What a gate can detect with this baseline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SelfTest {
     /// The metric that decides.
     pub metric: Metric,
-    /// Runs a side.
+    /// Runs per side.
     pub runs: usize,
     /// The change injected, as a ratio.
     pub injected: f64,
-    /// What the gate says of the baseline against itself.
+    /// The verdict on the baseline against itself.
     pub unchanged: Verdict,
-    /// What it says with the change injected.
+    /// The verdict with the change injected.
     pub slowed: Verdict,
-    /// How likely each of [`CHANGES`] is called a regression with so many runs a side; empty where
-    /// the runs say nothing of the spread.
+    /// The probability that each of [`CHANGES`] is called a regression with this many runs per
+    /// side; empty if the runs do not show the spread.
     pub curve: Vec<(f64, f64)>,
-    /// The smallest change that is seen with the power asked for.
+    /// The smallest change that is detected with the requested power.
     pub sees: Option<f64>,
 }
 
 impl SelfTest {
-    /// The gate can fail, and does not fail without a reason.
+    /// The gate fails with the change, and does not fail without it.
     pub fn passed(&self) -> bool {
         self.unchanged.outcome == Outcome::Pass && self.slowed.outcome == Outcome::Regressed
     }
 }
 
-/// Try the gate on its own baseline. `runs` a side are assumed for the curve.
+/// Try the gate on its own baseline. The curve assumes `runs` per side.
 ///
 /// # Errors
 /// [`PolicyError`] for metrics that no run has, or that cannot be made worse.
@@ -52,7 +52,7 @@ pub fn self_test(
     let Metric::Number { figure, .. } = &limit.metric else {
         return Err(PolicyError("verdict.class cannot be made worse by a known amount".to_owned()));
     };
-    // Large enough to matter, and what must not pass unseen.
+    // Large enough to matter, and large enough that it must be detected.
     let injected = limit.must_see.max(limit.relative);
     let factor = match limit.worse {
         Worse::Higher => 1.0 + injected,

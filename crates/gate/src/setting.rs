@@ -6,7 +6,7 @@ use holdup_attribution::Total;
 use holdup_trace::EventKind;
 use std::collections::BTreeSet;
 
-/// Something in which two recordings differ that must be alike.
+/// An aspect that must be the same in two recordings.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Aspect {
     /// The machine.
@@ -26,7 +26,7 @@ impl Aspect {
     pub const ALL: &'static [Aspect] =
         &[Aspect::Host, Aspect::Kernel, Aspect::Arch, Aspect::Cpus, Aspect::Events];
 
-    /// The word that allows it: `--allow host,kernel`.
+    /// The word that allows it to differ: `--allow host,kernel`.
     pub fn word(self) -> &'static str {
         match self {
             Aspect::Host => "host",
@@ -41,9 +41,9 @@ impl Aspect {
 /// One difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// In what.
+    /// The aspect.
     pub aspect: Aspect,
-    /// How, in words.
+    /// The difference, in words.
     pub words: String,
 }
 
@@ -52,13 +52,13 @@ pub struct Difference {
 pub enum Recorded<'a> {
     /// All.
     All,
-    /// Those of which the events were recorded; no event, no call.
+    /// Those whose events were recorded; without an event no call is known.
     Events(BTreeSet<&'a str>),
 }
 
 impl Setting {
-    /// The system calls recorded: what is said of calls, and of the time outside of them, compares
-    /// only where they are the same.
+    /// The system calls recorded: figures about calls, and about the time outside them, compare
+    /// only if these are the same.
     pub fn calls(&self) -> Recorded<'_> {
         let all = EventKind::SysEnter.to_string();
         let of_calls = format!("{}:", EventKind::SysEnterNamed.system());
@@ -74,8 +74,8 @@ impl Setting {
         }
     }
 
-    /// Whether a figure that a recording does not have is 0: nothing of it happened. Of a call that
-    /// was not traced nobody knows that.
+    /// Whether a figure that a recording does not have is 0 because nothing of it happened. For an
+    /// untraced call this is unknown.
     pub fn shows(&self, figure: &Figure) -> bool {
         let Recorded::Events(events) = self.calls() else { return true };
         let begin = EventKind::SysEnterNamed.to_string().replace('*', &figure.key);
@@ -87,7 +87,7 @@ impl Setting {
         }
     }
 
-    /// In what `other` differs. What one of the two does not say is no difference.
+    /// The differences from `other`. What one of the two does not say is no difference.
     pub fn differences(&self, other: &Setting) -> Vec<Difference> {
         let mut found = Vec::new();
         let mut add = |aspect, words| found.push(Difference { aspect, words });
@@ -121,7 +121,7 @@ impl Setting {
     }
 }
 
-/// Whether a figure is another one where other system calls were recorded: counts and times of
+/// Whether a figure has another meaning if other system calls were recorded: counts and times of
 /// calls, and what the ledger has of applications, in their own code and in calls.
 pub fn depends_on_calls(figure: &Figure) -> bool {
     match figure.table {
@@ -142,13 +142,13 @@ fn is_part(figure: &Figure, of: Total) -> bool {
 /// Two runs that do not compare.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// Which, and in what they differ.
+    /// The runs and their differences.
     pub words: String,
-    /// The words that allow it, separated by commas.
+    /// The words that allow them, separated by commas.
     pub allow: String,
 }
 
-/// The first run that differs from the first of all in what is not allowed to differ.
+/// The first run that differs from the first of all in an aspect that is not allowed to differ.
 pub fn first_difference<'a>(
     runs: impl IntoIterator<Item = &'a Run>,
     allowed: &[Aspect],

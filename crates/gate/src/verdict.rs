@@ -12,14 +12,14 @@ use crate::stats::spread::median;
 use crate::why::{self, Reason};
 use crate::work::Work;
 
-/// What a gate says.
+/// A gate's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The metric that decides did not get worse.
     Pass,
-    /// It did.
+    /// The metric that decides got worse.
     Regressed,
-    /// Nobody knows.
+    /// Unknown.
     Inconclusive,
 }
 
@@ -39,7 +39,7 @@ impl Outcome {
 pub struct Problem {
     /// Stable id: `settings`, `background-load`, `lost-events`.
     pub code: &'static str,
-    /// What it is.
+    /// The problem.
     pub words: String,
     /// What to do about it.
     pub remedy: String,
@@ -48,7 +48,7 @@ pub struct Problem {
 /// A comparison, judged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// What the gate says.
+    /// The gate's answer.
     pub outcome: Outcome,
     /// The metric that decides.
     pub primary: Judged,
@@ -56,25 +56,25 @@ pub struct Verdict {
     pub inform: Vec<Judged>,
     /// Why the comparison cannot be trusted.
     pub problems: Vec<Problem>,
-    /// The work scales worse and takes no longer for it: it got faster on the fewest CPUs
-    /// alone. The change of the time on the CPUs whose efficiency decides, as a ratio.
+    /// The work scales worse but takes no longer: it only got faster on the fewest CPUs. The change
+    /// of the time on the CPUs whose efficiency decides, as a ratio.
     pub no_slower: Option<f64>,
-    /// What makes the regression pass.
+    /// The waiver that lets the regression pass.
     pub waived: Option<Waiver>,
-    /// Waivers that are over.
+    /// Waivers that have expired.
     pub expired: Vec<Waiver>,
-    /// Runs left out because other programs took too much of the machine during these runs, and
-    /// their partners.
+    /// Runs left out because other programs took too much of the machine meanwhile, and their
+    /// partners in pairs.
     pub set_aside: Vec<String>,
     /// What changed most for the worse, if anything did.
     pub why: Vec<Reason>,
-    /// What a unit of work is.
+    /// The unit of work.
     pub work: Work,
-    /// When it decides.
+    /// The limits of the decision.
     pub judgement: Judgement,
-    /// Runs before and after.
+    /// Number of runs before and after.
     pub runs: (usize, usize),
-    /// Interleaved.
+    /// The runs were interleaved.
     pub paired: bool,
 }
 
@@ -151,9 +151,9 @@ pub fn decide(
     })
 }
 
-/// What became of the time on the CPUs whose efficiency fell, if the work got faster on the fewest
-/// and did not get slower there, by the tests and limits of the efficiency: who makes the work
-/// faster on one CPU alone makes nobody wait. A hard limit is none of that.
+/// The change of the time on the CPUs whose efficiency fell, if the work got faster on the fewest
+/// and did not get slower there, by the tests and limits of the efficiency: making the work faster
+/// on one CPU delays nothing. A hard limit overrides this.
 fn no_slower(
     primary: &Judged,
     sides: Sides<'_>,
@@ -174,10 +174,10 @@ fn no_slower(
     here.change.filter(|_| harmless)
 }
 
-/// The runs of both sides that others left alone, and the names of the rest: whether a run counts
-/// must not hang on what it measured. `None` where all stay, which they do too where most runs of a
-/// side are disturbed: that is a problem of the whole comparison, and its figures are shown for
-/// what they are.
+/// The runs of both sides that other programs did not disturb, and the names of the rest: whether a
+/// run counts must not depend on what it measured. `None` if all stay. All stay too if most runs of
+/// a side are disturbed: that is a problem of the whole comparison, which is shown with its
+/// figures.
 fn undisturbed(
     sides: Sides<'_>,
     judgement: &Judgement,
@@ -274,7 +274,7 @@ fn problems(sides: Sides<'_>, judgement: &Judgement, allowed: &[Aspect]) -> Vec<
     found
 }
 
-/// What to say of a metric that no run has: the keys that come nearest.
+/// The message for a metric that no run has: the most similar keys.
 fn unknown(metric: &Metric, sides: Sides<'_>) -> String {
     let Metric::Number { figure, .. } = metric else { return String::new() };
     let mut keys: Vec<&str> = sides

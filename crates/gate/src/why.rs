@@ -1,4 +1,4 @@
-//! Who waits for whom: what a failing gate says in addition to its number.
+//! Which threads wait for which: what a failing gate says in addition to its number.
 
 use crate::diff::{self, Row};
 use crate::judge::Sides;
@@ -8,22 +8,22 @@ use crate::sample;
 use crate::stats::spread::median;
 use crate::work::Work;
 
-/// Lines that a failing gate adds.
+/// The number of lines that a failing gate adds.
 const REASONS: usize = 3;
-/// A change worth less than this part of the largest explains nothing.
+/// A change worth less than this fraction of the largest explains nothing.
 const WORTH: f64 = 0.1;
 
 /// A change that explains a regression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reason {
-    /// What changed.
+    /// The changed figure.
     pub row: Row,
-    /// Who waits for whom now, where that is known.
+    /// The waiters and holders now, if known.
     pub people: Option<String>,
 }
 
-/// The changes for the worse that are worth most time. Of what holds others up comes first what
-/// threads wait for; the ledger says where the capacity went.
+/// The changes for the worse that are worth most time. What threads wait for comes first; the
+/// ledger says where the capacity went.
 pub(crate) fn reasons(sides: Sides<'_>, metric: &Metric, work: &Work) -> Vec<Reason> {
     let rows = diff::rows(sides, work.per(), work);
     let worse: Vec<Row> = rows
@@ -39,7 +39,7 @@ pub(crate) fn reasons(sides: Sides<'_>, metric: &Metric, work: &Work) -> Vec<Rea
             .into_iter()
             .filter_map(first)
             .collect();
-    // The object waited for first, whatever it is worth; then by worth.
+    // The object with most waiting first, whatever it is worth; then by worth.
     let weight = |r: &Row| r.change().unwrap_or(0.0);
     found.sort_by(|a, b| {
         let object = |r: &Row| !matches!(r.figure.table, Table::Waits | Table::Locks);
@@ -56,7 +56,7 @@ pub(crate) fn reasons(sides: Sides<'_>, metric: &Metric, work: &Work) -> Vec<Rea
     found.into_iter().map(|row| Reason { people: people(&row), row }).collect()
 }
 
-/// Waiting for children, input or time follows from other things; so do sums over leaves.
+/// Waiting for children, input or time is a consequence of other things; so are sums over leaves.
 fn tells(row: &Row) -> bool {
     let key = row.figure.key.as_str();
     match row.figure.table {
@@ -67,7 +67,7 @@ fn tells(row: &Row) -> bool {
     }
 }
 
-/// The run after whose value of the metric is the median's nearest.
+/// The run after the change whose value of the metric is nearest to the median.
 fn typical<'a>(sides: Sides<'a>, metric: &Metric, work: &Work) -> Option<&'a crate::Run> {
     let Metric::Number { figure, per } = metric else { return sides.b.first() };
     let values = sample::values(sides.b, figure, *per, work).ok()?;

@@ -1,4 +1,4 @@
-//! Units of work: what a recording got done, so that runs of different lengths compare.
+//! Units of work: how much a recording did, so that runs of different lengths compare.
 
 use crate::metric::{Per, Table};
 use crate::run::Run;
@@ -7,10 +7,10 @@ use std::fmt;
 /// How the units of work of a recording are counted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Work {
-    /// They are not: nothing can be asked per unit.
+    /// They are not counted: no metric is available per unit.
     #[default]
     Unknown,
-    /// Every recording did so many.
+    /// Every recording did this many.
     Units(f64),
     /// Each call of this system call by a program of the work is one.
     Syscall(String),
@@ -41,7 +41,7 @@ impl Work {
         }
     }
 
-    /// What sums are divided by where nobody says: units of work if they are counted.
+    /// The default divisor of sums: units of work if they are counted.
     pub fn per(&self) -> Per {
         if *self == Work::Unknown { Per::Second } else { Per::Work }
     }

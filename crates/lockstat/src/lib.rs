@@ -22,7 +22,7 @@
 use holdup_passes::{LockBy, LockRow, percent};
 use std::collections::BTreeMap;
 
-/// First words of a dump.
+/// The first words of a dump.
 const MAGIC: &[u8] = b"lock_stat version ";
 
 /// Whether a file that begins with `head` is a dump.
@@ -30,29 +30,29 @@ pub fn sniff(head: &[u8]) -> bool {
     head.trim_ascii_start().starts_with(MAGIC)
 }
 
-/// What is wrong with a dump.
+/// Why a dump cannot be parsed.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Error {
-    /// It does not begin like one.
+    /// It does not begin like a dump.
     #[error("not a dump of /proc/lock_stat")]
     NotLockStat,
     /// A version this crate has not seen.
     #[error("lock_stat version {0} is not supported; 0.3 and 0.4 are")]
     Version(String),
-    /// A line that makes no sense.
+    /// A line that cannot be parsed.
     #[error("line {line}: {text:?} is not a line of lock_stat")]
     Line {
-        /// Its number.
+        /// Line number.
         line: usize,
-        /// It.
+        /// Text of the line.
         text: String,
     },
 }
 
-/// Number, least, most and sum of spans, in nanoseconds.
+/// Number, minimum, maximum and sum of times, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// How many.
+    /// Number.
     pub count: u64,
     /// Shortest; `None` if not known for the interval.
     pub min_ns: Option<u64>,
@@ -67,14 +67,14 @@ pub struct Times {
 pub struct Point {
     /// `vm_mmap_pgoff+0x6c/0x190`, or the address.
     pub caller: String,
-    /// How often.
+    /// Number of contentions.
     pub count: u64,
 }
 
 /// One line: a lock class, or its readers or writers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Class {
-    /// Name, with `-R` or `-W` at its end if the class tells the two apart.
+    /// Name, with `-R` or `-W` at its end if the class distinguishes readers and writers.
     pub name: String,
     /// Waits for a lock last held on another CPU.
     pub con_bounces: u64,
@@ -82,9 +82,9 @@ pub struct Class {
     pub wait: Times,
     /// Acquisitions of a lock last held on another CPU.
     pub acq_bounces: u64,
-    /// Acquisitions, by their releases.
+    /// Hold times, counted at the releases.
     pub hold: Times,
-    /// Where waits began; at most four, of both readers and writers, at the first of the two.
+    /// Where waits began; at most four, for readers and writers together, at the first of the two.
     pub waiters: Vec<Point>,
     /// Where the lock had been taken that others waited for.
     pub holders: Vec<Point>,
@@ -113,7 +113,7 @@ impl LockStat {
     /// Read a dump.
     ///
     /// # Errors
-    /// If it is none, or of a version or with a line not known.
+    /// If it is not a dump, or its version or a line is unknown.
     pub fn parse(text: &[u8]) -> Result<LockStat, Error> {
         let text = String::from_utf8_lossy(text);
         let mut lines = text.lines().enumerate().skip_while(|(_, l)| l.trim().is_empty());
@@ -126,7 +126,7 @@ impl LockStat {
             other => return Err(Error::Version(other.to_owned())),
         };
         let mut stat = LockStat { version: version.to_owned(), classes: Vec::new() };
-        // Classes named since the last rule of dots; rules of dashes seen since.
+        // Classes named since the last line of dots; lines of dashes seen since.
         let (mut first_of_group, mut rules) = (0, 0);
         for (i, raw) in lines {
             let line = raw.trim();
@@ -143,7 +143,7 @@ impl LockStat {
                 continue;
             }
             if let Some((left, right)) = line.split_once("[<") {
-                // A class may have the words of a contention point in its name, but no `[<`.
+                // A class name may contain the words of a contention point, but no `[<`.
                 let count = left
                     .split_whitespace()
                     .next_back()
@@ -166,7 +166,7 @@ impl LockStat {
             }
             let class = class(line, averages).ok_or_else(wrong)?;
             if rules > 0 {
-                // Lines without contention points follow each other without a rule of dots.
+                // Classes without contention points follow each other without a line of dots.
                 (first_of_group, rules) = (stat.classes.len(), 0);
             }
             if stat.classes.len() > first_of_group
@@ -179,9 +179,9 @@ impl LockStat {
         Ok(stat)
     }
 
-    /// What happened since `before`. Sums are differences; the shortest and longest are known only
-    /// where the class is new or a record fell. `None` if a sum fell: the counters were reset in
-    /// between, and this dump alone is the interval's.
+    /// What happened since `before`. Sums are differences. Minimum and maximum are known only if
+    /// the class is new or they are new records. `None` if a sum fell: the counters were reset in
+    /// between, and this dump alone covers the interval.
     pub fn since(&self, before: &LockStat) -> Option<LockStat> {
         // A name cut off at 39 characters may stand for several classes: pair them in order.
         let mut seen: BTreeMap<&str, Vec<&Class>> = BTreeMap::new();
@@ -204,7 +204,7 @@ impl LockStat {
         Some(LockStat { version: self.version.clone(), classes })
     }
 
-    /// The lock table. Callers know nothing but their number; other groupings are not in a dump.
+    /// The lock table. Callers only have a number of contentions; a dump has no other groupings.
     pub fn rows(&self, by: LockBy) -> Option<Vec<LockRow>> {
         match by {
             LockBy::Lock | LockBy::Class => {
@@ -229,7 +229,7 @@ impl LockStat {
     }
 }
 
-/// `NAME: 10 or 12 numbers`.
+/// Parses `NAME: 10 or 12 numbers`.
 fn class(line: &str, averages: bool) -> Option<Class> {
     let (name, numbers) = line.rsplit_once(':')?;
     let n: Vec<&str> = numbers.split_whitespace().collect();
@@ -268,7 +268,7 @@ fn same_class(a: &str, b: &str) -> bool {
 impl Times {
     fn minus(self, before: Times) -> Option<Times> {
         let count = self.count.checked_sub(before.count)?;
-        // Of the two dumps' extremes only a new record is of the time between.
+        // Only a new record is known to come from the time between the dumps.
         let fresh = before.count == 0;
         Some(Times {
             count,
@@ -387,7 +387,7 @@ mod tests {
         after.classes[0].wait =
             Times { count: 5, min_ns: Some(1000), max_ns: Some(700_000), total_ns: 1_400_500 };
         let diff = after.since(&before).unwrap();
-        // The longest is new, the shortest may be an old one.
+        // The maximum is new; the minimum may be old.
         assert_eq!(
             diff.classes[0].wait,
             Times { count: 2, min_ns: None, max_ns: Some(700_000), total_ns: 800_000 }

@@ -1,29 +1,29 @@
-//! How long a lock is held in all where only the holds are seen that somebody waited for.
+//! How long a lock is held in total if only the holds are seen that another thread waited for.
 //!
-//! A mutex of the threads library enters the kernel only if two threads want it at once. All other
-//! holds leave no trace. But those who came while it was held are counted, and whoever comes sees
-//! the lock held for as much of the time as it is: the arrival theorem of closed networks
-//! (Sevcik, Mitrani 1981; Reiser, Lavenberg 1980), on which mean value analysis rests. So the
-//! number of those who found it held tells for how long it was.
+//! A mutex of the threads library enters the kernel only if two threads want it at the same time.
+//! All other holds leave no trace. But arrivals at the held lock are counted, and an arriving
+//! customer finds it held with the probability with which it is held: the arrival theorem of closed
+//! networks (Sevcik, Mitrani 1981; Reiser, Lavenberg 1980), on which mean value analysis rests. So
+//! the number of customers that found it held tells how long it was held.
 
-/// What is seen of a lock that tells its waiters only. Any unit of time, the same for all.
+/// What is seen of a lock only by its waiters. Any unit of time, the same for all.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Arrivals {
     /// Customers that use it, N.
     pub customers: u32,
-    /// How long each of them was there, T: the mean.
+    /// How long each of them existed, T: the mean.
     pub alive: f64,
-    /// How long each of them waited while another held it, W: the mean.
+    /// How long each of them waited while another customer held it, W: the mean.
     pub waited: f64,
-    /// How often one of them came and found it held, C: of all customers.
+    /// How often a customer arrived and found it held, C: the sum over all customers.
     pub found_held: f64,
     /// Mean time it is held, x.
     pub hold: f64,
 }
 
 impl Arrivals {
-    /// How long it was held in all, H, those holds included that nobody waited for. `None` where
-    /// one customer alone uses it, or nothing tells.
+    /// How long it was held in total, H, with the holds that no customer waited for. `None` if a
+    /// single customer uses it, or if the figures do not tell.
     ///
     /// A customer is outside of the lock for T - W - H/N. Meanwhile the others hold it for
     /// H (N-1)/N, less those holds for which it waits, W. The quotient of the two is the chance to
@@ -41,7 +41,7 @@ impl Arrivals {
             let outside = (alive - waited - held / n).max(0.0);
             held * by_others.max(0.0) > found_held * hold * outside
         };
-        // One customer at a time has it.
+        // One customer at a time holds it.
         let (mut low, mut high) = (0.0, alive);
         for _ in 0..60 {
             let middle = (low + high) / 2.0;
@@ -84,8 +84,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever was seen, it is held for no longer than there is time, and for longer if more
-        /// customers found it so.
+        /// Whatever was seen, it is held no longer than there is time, and longer if more customers
+        /// found it held.
         #[test]
         fn more_who_find_it_held_means_more_holding(
             customers in 2_u32..100,
@@ -105,8 +105,8 @@ mod tests {
             prop_assert!(more >= held);
         }
 
-        /// What the arrival theorem says of a closed network is what it is taken from: from the
-        /// exact solution the time held comes back.
+        /// The exact solution of a closed network gives the figures; from them the time held comes
+        /// back.
         #[test]
         fn the_closed_network_comes_back(cpus in 2_u32..16, demand in 0.01..0.5) {
             let lock = crate::Lock::of_demand(demand);

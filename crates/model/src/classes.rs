@@ -1,36 +1,36 @@
-//! Threads of unlike habits: mean value analysis with several classes of customers (Reiser and
-//! Lavenberg 1980, as in `network`).
+//! Threads with different demands: mean value analysis with several classes of customers (Reiser
+//! and Lavenberg 1980, as in `network`).
 //!
 //! ```text
 //! R_ck(N) = D_ck (1 + Q_k(N - e_c));   X_c(N) = N_c / (Z_c + sum over k of R_ck(N))
 //! Q_k(N) = sum over c of X_c R_ck
 //! ```
 //!
-//! It is exact where every class holds a station equally long each time; where they do not, it
-//! supposes that who waits finds the mean of the others' holds before it.
+//! It is exact if every class holds a station equally long each time. If not, it assumes that a
+//! waiting customer finds holds of the others' mean length before it.
 //!
-//! The exact answer needs one of every smaller population. Where those are too many, Q_k(N - e_c)
-//! is taken for Q_k(N) less the part 1/N_c of what class c has there (P. Schweitzer, "Approximate
-//! Analysis of Multiclass Closed Networks of Queues", 1979), and the equations are solved by
-//! repetition.
+//! The exact answer needs the answers for all smaller populations. If those are too many, Q_k(N -
+//! e_c) is approximated by Q_k(N) less the fraction 1/N_c of class c's customers there (P.
+//! Schweitzer, "Approximate Analysis of Multiclass Closed Networks of Queues", 1979), and the
+//! equations are solved by iteration.
 
-/// Customers of one habit.
+/// Customers with the same demands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Class {
-    /// How many.
+    /// Number of customers.
     pub customers: u32,
     /// Mean time between their rounds, Z.
     pub think: f64,
-    /// Time each needs of each station in a round, D_k; all classes name the same stations.
+    /// Time that each needs at each station in a round, D_k; all classes list the same stations.
     pub demands: Vec<f64>,
 }
 
-/// What a class of customers gets done.
+/// The throughput of a class of customers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Served {
     /// Rounds per unit of time, of all its customers.
     pub throughput: f64,
-    /// Its customers that do not wait.
+    /// The number of its customers that do not wait.
     pub effective: f64,
 }
 
@@ -48,9 +48,8 @@ const MOST_ROUNDS: usize = 10_000;
 const SETTLED: f64 = 1e-9;
 
 impl Mix {
-    /// What each class gets done: exact, or where that would take too much memory, by Schweitzer's
-    /// approximation. `None` where there are no classes, or they disagree about the number of
-    /// stations.
+    /// The throughput of each class: exact or, if that took too much memory, by Schweitzer's
+    /// approximation. `None` without classes, or if they differ in their number of stations.
     pub fn solve(&self) -> Option<Vec<Served>> {
         let stations = self.classes.first()?.demands.len();
         if self.classes.iter().any(|c| c.demands.len() != stations) {
@@ -93,7 +92,7 @@ impl Mix {
 
     fn nearly(&self, stations: usize) -> Vec<Served> {
         let all = self.classes.len();
-        // Of each class at each station; at first as if they stood everywhere alike.
+        // Customers of each class at each station, at first evenly spread.
         let mut there: Vec<Vec<f64>> = self.classes.iter().map(|c| c.spread(stations)).collect();
         let mut answer = vec![Served::default(); all];
         for _ in 0..MOST_ROUNDS {
@@ -118,8 +117,8 @@ impl Mix {
 }
 
 impl Class {
-    /// A round of `customers` of this class, each of whom finds `queue` at a station. `there` is
-    /// told how many of them are at each station.
+    /// A round of `customers` of this class, each of which finds `queue` at a station. Their
+    /// numbers at each station are put into `there`.
     fn round(
         &self,
         customers: f64,
@@ -138,7 +137,7 @@ impl Class {
         Served { throughput, effective: customers - waiting }
     }
 
-    /// Its customers, as many at each station as elsewhere.
+    /// Its customers, evenly spread over the stations and thinking.
     fn spread(&self, stations: usize) -> Vec<f64> {
         vec![f64::from(self.customers) / (stations + 1) as f64; stations]
     }

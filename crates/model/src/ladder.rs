@@ -1,5 +1,4 @@
-//! The same work on 1, 2, 4 … processors: speedup, efficiency, and how much of it did not become
-//! parallel.
+//! The same work on 1, 2, 4 … processors: speedup, efficiency, and the serial part.
 //!
 //! ```text
 //! speedup     S = T(1) / T(p)            efficiency  E = S / p
@@ -7,16 +6,16 @@
 //! Karp and Flatt 1990   f = (1/S - 1/p) / (1 - 1/p)
 //! ```
 //!
-//! Karp and Flatt turn Amdahl's law around, for each rung: where f stays the same, part of the work
-//! is serial; where it grows with p, the processors get in each other's way; where it is below 0,
-//! the work itself became less.
+//! Karp and Flatt solve Amdahl's law for f, for each rung: if f is constant, part of the work is
+//! serial; if it grows with p, the processors hinder each other; if it is below 0, the work itself
+//! became less.
 
-/// One measurement: the work took so long on so many processors.
+/// One measurement: the time of the work on a number of processors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rung {
     /// Processors, p.
     pub cpus: u32,
-    /// Time the work took, any unit; the same for all rungs.
+    /// Time of the work, in any unit that is the same for all rungs.
     pub time: f64,
 }
 
@@ -27,8 +26,8 @@ pub struct Ladder {
 }
 
 impl Ladder {
-    /// A ladder of these rungs. `None` where there is none, two are of the same number of
-    /// processors, or a time is not above 0.
+    /// A ladder of these rungs. `None` without rungs, if two have the same number of processors, or
+    /// if a time is not above 0.
     pub fn new(mut rungs: Vec<Rung>) -> Option<Ladder> {
         rungs.sort_by_key(|r| r.cpus);
         let sound = |r: &Rung| r.cpus > 0 && r.time > 0.0 && r.time.is_finite();
@@ -46,21 +45,21 @@ impl Ladder {
         self.rungs[0].time / rung.time
     }
 
-    /// The part of the added processors that came to use: speedup over the growth in processors.
+    /// The fraction of the added processors that helped: speedup over the growth in processors.
     pub fn efficiency(&self, rung: Rung) -> f64 {
         self.speedup(rung) * f64::from(self.rungs[0].cpus) / f64::from(rung.cpus)
     }
 
-    /// Karp and Flatt's serial fraction of a rung. `None` for the lowest rung, and where the lowest
-    /// is not one processor: what share of its time was serial is not known then.
+    /// Karp and Flatt's serial fraction of a rung. `None` for the lowest rung, and if the lowest is
+    /// not one processor: its serial share is unknown then.
     pub fn serial_fraction(&self, rung: Rung) -> Option<f64> {
         let inverse = 1.0 / f64::from(rung.cpus);
         (self.rungs[0].cpus == 1 && rung.cpus > 1)
             .then(|| (1.0 / self.speedup(rung) - inverse) / (1.0 - inverse))
     }
 
-    /// The serial fraction of Amdahl's law that fits all rungs best: least squares of the times,
-    /// relative to each. `None` with fewer than two rungs, or where the lowest is not one
+    /// The serial fraction of Amdahl's law that fits all rungs best: least squares of the relative
+    /// errors of the times. `None` with fewer than two rungs, or if the lowest is not one
     /// processor.
     pub fn amdahl(&self) -> Option<f64> {
         if self.rungs[0].cpus != 1 || self.rungs.len() < 2 {

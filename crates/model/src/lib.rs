@@ -11,7 +11,7 @@
 //! | `ladder` | the same work on 1, 2, 4 … processors: what grew? | Amdahl 1967, Karp, Flatt 1990 |
 //! | `usl` | where does it stop growing? | Gunther 1993, 2007 |
 //!
-//! docs/models.md has the formulas, what they suppose, and when not to believe them.
+//! docs/models.md has the formulas, what they assume, and when not to believe them.
 
 mod arrivals;
 mod classes;

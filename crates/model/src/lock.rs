@@ -7,11 +7,11 @@
 
 use crate::network::{Network, Station};
 
-/// What to say about a prediction.
+/// A note for predictions.
 pub const OPTIMISM: &str = "according to its authors, the model is 2 to 5 % optimistic, and up to \
                             10 % at very high demand";
 
-/// A lock and the processors' appetite for it. Any unit of time, the same for both.
+/// A lock and the processors' demand for it. Any unit of time, the same for both.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lock {
     /// Mean time it is held, x.
@@ -36,8 +36,8 @@ pub struct Prediction {
 }
 
 impl Lock {
-    /// A lock that each processor would hold for this part of its time, 0 to 1, if it were alone;
-    /// its mean hold time is the unit of time.
+    /// A lock that each processor would hold for this fraction of its time, 0 to 1, if it were
+    /// alone; its mean hold time is the unit of time.
     pub fn of_demand(demand: f64) -> Lock {
         let demand = demand.clamp(0.0, 1.0);
         if demand == 0.0 {
@@ -47,17 +47,17 @@ impl Lock {
         }
     }
 
-    /// Part of its time a processor would hold the lock if it were alone: D = x / (x + Z).
+    /// The fraction of its time that a processor alone would hold the lock: D = x / (x + Z).
     pub fn demand(self) -> f64 {
         if self.hold + self.think > 0.0 { self.hold / (self.hold + self.think) } else { 0.0 }
     }
 
-    /// The number of processors that keeps the lock busy all the time: 1 / D. More add nothing.
+    /// The number of processors that keeps the lock busy all the time: 1 / D. More do not help.
     pub fn saturation(self) -> Option<f64> {
         (self.demand() > 0.0).then(|| 1.0 / self.demand())
     }
 
-    /// It alone as a network.
+    /// The network that consists of this lock alone.
     pub fn network(self) -> Network {
         Network { think: self.think, stations: vec![Station::lock(self.hold)] }
     }
@@ -76,7 +76,7 @@ impl Lock {
     }
 }
 
-/// What was measured of a lock on a running system.
+/// What was measured about a lock on a running system.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
     /// Processors, N.
@@ -90,7 +90,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// The lock: Z = N/L - W - x. `None` where the figures contradict each other (Z below 0) or
+    /// The lock: Z = N/L - W - x. `None` if the figures contradict each other (Z below 0) or
     /// nothing was acquired.
     pub fn lock(self) -> Option<Lock> {
         let think = f64::from(self.cpus) / self.throughput - self.wait - self.hold;
@@ -130,7 +130,7 @@ mod tests {
         (4, 127.0, 38.0, 9.0, 0.12, 4.0, 4.0),
     ];
 
-    /// As far from the published figure as its last digit allows.
+    /// As close to the published figure as its last digit allows.
     fn close(ours: f64, theirs: f64) -> bool {
         (ours - theirs).abs() <= 0.0101
     }

@@ -1,14 +1,14 @@
-//! Locks on a machine: some number of threads, and of CPUs that execute them.
+//! Locks on a machine: a number of threads, and the CPUs that execute them.
 //!
-//! Bier and Vernon's customers are processors: who waits for the lock keeps its processor from all
-//! other work. That is so where threads spin, and where there is no other thread to run. With more
-//! threads than CPUs a thread that sleeps for a lock leaves its CPU to another, and CPUs stand idle
-//! only while fewer threads are ready than there are CPUs.
+//! Bier and Vernon's customers are processors: a waiter for the lock keeps its processor from all
+//! other work. That is true of threads that spin, and if there is no other thread to run. With more
+//! threads than CPUs, a thread that sleeps for a lock leaves its CPU to another, and CPUs idle only
+//! while fewer threads are ready than there are CPUs.
 //!
 //! So let n threads share P CPUs, and let k of them be at the locks. The locks alone, with k
-//! customers and no thinking, pass mu(k) threads a unit of time, and b(k) = mu(k) · sum D of them
-//! are held meanwhile (mean value analysis, [`Network::solve`]). Their holders have a CPU each; the
-//! other n - k threads share the CPUs that are left. That is a birth and death process:
+//! customers and no thinking, pass mu(k) threads per unit of time, and meanwhile b(k) = mu(k) · sum
+//! D of them are held (mean value analysis, [`Network::solve`]). Their holders have a CPU each; the
+//! other n - k threads share the remaining CPUs. That is a birth and death process:
 //!
 //! ```text
 //! k -> k + 1  at the rate  min(n - k, P - b(k)) / Z
@@ -20,12 +20,12 @@
 //! With n <= P the first rate is (n - k) / Z, and this is the closed network itself, solved by the
 //! theorem of Chandy, Herzog and Woo ("Parametric Analysis of Queuing Networks", IBM J. R&D 19,
 //! 1975): exactly N - X W. With one lock it is exact for more threads too, if times are
-//! exponential. With several locks it supposes that the locks settle between two arrivals.
+//! exponential. With several locks it assumes that the locks settle between two arrivals.
 
 use crate::network::Network;
 
-/// What a network does on a machine: means over time. The threads are all accounted for:
-/// `executing + ready + waiting + holding` is their number.
+/// What a network does on a machine: means over time. `executing + ready + waiting + holding` is
+/// the number of threads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
     /// Processors, P.
@@ -34,9 +34,9 @@ pub struct Load {
     pub threads: u32,
     /// Rounds per unit of time.
     pub throughput: f64,
-    /// Threads that execute outside of the locks.
+    /// Threads that execute outside the locks.
     pub executing: f64,
-    /// Threads that are ready, without a CPU.
+    /// Threads that are ready but have no CPU.
     pub ready: f64,
     /// Threads that wait for a lock.
     pub waiting: f64,
@@ -50,7 +50,7 @@ impl Load {
         (self.executing + self.holding).min(f64::from(self.usable()))
     }
 
-    /// CPUs that the threads could have kept busy, less those that were.
+    /// CPUs that the threads could have kept busy, less those that were busy.
     pub fn lost_cpus(&self) -> f64 {
         f64::from(self.usable()) - self.effective_cpus()
     }
@@ -61,21 +61,21 @@ impl Load {
     }
 }
 
-/// Of the CPUs: with threads to spare, a loss below this tells no demand. The model loses so
-/// little with any demand up to nearly that of saturation, and one burst of waiting, such as that
-/// of threads that start together, loses more than all the rest.
+/// A fraction of the CPUs: with more threads than CPUs, a smaller loss does not tell the demand.
+/// The model loses this little with any demand up to nearly saturation, and one burst of waiting,
+/// such as threads that start together, loses more than all the rest.
 const TOLD_APART: f64 = 0.01;
 
 /// Weights are kept below this, so that none overflows.
 const LARGE: f64 = 1e100;
 
 impl Network {
-    /// What `threads` threads do on `cpus` CPUs that sleep while they wait. Threads that spin are
-    /// no more than CPUs.
+    /// The behaviour of `threads` threads on `cpus` CPUs that sleep while they wait. Spinning
+    /// threads are no more than the CPUs.
     pub fn on(&self, cpus: u32, threads: u32) -> Load {
         let power = f64::from(cpus);
         let demand: f64 = self.stations.iter().map(|s| s.demand).sum();
-        // What takes no time still takes turns with the rest.
+        // A tiny thinking time keeps the rates finite.
         let think = self.think.max(self.alone() * 1e-12).max(f64::MIN_POSITIVE);
         let mut states = vec![State { weight: 1.0, passed: 0.0, held: 0.0 }];
         if demand > 0.0 {
@@ -114,10 +114,10 @@ impl Network {
         }
     }
 
-    /// The demand of one lock that loses this many CPUs to `threads` threads on `cpus` CPUs, found
-    /// by bisection: who demands more loses more. `None` where it loses nothing, which any small
-    /// demand explains, and where there are more threads than CPUs and the loss is below
-    /// `TOLD_APART`; 1 where even that does not explain the loss.
+    /// The demand of one lock that loses this many CPUs with `threads` threads on `cpus` CPUs, by
+    /// bisection: a larger demand loses more. `None` if nothing is lost, which any small demand
+    /// explains, and if there are more threads than CPUs and the loss is below `TOLD_APART`; 1 if
+    /// even that does not explain the loss.
     pub fn demand_that_loses(lost: f64, cpus: u32, threads: u32) -> Option<f64> {
         let of = |demand: f64| {
             let stations = vec![crate::Station::lock(demand)];
@@ -140,7 +140,7 @@ impl Network {
 /// One state of the process.
 #[derive(Clone, Copy)]
 struct State {
-    /// In proportion to its probability.
+    /// Proportional to its probability.
     weight: f64,
     /// Threads that leave the locks per unit of time.
     passed: f64,

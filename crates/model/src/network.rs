@@ -8,9 +8,9 @@
 //! R_k(n) = D_k (1 + Q_k(n-1));   X(n) = n / (Z + sum R_k(n));   Q_k(n) = X(n) R_k(n)
 //! ```
 //!
-//! One that works the faster the longer its queue is (a server with several threads) needs the
+//! A station that works faster with a longer queue (a server with several threads) needs the
 //! probabilities p_k(j | n) of j customers being there, with a_k(j) the speed with j customers,
-//! that with one being 1:
+//! relative to one:
 //!
 //! ```text
 //! R_k(n) = sum over j = 1 … n of  j D_k / a_k(j) · p_k(j-1 | n-1)
@@ -21,10 +21,10 @@
 /// A place where customers may have to queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Station {
-    /// Time each customer needs of it between two times of thinking, if it never waits: visits
-    /// times the mean time of one.
+    /// Time that each customer needs there between two times of thinking, without waiting: number
+    /// of visits times the mean time of a visit.
     pub demand: f64,
-    /// How many it serves at once; 1 is an ordinary lock.
+    /// How many customers it serves at once; 1 for an ordinary lock.
     pub servers: u32,
 }
 
@@ -34,7 +34,7 @@ impl Station {
         Station { demand, servers: 1 }
     }
 
-    /// Its speed with `customers` there, that with one being 1.
+    /// Its speed with `customers` there, relative to one.
     fn speed(&self, customers: usize) -> f64 {
         f64::from(self.servers.max(1)).min(customers as f64)
     }
@@ -46,8 +46,8 @@ impl Station {
             now[j] = self.demand / self.speed(j) * throughput * before[j - 1];
         }
         let some: f64 = now[1..].iter().sum();
-        // With many customers this difference of nearly equal numbers loses its digits
-        // (Reiser 1981); the sum is then 1 to a rounding error and nobody is missed.
+        // With many customers this difference of nearly equal numbers loses its digits (Reiser
+        // 1981); then the sum is 1 except for a rounding error.
         now[0] = (1.0 - some).max(0.0);
         let all = now[0] + some;
         now.iter_mut().for_each(|p| *p /= all);
@@ -58,9 +58,9 @@ impl Station {
 /// A closed network: customers think, then go through all stations, then think again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
-    /// Mean time of thinking, Z: of executing without any of the stations.
+    /// Mean time of thinking, Z: of executing outside the stations.
     pub think: f64,
-    /// Where they may queue.
+    /// The stations where customers may queue.
     pub stations: Vec<Station>,
 }
 
@@ -71,7 +71,7 @@ pub struct Solution {
     pub customers: u32,
     /// Rounds per unit of time, X.
     pub throughput: f64,
-    /// For each station: mean time spent there in a round, waiting included, R_k.
+    /// For each station: mean time spent there in a round, with waiting, R_k.
     pub response: Vec<f64>,
     /// For each station: mean number there, waiting or served, Q_k.
     pub queue: Vec<f64>,
@@ -86,15 +86,15 @@ impl Solution {
 }
 
 impl Network {
-    /// Solve for `customers`. Time grows with customers times stations, and with customers squared
-    /// where a station has several servers.
+    /// Solve for `customers`. The time grows with customers times stations, and with customers
+    /// squared if a station has several servers.
     pub fn solve(&self, customers: u32) -> Solution {
         let mut last = None;
         self.solve_each(customers, |solution| last = Some(solution.clone()));
         last.unwrap_or_else(|| self.empty())
     }
 
-    /// Solve for 1, 2 … `customers`: each takes the one before.
+    /// Solve for 1, 2 … `customers`: each solution needs the previous one.
     pub(crate) fn solve_each(&self, customers: u32, mut found: impl FnMut(&Solution)) {
         let mut solution = self.empty();
         // p_k(j | n-1), for the stations that need it.
@@ -130,12 +130,12 @@ impl Network {
         }
     }
 
-    /// Time of a round of one customer that is alone: Z + sum D_k.
+    /// Time of a round of a single customer: Z + sum D_k.
     pub fn alone(&self) -> f64 {
         self.think + self.stations.iter().map(|s| s.demand).sum::<f64>()
     }
 
-    /// No more than this many rounds per unit of time, however many customers: the slowest station
+    /// The upper bound of rounds per unit of time for any number of customers: the slowest station
     /// is always busy. `None` without a station that takes time.
     pub fn most(&self) -> Option<f64> {
         let slowest = |s: &Station| s.demand / f64::from(s.servers.max(1));
@@ -143,8 +143,8 @@ impl Network {
         (most > 0.0).then(|| 1.0 / most)
     }
 
-    /// The number of customers beyond which the slowest station holds them all up:
-    /// (Z + sum D_k) · most; 1 / D of one lock. `None` without a station that takes time.
+    /// The number of customers at which the slowest station limits the throughput: (Z + sum D_k) ·
+    /// most; 1 / D of one lock. `None` without a station that takes time.
     pub fn saturation(&self) -> Option<f64> {
         self.most().map(|most| self.alone() * most)
     }

@@ -4,9 +4,9 @@
 //! X(p) = γ p / (1 + σ (p - 1) + κ p (p - 1))
 //! ```
 //!
-//! γ is what one processor does, σ what is lost to queueing for what is shared, κ what is lost to
-//! keeping it the same for all. With κ = 0 it is Amdahl's law; with κ > 0 it has a peak at
-//! p = sqrt((1 - σ) / κ), beyond which more processors do less.
+//! γ is the work of one processor, σ the loss to queueing for shared resources, κ the loss to
+//! keeping shared data coherent. With κ = 0 it is Amdahl's law; with κ > 0 it has a peak at p =
+//! sqrt((1 - σ) / κ), beyond which more processors do less.
 //!
 //! The fit needs no search. The processor-seconds that the work took, p T(p), are linear in three
 //! unknowns a = 1/γ, b = σ/γ, c = κ/γ:
@@ -15,12 +15,12 @@
 //! p T(p) = a + b (p - 1) + c p (p - 1)
 //! ```
 //!
-//! so least squares, relative to each measurement, has one solution. An unknown that comes out
-//! below 0 is held at 0: work that shrinks as processors are added is outside of this law.
+//! so least squares of the relative errors have one solution. An unknown that comes out below 0 is
+//! set to 0: work that shrinks as processors are added is outside this law.
 
 use crate::ladder::{Ladder, Rung};
 
-/// The smallest and largest value that go with the measurements, with 95 % confidence.
+/// The range that fits the measurements, with 95 % confidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// Smallest.
@@ -38,19 +38,19 @@ pub struct Usl {
     pub sigma: f64,
     /// Coherency, κ.
     pub kappa: f64,
-    /// Where σ lies; `None` where there are not more measurements than unknowns, or where it is
-    /// held at 0.
+    /// The interval of σ; `None` if there are no more measurements than unknowns, or if it is set
+    /// to 0.
     pub sigma_interval: Option<Interval>,
-    /// The same of κ.
+    /// The interval of κ, likewise.
     pub kappa_interval: Option<Interval>,
 }
 
 /// 97.5 % quantiles of Student's t distribution by degrees of freedom, from 1.
 const T: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
-/// The same of the normal distribution, for more.
+/// The 97.5 % quantile of the normal distribution, for more degrees of freedom.
 const NORMAL: f64 = 1.960;
 
-/// A line of the least squares: what is known of a measurement, and what it was.
+/// An equation of the least squares: the coefficients, and the measured value.
 type Line = ([f64; 3], f64);
 
 impl Usl {
@@ -61,7 +61,7 @@ impl Usl {
             return None;
         }
         let lines: Vec<Line> = rungs.iter().map(line).collect();
-        // Of the choices of unknowns that leave none below 0, the closest one; a is always there.
+        // Of the choices of unknowns that leave none below 0, the best fit; a is always included.
         let choices: [&[usize]; 4] = [&[0, 1, 2], &[0, 1], &[0, 2], &[0]];
         choices
             .iter()
@@ -76,12 +76,12 @@ impl Usl {
         self.one_cpu * self.speedup(cpus)
     }
 
-    /// The same relative to one processor.
+    /// Work per unit of time relative to one processor.
     pub fn speedup(&self, cpus: f64) -> f64 {
         cpus / (1.0 + self.sigma * (cpus - 1.0) + self.kappa * cpus * (cpus - 1.0))
     }
 
-    /// The number of processors that does most; `None` where the law has no peak.
+    /// The number of processors that does most; `None` if the law has no peak.
     pub fn peak(&self) -> Option<f64> {
         (self.kappa > 0.0).then(|| ((1.0 - self.sigma).max(0.0) / self.kappa).sqrt().max(1.0))
     }
@@ -100,7 +100,7 @@ struct Fit {
     values: [f64; 3],
     /// Sum of the squared errors.
     error: f64,
-    /// Inverse of the normal matrix, 0 where an unknown was left out.
+    /// Inverse of the normal matrix, 0 for unknowns that were left out.
     inverse: [[f64; 3]; 3],
     unknowns: usize,
 }
@@ -132,7 +132,7 @@ impl Fit {
     fn law(&self, measurements: usize) -> Usl {
         let [a, b, c] = self.values;
         let freedom = measurements - self.unknowns.min(measurements);
-        // The spread of b/a, to first order in the errors of both.
+        // The variance of b/a, to first order in the errors of both.
         let interval = |i: usize| {
             let ratio = self.values[i] / a;
             let held = self.inverse[i][i] == 0.0;
@@ -156,11 +156,11 @@ impl Fit {
     }
 }
 
-/// The inverse of the part of a matrix that `unknowns` name, 0 elsewhere; `None` where it has none.
+/// The inverse of the submatrix of `unknowns`, 0 elsewhere; `None` if it has none.
 fn inverted(mut m: [[f64; 3]; 3], unknowns: &[usize]) -> Option<[[f64; 3]; 3]> {
     let mut inverse = [[0.0; 3]; 3];
     unknowns.iter().for_each(|&i| inverse[i][i] = 1.0);
-    // Gauss and Jordan. The matrix is symmetric and positive: no rows need to change places.
+    // Gauss-Jordan elimination. The matrix is symmetric and positive, so no rows are exchanged.
     for &i in unknowns {
         let pivot = m[i][i];
         if pivot.is_nan() || pivot.abs() <= 1e-300 {

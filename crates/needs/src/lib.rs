@@ -6,9 +6,9 @@
 //! fn perf_prints_the_same() {}
 //! ```
 //!
-//! Where perf is missing the test runner shows `ignored, needs perf: not in PATH` and counts it.
-//! What can be needed, and how it is looked for, stands in this crate's `build.rs`, nowhere else.
-//! It is a macro, not a `cfg`, so that a crate with such tests needs no build script of its own.
+//! Where perf is missing, the test runner shows `ignored, needs perf: not in PATH` and counts the
+//! test. This crate's `build.rs` lists all that can be needed and how it is looked for. It is a
+//! macro, not a `cfg`, so that a crate with such tests needs no build script of its own.
 
 use proc_macro::{TokenStream, TokenTree};
 
@@ -39,14 +39,14 @@ pub fn needs(wanted: TokenStream, test: TokenStream) -> TokenStream {
     out
 }
 
-/// The folder of recordings beside the repository as a string literal, whether it is there or not.
+/// The folder of recordings next to the repository as a string literal, whether it exists or not.
 #[proc_macro]
 pub fn corpus(_: TokenStream) -> TokenStream {
     parse(&format!("{CORPUS:?}"))
 }
 
-/// The folder of recordings of real programs as a string literal, whether it is there or not: what
-/// `HOLDUP_REAL` said at build time, else one beside the repository.
+/// The folder of recordings of real programs as a string literal, whether it exists or not: the
+/// value of `HOLDUP_REAL` at build time, else one next to the repository.
 #[proc_macro]
 pub fn real(_: TokenStream) -> TokenStream {
     parse(&format!("{REAL:?}"))

@@ -1,6 +1,6 @@
-//! Time that passes at once where nobody sleeps with a lock in hand any more: that in which those
-//! slept whom a holder waited for. A client that is asked while a lock is held, and naps before it
-//! answers, does not nap for that answer: else the work would still be as long as its naps.
+//! Sleeps that take no time once no lock holder sleeps: those of threads that a holder waited for.
+//! A client that is asked while a lock is held and naps before it answers does not nap for that
+//! answer: else the replay would last as long as its naps.
 
 use crate::program::{ObjectId, Op, Program};
 use crate::spans::Spans;
@@ -14,12 +14,12 @@ struct Wait {
     from: Nanos,
     to: Nanos,
     waker: u32,
-    /// Whoever slept had one of those locks.
+    /// The sleeper held one of those locks.
     held: bool,
 }
 
-/// Of each thread, when it slept while a holder of one of those locks waited for it, directly or
-/// over others.
+/// For each thread, the time it slept while a holder of one of those locks waited for it, directly
+/// or through other threads.
 pub(crate) fn asked_by_holders(program: &Program, is_one: impl Fn(ObjectId) -> bool) -> Vec<Spans> {
     let waits = waits(program, is_one);
     let mut asked: Vec<Vec<(Nanos, Nanos)>> = vec![Vec::new(); program.threads.len()];
@@ -70,7 +70,7 @@ fn waits(program: &Program, is_one: impl Fn(ObjectId) -> bool) -> Vec<Vec<Wait>>
     program.threads.iter().zip(0..).map(of_thread).collect()
 }
 
-/// The time that is in any of these.
+/// The union of these periods.
 fn joined(mut pieces: Vec<(Nanos, Nanos)>) -> Spans {
     pieces.sort_unstable();
     let (mut spans, mut end) = (Spans::default(), 0);

@@ -10,12 +10,12 @@ impl BitSet {
         BitSet(vec![0; limit as usize / 64 + 1])
     }
 
-    /// Whether `number` is in it.
+    /// Whether the set has `number`.
     pub(crate) fn contains(&self, number: u32) -> bool {
         self.0[number as usize / 64] >> (number % 64) & 1 == 1
     }
 
-    /// Put `number` in.
+    /// Add `number`.
     pub(crate) fn insert(&mut self, number: u32) {
         self.0[number as usize / 64] |= 1 << (number % 64);
     }

@@ -1,26 +1,26 @@
-//! What no change can do: bounds that every figure keeps, whatever a replay says.
+//! Bounds that every prediction keeps, whatever a replay says.
 //!
-//! CPUs do at most one second of work in a second, and no thread runs twice at once. What is made
-//! `k` times as fast, or divided in `k`, gains `k` at most. To take something out of the way makes
-//! nothing slower: where a replay is, its threads came in another order by chance, and whoever
-//! fixes a program can leave that order as it was.
+//! A CPU does at most one second of work in a second, and no thread runs on two CPUs at once. Work
+//! made `k` times as fast, or divided in `k`, gains a factor of `k` at most. Removing a bottleneck
+//! makes nothing slower: if a replay is slower, its threads ran in another order by chance, and a
+//! real fix need not change that order.
 
 use crate::change::{Change, LockChange, Rule, View, ends_piece};
 use crate::prediction::{Bound, Prediction};
 use crate::program::Op;
 use holdup_trace::Nanos;
 
-/// CPU work that is left to do.
+/// CPU work that remains.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Work {
-    /// Of all threads that work.
+    /// Of all threads that do the work.
     pub(crate) all_ns: Nanos,
-    /// Of the one with most, or of one of its parts.
+    /// Of the thread with most work, or of one of its parts if it is split.
     pub(crate) longest_ns: Nanos,
 }
 
 impl Work {
-    /// With these changes, from the programs of the threads: nothing of it can get lost.
+    /// With these changes, counted from the threads' programs, so that none of it can get lost.
     pub(crate) fn of(view: &View<'_>) -> Work {
         let mut work = Work { all_ns: 0, longest_ns: 0 };
         for (t, i) in view.program.threads.iter().zip(0..) {
@@ -46,7 +46,7 @@ impl Work {
                             holding = held.iter().map(|h| h.1).product();
                         }
                     }
-                    // Another has the next piece, and none of the locks.
+                    // Another part has the next piece, and holds none of the locks.
                     op if view.parts[i] > 1 && ends_piece(view.program, op) => {
                         held.clear();
                         holding = 1.0;
@@ -61,10 +61,10 @@ impl Work {
     }
 }
 
-/// How many times as fast changes can make the work at most, as far as they say so themselves;
-/// whether they can only make it faster.
+/// The factor that these changes can gain at most, as far as their own parameters say; and whether
+/// they can only make the work faster.
 fn limit(view: &View<'_>, changes: &[Change]) -> (f64, bool) {
-    // One after the other is divided or sped up: each chain of work has of all kinds once.
+    // Work may be divided and sped up one after the other: the factors multiply.
     let (mut parts, mut locks, mut speed, mut rest) = (1.0_f64, 1.0_f64, 1.0_f64, 1.0_f64);
     let mut relieves = true;
     for change in changes {
@@ -101,7 +101,7 @@ fn limit(view: &View<'_>, changes: &[Change]) -> (f64, bool) {
     (parts * locks * speed * rest, relieves)
 }
 
-/// Keep a prediction within the bounds, and say which it broke.
+/// Keep a prediction within the bounds, and record the bound that the replay broke.
 pub(crate) fn keep(
     prediction: &mut Prediction,
     view: &View<'_>,
@@ -116,7 +116,7 @@ pub(crate) fn keep(
         ((unchanged.wall_ns as f64 / times).ceil() as Nanos, Bound::Factor),
     ];
     let (floor, bound) = least.into_iter().max().unwrap_or((0, Bound::Cpus));
-    // Without a change it takes as long as it does, whatever CPUs there are.
+    // The unchanged work takes its time on any number of CPUs.
     let floor = floor.min(if relieves { unchanged.wall_ns } else { Nanos::MAX });
     if prediction.wall_ns < floor {
         prediction.bounded = Some(bound);

@@ -1,4 +1,4 @@
-//! What shall be different in a replay.
+//! What is changed in a replay.
 
 use crate::answers::asked_by_holders;
 use crate::program::{ObjectId, Op, Order, Program};
@@ -10,69 +10,69 @@ use std::ops::RangeInclusive;
 /// Something that is changed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// The machine has so many CPUs.
+    /// The machine has this many CPUs.
     Cpus(u32),
-    /// A lock, or whatever threads wait for.
+    /// A lock, or another object that threads wait for.
     Lock(ObjectId, LockChange),
-    /// The work of this thread is shared by so many.
+    /// The work of this thread is shared by this many threads.
     Split(usize, u32),
-    /// Interrupts and softirqs take the same part of all CPUs.
+    /// Interrupts and softirqs take the same share of every CPU.
     SpreadIrqs,
-    /// This thread runs so many times as fast.
+    /// This thread runs this many times as fast.
     Speed(usize, f64),
-    /// Every thread runs so many times its time: of each thread, by its number.
+    /// Multiplies the running time of every thread by a factor of its own.
     Calls {
-        /// As it was asked for.
+        /// What the user asked for.
         name: String,
-        /// By thread.
+        /// The factor of each thread, by its number.
         factors: Vec<f64>,
     },
-    /// Devices answer at once.
+    /// Devices answer immediately.
     NoDevices,
-    /// No thread is bound to some CPUs.
+    /// Every thread may run on any CPU.
     AnyCpu,
-    /// No quota keeps threads off the CPUs.
+    /// No quota throttles threads.
     NoQuota,
-    /// What threads do between two rounds of a barrier takes each of them as long.
+    /// Every thread of a barrier takes the same time between two rounds.
     Deal,
 }
 
-/// What is changed of a lock.
+/// How a lock is changed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LockChange {
-    /// Threads have it for so many times as long.
+    /// Multiplies the time for which threads hold it.
     Hold(f64),
-    /// It becomes so many locks, each taken equally often.
+    /// It becomes this many locks, each taken equally often.
     Split(u32),
-    /// Whoever has it does not sleep: not for a device, a time, a client or another lock.
+    /// Its holder does not sleep: not for a device, a timer, a client or another lock.
     Awake,
-    /// Whoever has it has a CPU, as with a real-time priority: it is not preempted, and no quota
-    /// keeps it off.
+    /// Its holder always has a CPU, as with a real-time priority: it is neither preempted nor
+    /// throttled.
     First,
-    /// Nobody waits for it any more.
+    /// No thread waits for it.
     None,
 }
 
 /// Why a change cannot be made.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ChangeError {
-    /// Nobody holds it.
+    /// The object is not a lock.
     #[error(
         "{0} has no holder: threads wait for an action of another thread, not for a lock; the only \
          possible change is `none`"
     )]
     NotALock(String),
-    /// No number of CPUs, or too many.
+    /// No valid number of CPUs.
     #[error("the number of CPUs must be from 1 to {MAX_CPUS}, not {0}")]
     Cpus(u32),
-    /// Beyond what a change of a program can be.
+    /// A factor out of range.
     #[error(
         "a factor must be from {low} to {high}, not {0}",
         low = FACTORS.start(),
         high = FACTORS.end()
     )]
     Factor(f64),
-    /// Not split.
+    /// A number of parts out of range.
     #[error(
         "the number of parts must be from {low} to {high}, not {0}",
         low = PARTS.start(),
@@ -81,34 +81,34 @@ pub enum ChangeError {
     Parts(u32),
 }
 
-/// A simulated machine has so many CPUs at most.
+/// The largest number of CPUs of a simulated machine.
 pub const MAX_CPUS: u32 = 1024;
 
-/// What times can be multiplied by: beyond these are slips of the finger.
+/// Factors for times: values beyond these are typing errors.
 pub const FACTORS: RangeInclusive<f64> = 0.001..=1000.0;
 
-/// Into how many a lock or a thread can be split.
+/// The number of parts that a lock or a thread can be split into.
 pub const PARTS: RangeInclusive<u32> = 2..=1024;
 
 /// How one lock behaves.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Rule {
-    /// As it did.
+    /// As in the trace.
     Same,
-    /// Nobody waits for it.
+    /// No thread waits for it.
     Gone,
-    /// Held for so many times as long.
+    /// Held for this many times as long.
     Scaled(f64),
-    /// One of so many, each taken equally often.
+    /// One of this many locks, each taken equally often.
     Parts(u32),
-    /// Whoever has it does not sleep.
+    /// Its holder does not sleep.
     Awake,
-    /// Whoever has it has a CPU.
+    /// Its holder has a CPU.
     First,
 }
 
 impl Rule {
-    /// What holding it takes, compared with the trace.
+    /// The factor on the time that it is held.
     pub(crate) fn factor(self) -> f64 {
         match self {
             Rule::Scaled(by) => by,
@@ -116,7 +116,7 @@ impl Rule {
         }
     }
 
-    /// What is left of so much spinning for it.
+    /// What is left of `ns` spent spinning for it.
     pub(crate) fn spun(self, ns: Nanos) -> Nanos {
         match self {
             Rule::Gone => 0,
@@ -133,36 +133,36 @@ pub(crate) struct View<'a> {
     pub(crate) cpus: u32,
     /// By object.
     pub(crate) rules: Vec<Rule>,
-    /// What each thread's runs are multiplied by.
+    /// The factor on each thread's running time.
     pub(crate) factors: Vec<f64>,
-    /// Into how many a thread is split.
+    /// The number of parts of each thread.
     pub(crate) parts: Vec<u32>,
     /// The CPUs of this machine that each thread may run on; all ones for any.
     pub(crate) allowed: Vec<u64>,
     pub(crate) free_devices: bool,
     pub(crate) no_quota: bool,
     pub(crate) any_cpu: bool,
-    /// Threads are not held to who came first in the trace: locks go to whoever comes first, as far
-    /// as their holds are known, and no thread queues while a CPU idles.
+    /// The order of the trace is not kept: locks go to the first thread to arrive, as far as their
+    /// holds are known, and no thread queues while a CPU idles.
     pub(crate) free: bool,
-    /// Who watches the work does not nap, and is woken by what others do.
+    /// Threads that poll for the end of the work do not nap: they are woken by what others do.
     pub(crate) unwatched: bool,
-    /// Those who are no part of the work come after all who are.
+    /// Threads outside the work run only when none of the work's threads wants the CPU.
     pub(crate) alone: bool,
-    /// Nothing is changed at all.
+    /// Nothing is changed.
     pub(crate) unchanged: bool,
-    /// Those who are no part of the work have the CPUs as a scheduler gives them, whoever gets on.
+    /// Threads outside the work share the CPUs fairly with the work's.
     pub(crate) fair: bool,
-    /// Of each thread, sleep that nobody waits for with a lock in hand any more; empty where no
-    /// lock is held awake.
+    /// For each thread, the sleep that no lock holder waits for any more; empty where no lock is
+    /// held without sleeping.
     pub(crate) unasked: Vec<Spans>,
-    /// Waits that are ended by a thread that is split, and that had begun in the trace before it
-    /// began its work for them, by number.
+    /// The numbers of waits that a split thread ends and that had begun in the trace before it
+    /// began its work for them.
     pub(crate) asked: FxHashSet<u32>,
 }
 
 impl<'a> View<'a> {
-    /// `program` as it is.
+    /// `program` without a change.
     pub(crate) fn unchanged(program: &'a Program) -> View<'a> {
         View {
             program,
@@ -184,12 +184,12 @@ impl<'a> View<'a> {
         }
     }
 
-    /// `program` without a change, but free of the order of the trace.
+    /// `program` without a change, but not in the order of the trace.
     pub(crate) fn free(program: &'a Program) -> View<'a> {
         View { free: true, unchanged: false, ..View::unchanged(program) }
     }
 
-    /// `program` with `changes`, free of the order of the trace.
+    /// `program` with `changes`, not in the order of the trace.
     pub(crate) fn new(program: &'a Program, changes: &[Change]) -> Result<View<'a>, ChangeError> {
         let mut view = View::free(program);
         for change in changes {
@@ -215,7 +215,7 @@ impl<'a> View<'a> {
     /// The CPUs that a thread may run on, of this machine.
     fn allowed(&self, thread: usize) -> u64 {
         let allowed = self.program.threads[thread].allowed;
-        // One of several is bound nowhere.
+        // The parts of a split thread are not bound.
         if self.any_cpu || allowed == u64::MAX || self.parts[thread] > 1 {
             return u64::MAX;
         }
@@ -226,8 +226,8 @@ impl<'a> View<'a> {
         (0..64).filter(|bit| allowed >> bit & 1 == 1).fold(0, |all, bit| all | 1 << (bit % cpus))
     }
 
-    /// Where the pieces of work of a thread begin that others could do: after it has woken
-    /// somebody, the one who asked for it; and where it sleeps until there is something to do.
+    /// The steps at which pieces of a thread's work begin that other threads could do: after it has
+    /// woken the thread that asked for one, and where it sleeps until there is something to do.
     pub(crate) fn pieces(&self, thread: usize) -> Vec<u32> {
         let t = &self.program.threads[thread];
         let ops = &self.program.ops[t.from as usize..t.to as usize];
@@ -255,7 +255,7 @@ impl<'a> View<'a> {
                     Op::Run(_) | Op::Spin(..) => since = since.or(Some(program.times[at])),
                     Op::Wake { thread, number } => {
                         let since = since.take();
-                        // A time-out or a stranger on top of it asked for nothing.
+                        // A timeout or an unrelated interrupted thread asked for nothing.
                         if program.threads[thread as usize].may_ask() {
                             began.extend(since.map(|at| (number, at)));
                         }
@@ -314,13 +314,13 @@ impl<'a> View<'a> {
             Change::NoDevices => self.free_devices = true,
             Change::AnyCpu => self.any_cpu = true,
             Change::NoQuota => self.no_quota = true,
-            // That is another program.
+            // `Program::dealt` is replayed for it.
             Change::Deal => {}
         }
         Ok(())
     }
 
-    /// Nobody makes the calls that threads make because others want the same mutex.
+    /// Removes the calls that threads make because others want the same mutex.
     fn no_turns_at(&mut self, mutex: ObjectId) {
         for (factor, t) in self.factors.iter_mut().zip(&self.program.threads) {
             let calls: Nanos =
@@ -331,8 +331,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What interrupts took from each thread becomes the mean of all CPUs, and the threads that do
-    /// their work are as many as there are CPUs.
+    /// Each thread's interrupt time becomes the mean over all CPUs; the work is taken to run on as
+    /// many threads as there are CPUs.
     fn spread_irqs(&mut self) {
         let capacity = self.program.wall_ns as f64 * f64::from(self.program.cpus);
         let mean = self.program.irq_ns as f64 / capacity.max(1.0);
@@ -346,30 +346,29 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What is left of a sleep of this thread that began at a moment of the trace.
+    /// What is left of a sleep of this thread that began at this moment of the trace.
     pub(crate) fn slept(&self, thread: usize, at: Nanos, ns: Nanos) -> Nanos {
         self.unasked.get(thread).map_or(ns, |spans| ns - spans.within(at, at.saturating_add(ns)))
     }
 
-    /// Somebody has a CPU for as long as a lock is his.
+    /// Whether the holder of some lock always has a CPU.
     pub(crate) fn has_first(&self) -> bool {
         self.rules.contains(&Rule::First)
     }
 
-    /// `ns` of running, of this thread, `holding` times as long because of what it holds.
+    /// `ns` of this thread's running time, scaled; `holding` is the factor of the locks it holds.
     pub(crate) fn scaled(&self, thread: usize, holding: f64, ns: Nanos) -> Nanos {
         let by = self.factors[thread] * holding;
         if by == 1.0 { ns } else { (ns as f64 * by) as Nanos }
     }
 }
 
-/// Whether another part of a thread that is split may go on from there.
+/// Whether another part of a split thread may go on after this step.
 pub(crate) fn ends_piece(program: &Program, op: Op) -> bool {
     matches!(op, Op::Wake { .. }) || arrives(program, op)
 }
 
-/// Whether a thread sleeps there until it is told by somebody outside that there is something to
-/// do, or until it is time.
+/// Whether this step sleeps until something outside the trace gives the thread work, or for a time.
 pub(crate) fn arrives(program: &Program, op: Op) -> bool {
     let of = |object: ObjectId| program.objects.get(object.0 as usize);
     matches!(op, Op::Sleep(_, object) if !of(object).is_some_and(|o| o.is_device))

@@ -1,4 +1,4 @@
-//! The same work, dealt evenly: what all do between two rounds of a barrier takes each as long.
+//! The same work, dealt evenly: between rounds of a barrier every thread works equally long.
 
 use crate::program::{Op, Program};
 use holdup_trace::Nanos;
@@ -7,20 +7,20 @@ use holdup_trace::Nanos;
 #[derive(Clone, Copy, Debug)]
 struct Share {
     round: u32,
-    /// The step in which it arrives.
+    /// The step in which the thread arrives.
     at: u32,
     ran: Nanos,
 }
 
 impl Program {
-    /// The program whose threads, where they meet, have done as much as each other.
+    /// The program in which threads that meet at a barrier have worked equally long.
     pub(crate) fn dealt(&self) -> &Program {
         self.dealt.get_or_init(|| Box::new(self.deal()))
     }
 
     fn deal(&self) -> Program {
         let shares: Vec<Vec<Share>> = (0..self.threads.len()).map(|t| self.shares(t)).collect();
-        // Of each round: what all did, and how many of them.
+        // For each round: the running time of all threads, and their number.
         let mut rounds: Vec<(Nanos, Nanos)> = vec![(0, 0); self.rounds.len()];
         for share in shares.iter().flatten() {
             let round = &mut rounds[share.round as usize];
@@ -53,7 +53,7 @@ impl Program {
         shares
     }
 
-    /// Write down what one thread does then.
+    /// Write one thread's steps with its work scaled.
     fn deal_to(&mut self, of: &Program, t: usize, shares: &[Share], rounds: &[(Nanos, Nanos)]) {
         let old = &of.threads[t];
         let mut shares = shares.iter();
@@ -99,7 +99,7 @@ impl Program {
         (new.from, new.to, new.work_to, new.run_ns) = (from, to, work_to, run_ns);
     }
 
-    /// All but the steps.
+    /// Everything except the steps.
     fn without_steps(&self) -> Program {
         Program {
             threads: self.threads.clone(),

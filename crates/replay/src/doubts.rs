@@ -6,14 +6,14 @@ use holdup_passes::Analysis;
 use holdup_passes::limits::MATTERS;
 use holdup_trace::{QualityCode, Severity};
 
-/// By how much the replay without a change misses the trace, in per cent.
+/// The relative error of the unchanged replay's time, in per cent.
 pub fn off_pct(program: &Program, unchanged: &Prediction) -> f64 {
     (unchanged.wall_ns as f64 / program.traced_wall_ns.max(1) as f64 - 1.0) * 100.0
 }
 
-/// Reasons not to trust replays of a trace whose unchanged replay is off by so much, in per cent;
-/// empty if there are none. What it misses it misses under every change: a gain that is larger
-/// stays one.
+/// Reasons not to trust replays of a trace whose unchanged replay is off by this many per cent;
+/// empty if there are none. The error is about the same under every change, so a larger gain
+/// remains a gain.
 pub fn doubts(analysis: &Analysis, off_pct: f64) -> Vec<String> {
     let mut doubts = Vec::new();
     if off_pct.abs() > analysis.limit(&MATTERS) {

@@ -1,4 +1,4 @@
-//! What each scarce resource is worth: how much sooner the work is done without it.
+//! What each scarce resource is worth: how much faster the work is without it.
 
 use crate::bound::Work;
 use crate::change::{Change, LockChange, View};
@@ -15,64 +15,64 @@ use holdup_trace::Nanos;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So many of one resource are tried alone, those that hold up most.
+/// This many members of one resource are tried alone, those with most waiting.
 const SINGLES: usize = 6;
-/// And of all so many that these steps are taken in their replays.
+/// Members are tried alone until their replays have taken this many steps.
 const STEPS: usize = 1_000_000;
-/// So many of those that gain anything, the best first, are replayed with other ties too.
+/// This many of the members that gain anything, the best first, are replayed with other ties too.
 const BANDS: usize = 2;
 
-/// How much is tried.
+/// How many replays are made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Depth {
-    /// Each resource with all that stands for it, and the threads that do too much one by one: what
-    /// a verdict needs.
+    /// Each resource with all its members, and each thread that does too much: enough for a
+    /// verdict.
     Resources,
-    /// Also the largest of each alone.
+    /// Also the largest members of each resource alone.
     Each,
 }
 
 /// What one resource, or a part of it, is worth.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Estimate {
-    /// What is scarce.
+    /// The resource.
     pub resource: Resource,
-    /// All that stands for it at once; else one of several.
+    /// All members at once; otherwise one of several.
     pub together: bool,
-    /// What it is made of.
+    /// The members.
     pub members: Vec<Member>,
-    /// Its removal.
+    /// The change that removes it.
     pub change: Vec<Change>,
-    /// The work without it.
+    /// The prediction without it.
     pub prediction: Prediction,
-    /// How many times as fast the work is without it.
+    /// How many times as fast the work is without it: the median replay.
     pub worth: f64,
-    /// The same of the longest replay.
+    /// As `worth`, of the longest replay.
     pub low: f64,
-    /// The same for the shortest replay.
+    /// As `worth`, of the shortest replay.
     pub high: f64,
-    /// What its work could gain at most, divided over the CPUs: no replay divides it.
+    /// The gain is a bound: this thread's work divided over the CPUs, which no replay does.
     pub is_bound: bool,
-    /// From the chains of wake-ups: a replay keeps the order of the trace in which others serve.
+    /// From the chains of wake-ups, because a replay keeps the traced order in which servers work.
     pub by_chains: bool,
 }
 
 /// What every resource of a program is worth.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Estimates {
-    /// The work as it is.
+    /// The prediction without a change.
     pub unchanged: Prediction,
-    /// First each resource whole, then parts of it; the most worth first.
+    /// First each whole resource, then its members; the largest worth first.
     pub rows: Vec<Estimate>,
 }
 
-/// Replay `program` without each resource being scarce, and without the largest parts of each.
+/// Replay `program` without each scarce resource, and without the largest members of each.
 pub fn estimate(program: &Program, judged: &Attribution<'_>, depth: Depth) -> Estimates {
     let waits = Waits::of(program);
     let all = resources(program, judged, &waits);
     let mut tries: Vec<(bool, Scarce)> = Vec::new();
     for of_one in all.chunk_by(|a, b| a.resource == b.resource) {
-        // To relieve one thread of its work is one remedy, to relieve the next another.
+        // Each thread with too much work is a fix of its own.
         let (threads, rest): (Vec<Scarce>, Vec<Scarce>) =
             of_one.iter().cloned().partition(|one| one.is_thread);
         tries.extend(threads.into_iter().take(SINGLES).map(|one| (false, one)));
@@ -83,7 +83,7 @@ pub fn estimate(program: &Program, judged: &Attribution<'_>, depth: Depth) -> Es
             tries.extend(rest.into_iter().take(SINGLES).map(|one| (false, one)));
         }
     }
-    // Of a long trace all of each alone, or the largest of them: a replay takes time.
+    // Of a long trace only whole resources, or the largest members: a replay takes time.
     tries.sort_by_key(|(together, one)| (!together && !one.is_thread, Reverse(one.weight)));
     tries.truncate((STEPS / program.steps().max(1)).max(tries.iter().filter(|t| t.0).count()));
     let unchanged = compared_with(program);
@@ -115,8 +115,8 @@ pub fn estimate(program: &Program, judged: &Attribution<'_>, depth: Depth) -> Es
     Estimates { unchanged: unchanged.clone(), rows }
 }
 
-/// A thread that needs what it did before for what it does next gains nothing by another beside it:
-/// its work has to be divided itself, and no replay knows how. What that gains at most is told.
+/// A thread whose next step needs its last one gains nothing from a second thread: its work has to
+/// be divided itself, and no replay knows how. The estimate is the largest gain of that.
 fn divide_within(
     program: &Program,
     unchanged: &Prediction,
@@ -141,9 +141,9 @@ fn divide_within(
     }
 }
 
-/// Threads that share the work of another keep the order of the trace in which it did one thing
-/// after the other, and others wait for their turn of it. A thread that is so many times as fast
-/// tells what they gain who take what comes first. As with chains, the low end lies half-way.
+/// Threads that share another's work keep the traced order in which it served, and clients wait for
+/// their turn. Making that one thread as many times as fast shows the gain if the parts serve in
+/// any order. As with chains, the low end lies half-way.
 fn in_any_order(program: &Program, unchanged: &Prediction, floors: Floors, rows: &mut [Estimate]) {
     let faster = |row: &Estimate| match (row.change.as_slice(), row.members.as_slice()) {
         (&[Change::Split(thread, parts)], [Member::Thread(_)]) => {
@@ -168,7 +168,7 @@ fn in_any_order(program: &Program, unchanged: &Prediction, floors: Floors, rows:
     }
 }
 
-/// What gains anything is replayed once more for its band.
+/// Replay the rows that gain anything again, for their ranges.
 fn see_again(
     program: &Program,
     unchanged: &Prediction,
@@ -188,15 +188,15 @@ fn see_again(
     }
 }
 
-/// Objects that nobody waits for any more, by the chains of wake-ups.
+/// Objects that no thread waits for any more, by the chains of wake-ups.
 struct Chained {
     changes: Vec<Change>,
     /// Whether threads contend for most of them. Words that threads wake each other through may
-    /// hand work on as well.
+    /// also hand on work.
     in_turns: bool,
-    /// Where they do: the CPU time of going to sleep and of waking, of each kind of call the part
-    /// that those objects have of the waits in it. Who finds a lock free is through in a fraction
-    /// of that time.
+    /// If they contend: the CPU time of going to sleep and of waking. Each kind of call counts in
+    /// proportion to these objects' share of the waits in it. A thread that finds a lock free needs
+    /// a fraction of that time.
     calls_ns: Nanos,
 }
 
@@ -235,9 +235,9 @@ impl Chained {
     }
 }
 
-/// Where nobody waits for a resource any more, the chains of wake-ups tell what each thread saves.
-/// A replay saves less where it keeps the order of the trace in which servers, clients and runtimes
-/// did what they did one after the other, as only one could ask.
+/// Where no thread waits for a resource any more, the chains of wake-ups tell what each thread
+/// saves. A replay saves less, because it keeps the traced order in which servers, clients and
+/// runtimes did one thing after the other while only one thread at a time could ask.
 fn follow_chains(
     program: &Program,
     waits: &Waits,
@@ -259,7 +259,7 @@ fn follow_chains(
     if wall_ns >= row.prediction.wall_ns {
         return;
     }
-    // The replay keeps all order and this none: the low end lies half-way between them.
+    // The replay keeps all order and the chains keep none: the low end lies half-way.
     let replayed = row.worth;
     row.worth = unchanged.wall_ns as f64 / wall_ns.max(1) as f64;
     (row.low, row.high, row.by_chains) = ((row.worth * replayed).sqrt(), row.worth, true);
@@ -269,8 +269,8 @@ fn follow_chains(
     made.bounded = None;
 }
 
-/// Where what stands for a resource is not tried together, or is worth less than one thread alone,
-/// the best stands for all.
+/// Where a resource is not tried as a whole, or is worth less than one of its threads alone, the
+/// best member stands for the whole.
 fn best_stand_for_all(rows: &mut Vec<Estimate>) {
     let mut best: BTreeMap<Resource, usize> = BTreeMap::new();
     for (i, row) in rows.iter().enumerate() {
@@ -290,12 +290,12 @@ fn best_stand_for_all(rows: &mut Vec<Estimate>) {
     rows.extend(more);
 }
 
-/// Work that is divided is still done: the shortest times that leaves.
+/// Divided work must still be done: the shortest times that this allows.
 #[derive(Clone, Copy)]
 struct Floors {
-    /// Of the work of one thread, over all CPUs.
+    /// One thread's work, over all CPUs.
     bound_ns: Nanos,
-    /// Of what the machine did, by the ledger: CPUs cannot be more than busy.
+    /// All that the machine did, by the ledger: CPUs cannot be more than busy.
     divided_ns: Nanos,
     /// CPU time of the work, and how many CPUs there are.
     all_ns: Nanos,
@@ -313,8 +313,8 @@ impl Floors {
         Floors { bound_ns: all_ns / cpus, divided_ns: divided as Nanos, all_ns, cpus }
     }
 
-    /// With this work left to do, and without so much CPU time in calls: CPUs do the rest of what
-    /// they did too.
+    /// The shortest time with this work left and `calls_ns` less CPU time in calls. All other CPU
+    /// time stays.
     fn with(self, work: Work, calls_ns: Nanos) -> Nanos {
         let less = (self.all_ns.saturating_sub(work.all_ns) + calls_ns) / self.cpus;
         self.divided_ns.saturating_sub(less)
@@ -352,7 +352,7 @@ impl Estimate {
         row
     }
 
-    /// Replayed, that was made of the work.
+    /// Set the replayed prediction.
     fn set(&mut self, unchanged: &Prediction, floors: Floors, mut made: Prediction) {
         let floor = floors.below(self);
         for ns in [&mut made.wall_ns, &mut made.wall_low_ns, &mut made.wall_high_ns] {
@@ -368,7 +368,7 @@ impl Estimate {
     }
 }
 
-/// All that stands for one resource.
+/// All members of one resource as one.
 fn together(parts: &[Scarce]) -> Scarce {
     let mut all = Scarce {
         resource: parts[0].resource,

@@ -1,4 +1,4 @@
-//! Replays what the threads of a trace did on a simulated machine: as it was, or changed.
+//! Replays what the threads of a trace did on a simulated machine, unchanged or changed.
 //!
 //! ```text
 //!  analysis ──► build ──► program ──► change ──► simulate ──► predict, estimate
@@ -8,12 +8,12 @@
 //!               on whom   locks
 //! ```
 //!
-//! A diagnosis is worth what its fix gains. Coz (Curtsinger, Berger, "Coz: Finding Code that Counts
-//! with Causal Profiling", SOSP 2015) finds that out by slowing a live program down; a trace has
-//! all it takes already: who ran how long, who waited for whom, who had the lock.
+//! A diagnosis is worth as much as its fix gains. Coz (Curtsinger, Berger, "Coz: Finding Code that
+//! Counts with Causal Profiling", SOSP 2015) measures that by slowing a live program down. A trace
+//! has what it takes: how long each thread ran, what it waited for, and who held the lock.
 //!
-//! What the replay keeps: each thread's steps in their order, the CPU time of each, who made whom
-//! go on. What it does not know: what a thread would have done had it been earlier.
+//! The replay keeps each thread's steps in their order, the CPU time of each step, and which thread
+//! wakes which. It does not know what a thread would have done had it been earlier.
 
 mod answers;
 mod bits;

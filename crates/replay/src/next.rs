@@ -1,26 +1,25 @@
-//! What holds the work up once the best change is made.
+//! The bottleneck that remains once the best change is made.
 
 use crate::change::Change;
 use crate::estimate::Estimate;
 use crate::predict::{Seeds, predict_all};
 use crate::program::Program;
 
-/// Number of the best changes that are tried again together with the best one.
+/// The number of next-best changes that are tried together with the best one.
 const SECONDS: usize = 5;
-/// Less than so many times as fast is no gain.
+/// A smaller speed-up is no gain.
 const GAINS: f64 = 1.005;
 
 /// The largest bottleneck that remains.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Next {
-    /// Its place among the rows.
+    /// Its index among the rows.
     pub row: usize,
     /// How many times as fast removing it too would be, compared with the best change alone.
     pub gain: f64,
 }
 
-/// What remains of `rows`, the quickest first, once the first is done; `None` where nothing is left
-/// to gain.
+/// The best of `rows` to remove once the first is removed; `None` if no gain is left.
 pub fn next(program: &Program, rows: &[Estimate]) -> Option<Next> {
     let best = rows.first()?;
     let others = || rows.iter().enumerate().skip(1).take(SECONDS);

@@ -1,4 +1,4 @@
-//! How long the work would take.
+//! Predicts how long the work would take.
 
 use crate::bound;
 use crate::change::{Change, ChangeError, View};
@@ -10,12 +10,12 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// How often a replay is repeated, each time with other ties.
+/// How often a replay is repeated, each time with other tie-breaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seeds(u32);
 
 impl Seeds {
-    /// As many as make a band: fewer of long traces, where chance evens out.
+    /// Enough replays for a range; fewer for long traces, where chance evens out.
     pub fn of(program: &Program) -> Seeds {
         match program.steps() {
             0..200_000 => Seeds(3),
@@ -47,12 +47,12 @@ pub fn predict(
     let free = unchanged_but_free(program);
     view.free = free.off_pct().abs() <= program.free_pct;
     view.unwatched = free.unwatched;
-    // With enough CPUs the others take nothing from threads that somebody chose.
+    // With enough CPUs, other threads take nothing from the chosen ones.
     let more = |change: &Change| matches!(*change, Change::Cpus(n) if n > program.cpus);
     let beside = program.chosen && changes.iter().any(more);
     view.alone = view.free && program.has_background() && !beside;
-    // Whoever takes its CPU from a holder is in the way of the work there, and has his share of it
-    // elsewhere, however far the work has come.
+    // A thread that takes its CPU from a holder hinders the work there, and gets its share of CPU
+    // time elsewhere, however far the work has come.
     view.fair = view.alone && view.has_first();
     if view.fair {
         view.alone = false;
@@ -74,7 +74,7 @@ pub fn predict(
     Ok(prediction)
 }
 
-/// What comes of a view, and the part of its CPU time that idled.
+/// The prediction of a view, and the share of CPU time that was idle.
 fn replayed(view: &View<'_>, seeds: Seeds) -> (Prediction, f64) {
     let mut runs: Vec<_> = (0..seeds.0).map(|seed| simulate(view, u64::from(seed))).collect();
     runs.sort_by_key(|run| run.wall_ns);
@@ -93,14 +93,14 @@ fn replayed(view: &View<'_>, seeds: Seeds) -> (Prediction, f64) {
     (prediction, idle)
 }
 
-/// By how much being free of the order of the trace alone changes the time of the work, in per
-/// cent: locks go to whoever comes first, and no thread queues while a CPU idles.
+/// By how much giving up the order of the trace alone changes the time of the work, in per cent:
+/// locks go to the first thread to arrive, and no thread queues while a CPU idles.
 pub fn free_off_pct(program: &Program) -> f64 {
     unchanged_but_free(program).off_pct()
 }
 
-/// What being free of the order of the trace alone makes of the work. Several changes ask for it at
-/// once: all but the first wait.
+/// The work's times with and without the order of the trace. Several changes ask for them at once:
+/// all but the first wait for the result.
 fn unchanged_but_free(program: &Program) -> Free {
     *program.free.get_or_init(|| {
         let (free, idle) = replayed(&View::free(program), Seeds::ONE);
@@ -116,7 +116,7 @@ fn unchanged_but_free(program: &Program) -> Free {
         if known.off_pct().abs() > program.free_pct {
             return known;
         }
-        // Naps that the work waits for, in whatever way, stay: only who looks on does without.
+        // Naps that the work waits for stay; only threads that poll for its end do without.
         if program.threads.iter().any(|t| t.watches) {
             let view = View { unwatched: true, ..View::free(program) };
             let (left, _) = replayed(&view, Seeds::ONE);
@@ -132,7 +132,7 @@ fn unchanged_but_free(program: &Program) -> Free {
     })
 }
 
-/// The replays that changes are compared with: two replays at once, not one after the other.
+/// The two replays that changes are compared with, run concurrently.
 pub(crate) fn compared_with(program: &Program) -> &Prediction {
     thread::scope(|scope| {
         scope.spawn(|| unchanged_but_free(program));
@@ -140,46 +140,46 @@ pub(crate) fn compared_with(program: &Program) -> &Prediction {
     })
 }
 
-/// The replay without a change: a row of its own, and the replay that the others are compared with.
+/// The replay without a change: a row of its own, and the base that other rows are compared with.
 fn unchanged(program: &Program) -> &Prediction {
     let replay = || replayed(&View::unchanged(program), Seeds::of(program)).0;
     program.unchanged.get_or_init(replay)
 }
 
 impl Free {
-    /// By how much that is more or less, in per cent.
+    /// How much the two times differ, in per cent.
     fn off_pct(self) -> f64 {
         (self.free_ns as f64 / self.traced_ns.max(1) as f64 - 1.0) * 100.0
     }
 
-    /// What a time free of the order of the trace is multiplied by. What such a replay misses of
-    /// the unchanged work it misses while CPUs idle, as it keeps the time that they are busy. So it
-    /// is taken to miss as much with a change if CPUs idle as much of the time, and less if less.
-    /// What those who are no part of the work take from it, they take under every change.
+    /// The correction factor for a time that does not keep the order of the trace. Such a replay
+    /// keeps the CPUs' busy time, so its error in the unchanged work arises while CPUs idle. The
+    /// error is taken to be as large with a change if CPUs idle equally long, and smaller if less.
+    /// What threads outside the work take from it they take under every change.
     fn missed(self, idle: f64) -> f64 {
         let as_idle = if self.idle > 0.0 { (idle / self.idle).min(1.0) } else { 1.0 };
         (1.0 + self.off_by() * as_idle) * self.free_ns as f64 / self.alone_ns.max(1) as f64
     }
 
-    /// The same where those who are no part of the work have CPUs as a scheduler gives them.
+    /// As [`Free::missed`], where threads outside the work share the CPUs fairly.
     fn missed_fairly(self, program: &Program) -> f64 {
         let before = View { fair: true, ..View::free(program) };
         self.traced_ns as f64 / replayed(&before, Seeds::ONE).0.wall_ns.max(1) as f64
     }
 
-    /// The same if programs other than the work were replayed with it.
+    /// As [`Free::missed`], if programs other than the work are replayed with it.
     fn missed_beside(self, idle: f64) -> f64 {
         Free { alone_ns: self.free_ns, idle: self.idle_beside, ..self }.missed(idle)
     }
 
-    /// How much longer the traced order takes, as a part of the time without it.
+    /// How much longer the traced order takes, as a fraction of the time without it.
     fn off_by(self) -> f64 {
         self.traced_ns as f64 / self.free_ns.max(1) as f64 - 1.0
     }
 }
 
-/// Replay `program` with each set of changes, on as many threads as there are CPUs here: what
-/// [`predict`] says of each, in their order.
+/// Replay `program` with each set of changes, on as many threads as this machine has CPUs. Returns
+/// what [`predict`] says of each, in order.
 pub fn predict_all(
     program: &Program,
     sets: &[Vec<Change>],

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 pub struct ObjectId(pub u32);
 
 impl ObjectId {
-    /// Nothing that has a name.
+    /// No named object.
     pub(crate) const NONE: ObjectId = ObjectId(u32::MAX);
     /// The next period of a CPU quota.
     pub(crate) const QUOTA: ObjectId = ObjectId(u32::MAX - 1);
@@ -20,107 +20,107 @@ impl ObjectId {
 /// One step of a thread's program, 16 bytes: there are millions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Op {
-    /// Needs a CPU for so long.
+    /// Needs a CPU for this long.
     Run(Nanos),
-    /// Needs a CPU for so long, spinning for a lock of the kernel.
+    /// Needs a CPU for this long, spinning for a kernel lock.
     Spin(Nanos, ObjectId),
-    /// Sleeps for so long, whatever others do: for a device, a timer, a client outside.
+    /// Sleeps for this long, whatever other threads do: for a device, a timer, an outside client.
     Sleep(Nanos, ObjectId),
-    /// Sleeps until another thread's [`Op::Wake`] of this number, which may have come already.
-    /// An idle CPU then takes so long to take it.
+    /// Sleeps until another thread's [`Op::Wake`] of this number, which may have come already. An
+    /// idle CPU needs `delay` to pick it up then.
     Wait { number: u32, object: ObjectId, delay: u32 },
-    /// Ends the wait of this number of that thread, or lets it pass when it comes to it.
+    /// Ends that thread's wait of this number, or lets the thread pass when it gets to it.
     Wake { thread: u32, number: u32 },
-    /// What it slept for is over, but CPUs that idle let it queue for a busy one for so long,
-    /// behind this thread; and one idled already then.
+    /// Its sleep is over, but idle CPUs let it queue for a busy one for this long, behind this
+    /// thread. The flag: a CPU idled already when it began to queue.
     Beside(Nanos, u32, bool),
-    /// What it slept for is over, and it takes the CPU from this thread.
+    /// Its sleep is over, and it takes the CPU from this thread.
     Preempts(u32),
-    /// Loses its CPU if another is further behind; CPUs that idle then leave it there for so long.
+    /// Loses its CPU if another thread is further behind; idle CPUs leave it there for this long.
     LosesCpu(Nanos),
-    /// Has a lock from now on.
+    /// Holds a lock from now on.
     Hold(ObjectId),
-    /// Gives it back.
+    /// Releases it.
     Drop(ObjectId),
-    /// Waits until all who take part in this round of a barrier have arrived.
+    /// Waits until all threads of this round of a barrier have arrived.
     Arrive { round: u32, object: ObjectId, delay: u32 },
-    /// Makes that thread begin.
+    /// Starts that thread.
     Spawn(u32),
 }
 
 /// A thread of the trace.
 #[derive(Clone, Debug)]
 pub struct ThreadProgram {
-    /// Which, in the analysis.
+    /// Its slot in the analysis.
     pub slot: Slot,
-    /// Its id.
+    /// Its thread id.
     pub tid: u32,
     /// Its name.
     pub comm: String,
-    /// It is one of those whose end is the end of the work.
+    /// It does the work: the work ends when these threads end.
     pub works: bool,
     /// CPU time of all its steps.
     pub run_ns: Nanos,
-    /// Of it: interrupts on top of it.
+    /// The part of it that is interrupts on top of the thread.
     pub(crate) irq_ns: Nanos,
     /// `ksoftirqd`: it does the work of interrupts.
     pub(crate) is_softirq: bool,
     /// Its steps are `ops[from..to]`.
     pub(crate) from: u32,
     pub(crate) to: u32,
-    /// Where the work is done: all but the last hundredth of its CPU time.
+    /// The step at which its work is done: all but the last hundredth of its CPU time.
     pub(crate) work_to: u32,
-    /// Time that other threads of programs that are the work slept until it ended that, but for
+    /// How long other threads of the working programs slept until this thread woke them, except for
     /// locks and barriers.
     pub(crate) ends_ns: Nanos,
-    /// The same by thread, of all.
+    /// As `ends_ns`, by woken thread, and of all programs.
     pub(crate) ends: Vec<(u32, Nanos)>,
-    /// Its longest sleep that nobody ended.
+    /// Its longest sleep that no thread ended.
     pub(crate) longest_ns: Nanos,
-    /// And all those that were for no device.
+    /// All its sleeps that no thread ended, except for devices.
     pub(crate) napped_ns: Nanos,
-    /// It naps for most of the time, while others do the work: it looks whether that is done.
+    /// It naps most of the time while others work: it polls for the end of the work.
     pub(crate) watches: bool,
     /// It takes part in rounds of a barrier.
     pub(crate) at_barriers: bool,
-    /// It begins when another thread makes it.
+    /// It starts when another thread creates it.
     pub(crate) spawned: bool,
-    /// So long an idle CPU takes to take it first.
+    /// How long an idle CPU takes to pick it up the first time.
     pub(crate) delay: u32,
-    /// And so long when it is woken, the mean.
+    /// How long an idle CPU takes to pick it up when it is woken: the mean.
     pub(crate) usual_delay: u32,
-    /// The CPUs it may run on, bit n for CPU n; all ones where nothing keeps it from any.
+    /// The CPUs it may run on, bit n for CPU n; all ones if it may run on any.
     pub(crate) allowed: u64,
-    /// Time that a quota kept it off the CPUs.
+    /// How long a quota throttled it.
     pub(crate) held_off_ns: Nanos,
-    /// It is known to be no part of the work.
+    /// It is known not to belong to the work.
     pub(crate) is_background: bool,
-    /// It is one of the kernel's.
+    /// It is a kernel thread.
     pub(crate) is_kthread: bool,
-    /// And ends sleeps of others that wait for a device.
+    /// It is a kernel thread that ends other threads' waits for a device.
     pub(crate) drives: bool,
-    /// Of its CPU time: in calls that it would not make if nobody else wanted the mutex.
+    /// By mutex: its CPU time in calls that it would not make if no other thread wanted the mutex.
     pub(crate) turns: Vec<(ObjectId, Nanos)>,
 }
 
-/// In which order threads get a lock once anything is changed.
+/// The order in which threads get a lock once anything is changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// In the order of the trace: not all of its holds are known.
+    /// The order of the trace, because not all holds are known.
     Traced,
-    /// It is free when it is given back, and who has waited longest is woken: whoever is there
-    /// first has it.
+    /// The lock is free when it is released. The longest waiter is woken, and the first thread to
+    /// arrive gets the lock.
     Taken,
-    /// Who has waited longest has it at once.
+    /// The longest waiter gets it directly.
     Handed,
 }
 
-/// What threads waited for.
+/// An object that threads waited for.
 #[derive(Clone, Debug)]
 pub struct ReplayObject {
-    /// What it is in the analysis: a condition variable is two words.
+    /// The objects of the analysis: a condition variable is two words.
     pub of: Vec<Object>,
-    /// What kind of thing it is.
+    /// Its kind.
     pub kind: ObjectKind,
     /// What a futex is used for.
     pub usage: Option<FutexUse>,
@@ -128,25 +128,24 @@ pub struct ReplayObject {
     pub(crate) is_private: bool,
     /// Such as `mutex 0x7f71238a0108 of orders`.
     pub name: String,
-    /// One thread at a time has it: holds of it can be changed.
+    /// One thread at a time holds it, so that its holds can be changed.
     pub is_lock: bool,
-    /// Who gets it once anything is changed.
+    /// The order in which threads get it once anything is changed.
     pub order: Order,
-    /// It is a mutex that threads fight for: most of those who come to wait find it free before
-    /// they sleep.
+    /// It is a contended mutex: most threads that come to wait find it free before they sleep.
     pub is_fought_for: bool,
     /// Sleeps for it that the replay has.
     pub waits: u64,
     /// Their time in the trace.
     pub wait_ns: Nanos,
-    /// The same, that of each thread times its CPU time: a thread without work holds nothing up by
-    /// waiting, however long.
+    /// The sum over threads of the waiting time multiplied by the thread's CPU time: a thread
+    /// without work delays nothing by waiting, however long.
     pub work_held_up: u128,
-    /// Time that threads had it in the trace, as far as known.
+    /// How long threads held it in the trace, as far as known.
     pub hold_ns: Nanos,
     /// The waits are for a device.
     pub is_device: bool,
-    /// Another thread ended the waits, who had a lock.
+    /// The waits were ended by another thread that held a lock.
     pub is_kernel_lock: bool,
 }
 
@@ -155,11 +154,11 @@ pub struct ReplayObject {
 pub struct Program {
     /// Its threads.
     pub threads: Vec<ThreadProgram>,
-    /// What they waited for.
+    /// The objects that they waited for.
     pub objects: Vec<ReplayObject>,
     /// CPUs of the traced machine.
     pub cpus: u32,
-    /// From the moment the work began to its end, in the trace.
+    /// Time from the beginning of the work to its end, in the trace.
     pub traced_wall_ns: Nanos,
     /// Interrupts and softirqs on all CPUs.
     pub irq_ns: Nanos,
@@ -167,54 +166,54 @@ pub struct Program {
     pub(crate) ops: Vec<Op>,
     /// When each step was taken in the trace.
     pub(crate) times: Vec<Nanos>,
-    /// How long a thread runs while others wait.
+    /// A thread's time slice while others wait.
     pub(crate) slice_ns: Nanos,
-    /// So long CPUs that idle let threads queue for others.
+    /// How long idle CPUs let threads queue for others.
     pub(crate) looks_ns: Nanos,
     /// Waits that have a number.
     pub(crate) numbers: u32,
-    /// Who takes part in each round of a barrier.
+    /// The number of threads in each round of a barrier.
     pub(crate) rounds: Vec<u32>,
-    /// What comes of it without a change.
+    /// The prediction without a change.
     pub(crate) unchanged: OnceLock<Prediction>,
-    /// What being free of the order of the trace makes of the work, if nothing else is changed.
+    /// The times of the unchanged work with and without the order of the trace.
     pub(crate) free: OnceLock<Free>,
-    /// Somebody chose the threads that work, and all others are none of it.
+    /// The user chose the threads that do the work; all others are outside it.
     pub(crate) chosen: bool,
-    /// If that changes the time of the work by more, in per cent, the order of the trace is kept.
+    /// The order of the trace is kept if its loss changes the time by more than this, in per cent.
     pub(crate) free_pct: f64,
-    /// And what is no change, in per cent.
+    /// A change of the time by less than this, in per cent, is none.
     pub(crate) met_pct: f64,
-    /// The same work, dealt evenly over those who meet at barriers.
+    /// The same work, dealt evenly over the threads that meet at barriers.
     pub(crate) dealt: OnceLock<Box<Program>>,
 }
 
 /// Times of the work without a change.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Free {
-    /// In the order of the trace.
+    /// In the order of the trace, in ns.
     pub(crate) traced_ns: Nanos,
-    /// Free of it.
+    /// Not in that order.
     pub(crate) free_ns: Nanos,
-    /// And of those who are no part of the work.
+    /// Not in that order, without the threads outside the work.
     pub(crate) alone_ns: Nanos,
-    /// Who watches the work does not nap then: that alone changes nothing.
+    /// In those, threads that poll for the end of the work do not nap, which alone changes nothing.
     pub(crate) unwatched: bool,
-    /// The part of the CPU time that idled then; and beside them.
+    /// The share of CPU time that idled: alone, and with the threads outside the work.
     pub(crate) idle: f64,
     pub(crate) idle_beside: f64,
 }
 
 impl ThreadProgram {
-    /// Whether it waits for what the work does: it is not a thread of the kernel's, no recorder,
-    /// and not known to be no part of the work.
+    /// Whether it can wait for what the work does: it is no kernel thread, no recorder, and not
+    /// known to be outside the work.
     pub(crate) fn may_ask(&self) -> bool {
         !self.is_background && !self.is_kthread && !is_recorder(&self.comm)
     }
 }
 
 impl Program {
-    /// Whether some are known to be no part of the work.
+    /// Whether some threads are known to be outside the work.
     pub(crate) fn has_background(&self) -> bool {
         self.threads.iter().any(|t| t.is_background && t.run_ns > 0)
     }

@@ -1,16 +1,16 @@
 //! How much less time each thread takes without waiting for a resource, by the chains of wake-ups.
 //!
-//! A thread that waits is held up by whatever holds up the thread that ends its wait, for as long
-//! as the wait lasts. So the part of a wait that goes away is what goes away of the waker's time
-//! meanwhile: all of it if the waker itself waited for the resource, nothing if it ran, slept for a
-//! timer or waited for a client outside. One pass over the waits, in order of their ends, gives it
-//! for every thread: whoever ended a wait had ended its own before.
+//! A waiting thread is delayed by whatever delays its waker, for as long as the wait lasts. So the
+//! part of a wait that goes away is the part of the waker's time that goes away meanwhile: all of
+//! it if the waker itself waited for the resource; nothing if it ran, slept for a timer or waited
+//! for an outside client. One pass over the waits in order of their ends gives this for every
+//! thread, because a waker's own wait ended earlier.
 //!
-//! A replay keeps the traced order of whoever serves several others in turn: a client waits for
-//! the answer to another's request, as it did while only one of them could ask. This keeps nobody's
-//! order, and so it knows no queue that forms only when the first is gone. CPUs do at most one
-//! second of work in a second in both ([`bound`]); and no thread runs twice at once, but what one
-//! thread of a team does in the time it saves is work that another would have had to do.
+//! A replay keeps the traced order in which a server serves its clients: a client waits for the
+//! answer to another's request, as it did while only one of them could ask. The chains keep no such
+//! order, so they know no queue that forms only once the resource is gone. In both, CPUs do at most
+//! one second of work in a second ([`bound`]) and no thread runs twice at once. But what one thread
+//! of a team does in the time it saves is work that another need not do.
 //!
 //! [`bound`]: crate::bound
 
@@ -27,11 +27,11 @@ use std::collections::BTreeMap;
 struct Wait {
     to: Nanos,
     from: Nanos,
-    /// When the thread went on: it was ready before, and had no CPU yet.
+    /// When the thread ran again: it was ready before, and had no CPU yet.
     goes_on: Nanos,
     thread: u32,
     object: ObjectId,
-    /// Who ended it, if a thread did.
+    /// The thread that ended it, if a thread did.
     waker: Option<u32>,
 }
 
@@ -40,7 +40,7 @@ struct Wait {
 pub(crate) struct Waits {
     /// In order of their ends.
     all: Vec<Wait>,
-    /// Of each thread: those in `epoll_wait`. An event loop sleeps there with nothing in hand.
+    /// For each thread, its sleeps in `epoll_wait`: there an event loop has neither work nor locks.
     in_loops: Vec<Spans>,
 }
 
@@ -98,22 +98,22 @@ impl Waits {
         Waits { all: waits, in_loops }
     }
 
-    /// What passed of a wait until the thread that ended it left its event loop: it had no work to
-    /// hand on, nor a lock. So sleep the threads of Go.
+    /// The part of a wait that passed before the thread that ended it left its event loop: until
+    /// then it had no work to hand on, and no lock. Go's threads sleep like this.
     fn without_work(&self, wait: &Wait, waker: u32) -> Nanos {
         self.in_loops[waker as usize].within(wait.from, wait.to)
     }
 
-    /// The waiting for each of these, and how much of it ended as a lock is handed on: who ended it
-    /// had been let go itself, and nobody else had let anybody go since. Workers without work
-    /// sleep and are woken alike, but whoever has something to hand out wakes them.
+    /// For each of these objects the waiting, and how much of it ended as a lock is handed on: the
+    /// waker had itself been woken for the object, and no other thread had woken a waiter since.
+    /// Idle workers sleep and are woken alike, but any thread with work to hand out wakes them.
     pub(crate) fn handed_on(
         &self,
         is_one: impl Fn(ObjectId) -> bool,
     ) -> FxHashMap<ObjectId, Handed> {
-        // When each thread was let go last.
+        // When each thread was woken last.
         let mut since: FxHashMap<u32, Nanos> = FxHashMap::default();
-        // The latest that let another go, and the latest of all others.
+        // The latest waker, and the latest one of all others.
         let (mut latest, mut other): (Option<(u32, Nanos)>, Option<Nanos>) = (None, None);
         let mut by: FxHashMap<ObjectId, Handed> = FxHashMap::default();
         for wait in self.all.iter().filter(|w| is_one(w.object)) {
@@ -139,16 +139,16 @@ impl Waits {
     }
 }
 
-/// Waiting for one object.
+/// Waiting for one object, in ns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Handed {
-    /// All of it.
+    /// All waiting for it.
     pub(crate) all: Nanos,
-    /// What ended as a lock is handed on.
+    /// Waiting that ended as a lock is handed on.
     pub(crate) handed: Nanos,
 }
 
-/// The objects that nobody waits for any more; `None` if a change is of another kind.
+/// The objects that no thread waits for any more; `None` if a change is of another kind.
 fn freed(program: &Program, changes: &[Change]) -> Option<Vec<bool>> {
     let mut freed = vec![false; program.objects.len()];
     for change in changes {
@@ -158,22 +158,22 @@ fn freed(program: &Program, changes: &[Change]) -> Option<Vec<bool>> {
     Some(freed)
 }
 
-/// Threads of one role: what one does sooner, it goes on to do more of in place of the others.
+/// Threads of one role: in the time that one saves, it does more of the others' work.
 #[derive(Default)]
 struct Team {
     /// Their CPU time.
     run: f64,
-    /// The CPU time that they would have in the time they had, each going on as fast as it can.
+    /// The CPU time they would use in the time they had, each running as fast as it can.
     in_time: f64,
 }
 
-/// Part of the time of the work that is left, once what the changes take away is gone: the mean of
-/// the threads that work, each by its CPU time. `None` where more is changed than that nobody waits
-/// for some objects.
+/// The part of the work's time that is left without what the changes take away: the mean over the
+/// working threads, weighted by CPU time. `None` if more is changed than that threads no longer
+/// wait for some objects.
 ///
-/// Where threads contend for them, `in_turns` is the CPU time of the calls in which they
-/// went to sleep for them or woke others, which goes too. Of two that contend one may have the
-/// lock nearly always. Without it both do as much, so a team is faster than its fastest thread.
+/// If threads contend for the objects, `in_turns` is the CPU time of the calls in which they went
+/// to sleep for them or woke others, which goes too. Of two contending threads one may nearly
+/// always have the lock. Without it both do as much: a team becomes faster than its fastest thread.
 pub(crate) fn left(
     program: &Program,
     waits: &Waits,
@@ -182,9 +182,9 @@ pub(crate) fn left(
 ) -> Option<f64> {
     let freed = freed(program, changes)?;
     let is_freed = |object: ObjectId| freed.get(object.0 as usize).copied().unwrap_or(false);
-    // What goes away of each thread's time.
+    // The part of each thread's time that goes away.
     let mut gone: Vec<Spans> = vec![Spans::default(); program.threads.len()];
-    // Spinning that is over, in order of time, beside the waits.
+    // Spinning that goes away, in order of time, apart from the waits.
     let mut runs: Vec<(Nanos, Nanos, u32, Nanos)> = Vec::new();
     for (t, thread) in program.threads.iter().zip(0_u32..) {
         for at in t.from as usize..t.to as usize {
@@ -203,7 +203,7 @@ pub(crate) fn left(
         while let Some((to, from, thread, ns)) = runs.next_if(|run| run.0 <= wait.to) {
             gone[thread as usize].add(from, to, ns);
         }
-        // Who does not sleep need not come back to a CPU either.
+        // A thread that does not sleep need not get a CPU again either.
         let freed = is_freed(wait.object);
         let to = if freed && in_turns.is_some() { wait.goes_on } else { wait.to };
         for thread in wait.waker.into_iter().chain([wait.thread]).filter(|_| freed) {
@@ -234,7 +234,7 @@ pub(crate) fn left(
             };
         let span = end.saturating_sub(program.times[t.from as usize]).max(t.run_ns) as f64;
         let run = t.run_ns as f64;
-        // The rest of what it did still needs a CPU.
+        // The rest of the calls still needs a CPU.
         let slept = (calls as f64 * by_call).min(run / 2.0);
         let part = (span - gone.until(end) as f64 - slept).max(run - slept) / span;
         let role = role(t.comm.as_bytes());
@@ -277,7 +277,7 @@ mod tests {
         p.times = vec![0, 60, 60, 0, 60, 100, 0, 100];
         let expected = (100.0 * 1.0 + 40.0 * 0.4 + 100.0 * 0.7) / 240.0;
         assert!((without_lock(&p) - expected).abs() < 1e-9, "{}", without_lock(&p));
-        // What is more than waiting for some objects has no such estimate.
+        // Changes other than waiting for some objects have no such estimate.
         assert_eq!(left(&p, &Waits::of(&p), &[Change::NoDevices], None), None);
     }
 
@@ -297,11 +297,11 @@ mod tests {
         let of = |in_turns| left(&p, &Waits::of(&p), &changes, in_turns).unwrap();
         assert!((of(Some(0)) - 0.5).abs() < 0.06, "{}", of(Some(0)));
         assert!((of(None) - (90.0 * 1.0 + 10.0 * 0.1) / 100.0).abs() < 0.1, "{}", of(None));
-        // A fifth of the CPU time was in calls that nobody makes any more.
+        // A fifth of the CPU time was in calls that are no longer made.
         assert!(of(Some(20)) < of(Some(0)) * 0.95, "{}", of(Some(20)));
     }
 
-    /// Three hand the lock round; in the pool one who never waits wakes the two others.
+    /// Three threads hand the lock round; in the pool, one that never waits wakes the two others.
     #[test]
     fn a_lock_is_handed_on_and_a_pool_is_woken() {
         let wait = |number| Op::Wait { number, object: LOCK, delay: 0 };
@@ -312,7 +312,7 @@ mod tests {
         );
         lock.times = vec![10, 11, 0, 20, 0, 30];
         let handed = |p: &Program| Waits::of(p).handed_on(|id| id == LOCK)[&LOCK];
-        // The first had it from the beginning: 39 of 49 ns of waiting were ended by one let go.
+        // The first had it from the beginning: a woken thread ended 39 of 49 ns of waiting.
         assert_eq!(handed(&lock), Handed { all: 49, handed: 39 });
         let mut pool = program(
             3,
@@ -322,8 +322,8 @@ mod tests {
         assert_eq!(handed(&pool).handed, 0);
     }
 
-    /// Two threads of a runtime wake each other as work comes in. Whoever waits for it meanwhile
-    /// sleeps in `epoll_wait` and has no lock in hand.
+    /// Two threads of a runtime wake each other as work comes in. The waker sleeps in `epoll_wait`
+    /// meanwhile and holds no lock.
     #[test]
     fn what_passes_until_an_event_loop_wakes_is_no_waiting_for_a_lock() {
         let left_if_it_sleeps_for = |object| {

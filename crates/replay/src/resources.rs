@@ -1,4 +1,4 @@
-//! What may be scarce, as people would fix it: which locks are one, who serves, what is confined.
+//! What may be scarce, as it would be fixed: which objects are one lock, which threads serve.
 
 use crate::build::is_part;
 use crate::change::{Change, LockChange, PARTS};
@@ -12,29 +12,29 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// One that is part of a resource.
+/// A member of a resource.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Member {
-    /// What threads wait for.
+    /// An object that threads wait for.
     Object(ObjectId),
     /// A thread, by its number in [`Program::threads`].
     Thread(usize),
 }
 
-/// One that is scarce, and what removes it.
+/// A scarce resource, and the change that removes it.
 #[derive(Clone, Debug)]
 pub(crate) struct Scarce {
     pub(crate) resource: Resource,
     pub(crate) members: Vec<Member>,
     pub(crate) change: Vec<Change>,
-    /// What it holds up in the trace, at most: those that do more are tried first.
+    /// How much it delays in the trace, at most, in ns: larger ones are tried first.
     pub(crate) weight: Nanos,
-    /// It is the work of one thread of a program.
+    /// It is one thread's work.
     pub(crate) is_thread: bool,
-    /// No replay divides what one thread does: it is made faster, as far as CPUs could.
+    /// No replay divides this thread's work: it is made faster, by as much as all CPUs could.
     pub(crate) is_bound: bool,
-    /// Of the change, what the chains of wake-ups tell: what one has at a time. Not what a device
-    /// does at once: the CPU work of its drivers stays, one piece after the other.
+    /// The part of the change that the chains of wake-ups can tell: objects that one thread has at
+    /// a time. Not what a device does: its drivers' CPU work stays, one piece after the other.
     pub(crate) chained: Vec<Change>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn resources(program: &Program, judged: &Attribution<'_>, waits: &Wai
     found.extend(finder.locks());
     found.extend(finder.kernel(judged));
     found.extend(finder.threads(judged));
-    // The work ends sooner by no more than all waiting for it.
+    // The work ends earlier by no more than all waiting for it.
     let gain = judged.thresholds.get(&WELL_MET);
     found.retain(|r| !r.change.is_empty() && is_part(r.weight, program.wall_ns, gain));
     found.sort_by_key(|r| (r.resource, Reverse(r.weight)));
@@ -71,7 +71,7 @@ fn gone(objects: &[ObjectId]) -> Vec<Change> {
 }
 
 impl Finder<'_> {
-    /// What the machine as a whole has too little of.
+    /// What the whole machine has too little of.
     fn machine(&self) -> Vec<Scarce> {
         let p = self.program;
         let one = |resource, change, weight| Scarce {
@@ -87,7 +87,7 @@ impl Finder<'_> {
             .works()
             .map(|(_, t)| self.analysis.thread(t.slot))
             .fold(0, |all, t| all + t.woken_ns + t.preempted_ns);
-        // Chosen threads are done sooner by a CPU more only if the others have enough, too.
+        // With chosen threads, a further CPU only helps if the other threads have enough CPUs too.
         let want = match self.analysis.has_chosen_work() {
             true => p.threads.iter().filter(|t| t.run_ns > 0 && !t.is_kthread).count(),
             false => self.works().count(),
@@ -134,13 +134,13 @@ impl Finder<'_> {
         self.program.threads.iter().enumerate().filter(|(_, t)| t.works)
     }
 
-    /// Locks and services, each with all that stands for it.
+    /// Locks and services, each with all its members.
     fn locks(&self) -> Vec<Scarce> {
         let mut found = Vec::new();
-        // Words that are handed from thread to thread, by who may see them.
+        // Futex words through which threads wake each other, by the process that can see them.
         let mut words: BTreeMap<Option<u32>, Vec<ObjectId>> = BTreeMap::new();
         let mut files = Vec::new();
-        // What threads of one kind tell each other.
+        // What threads of one kind tell each other, such as signals.
         let mut told = Vec::new();
         for (o, id) in self.program.objects.iter().zip(0..).map(|(o, i)| (o, ObjectId(i))) {
             if o.wait_ns == 0 || o.is_device {
@@ -148,9 +148,9 @@ impl Finder<'_> {
             }
             match o.kind {
                 ObjectKind::Futex => match o.usage {
-                    // That is work which is not even.
+                    // Barriers and joins are uneven work, not a lock.
                     Some(FutexUse::Barrier | FutexUse::Join) => {}
-                    // Waited for once: an end, a result. Nobody contends for it.
+                    // Waited for once: an end or a result, without contention.
                     _ if o.waits <= 1 && !o.is_lock => {}
                     _ if o.is_lock => found.push(self.of_objects(self.futex(&[id]), vec![id])),
                     _ => words.entry(self.process(&[id])).or_default().push(id),
@@ -183,8 +183,8 @@ impl Finder<'_> {
         found
     }
 
-    /// The process of those who wait for these, if most of the waiting is of one, and for one of
-    /// it.
+    /// The process of the threads that wait for these, if most of the waiting is of one process and
+    /// for objects of one process.
     fn process(&self, ids: &[ObjectId]) -> Option<u32> {
         let of = |map: &ByThread<PairSum>| {
             let mut by: BTreeMap<u32, Nanos> = BTreeMap::new();
@@ -213,8 +213,8 @@ impl Finder<'_> {
         }
     }
 
-    /// Of objects those that the same threads hand to each other: whoever ends most of the waiting
-    /// waits there itself at other times.
+    /// The objects that the same threads hand to each other: the thread that ends most of the
+    /// waiting waits for the object itself at other times.
     fn in_turns(
         &self,
         mut ids: Vec<ObjectId>,
@@ -238,7 +238,7 @@ impl Finder<'_> {
                         own += if turns { pair.wait_ns } else { 0 };
                     }
                 }
-                // Some wait with a time-out, and look again.
+                // Some wait with a timeout, and look again.
                 let slept = self.program.objects[id.0 as usize].wait_ns;
                 is_part(own, all, 50.0) && is_part(own, slept, 25.0) && own > 0
             });
@@ -248,8 +248,8 @@ impl Finder<'_> {
         }
     }
 
-    /// Words that threads wake each other through: those that are handed on are one lock, the
-    /// others a pool of workers that sleep while there is no work, or an end that is waited for.
+    /// Words that threads wake each other through. Those that are handed on are one lock. The
+    /// others are a pool of workers that sleep without work, or an end that is waited for.
     fn of_words(&self, resource: Resource, mut words: Vec<ObjectId>) -> Scarce {
         loop {
             let (before, by) = (words.len(), self.waits.handed_on(|id| words.contains(&id)));
@@ -273,8 +273,8 @@ impl Finder<'_> {
         }
     }
 
-    /// Locks of the kernel: those that threads are seen to spin for, and what calls cost because of
-    /// others.
+    /// Kernel locks: those that threads are seen to spin for, and what calls cost because of other
+    /// threads.
     fn kernel(&self, judged: &Attribution<'_>) -> Vec<Scarce> {
         let mut found = Vec::new();
         let p = self.program;
@@ -301,7 +301,7 @@ impl Finder<'_> {
         found
     }
 
-    /// What calls cost beyond their own work, given back to each thread by its part of them.
+    /// What calls cost beyond their own work, given back to each thread in proportion.
     fn lost_in_calls(&self, judged: &Attribution<'_>, spun: &[Nanos]) -> Option<Scarce> {
         let p = self.program;
         let rows = self.analysis.syscalls(Group::Thread);
@@ -374,7 +374,7 @@ impl Finder<'_> {
             } else if t.is_kthread {
                 found.push(one(Resource::Driver, Change::Split(i, parts), false));
             } else if t.works && !t.at_barriers {
-                // A stage that others need the results of is made faster by more threads too.
+                // More threads make a stage that others wait for faster too.
                 let resource = match self.serves(i) {
                     true => Resource::Server,
                     false => Resource::Parallelism,
@@ -403,15 +403,15 @@ impl Finder<'_> {
         found
     }
 
-    /// Whether a thread has work nearly all the time: who idles for part of it is not what the
-    /// others wait for, whatever the order of the traced requests makes of it.
+    /// Whether a thread has work nearly all the time. A thread that idles part of the time is not
+    /// what the others wait for, whatever the traced order of requests makes of it.
     fn is_busy(&self, of: &crate::ThreadProgram, limits: &Thresholds) -> bool {
         let active_ns = self.analysis.thread(of.slot).active_ns();
         is_part(active_ns, self.program.traced_wall_ns, limits.get(&ALONE))
     }
 
-    /// Whether most of what a thread ends of others' waits had been asked for before it began: a
-    /// stage of a pipeline works ahead of those who need its results.
+    /// Whether most of the waits that a thread ends had begun before its work for them began. A
+    /// stage of a pipeline, in contrast, works ahead of the threads that need its results.
     fn serves(&self, thread: usize) -> bool {
         let p = self.program;
         let parts = [Change::Split(thread, *PARTS.start())];

@@ -2,16 +2,16 @@
 
 use holdup_trace::Nanos;
 
-/// Pieces in order of time, none over another.
+/// Pieces in order of time that do not overlap.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Spans {
-    /// From when to when, how much of it counts, and how much before.
+    /// From, to, how many ns of it count, and how many before it.
     parts: Vec<(Nanos, Nanos, Nanos, Nanos)>,
     all: Nanos,
 }
 
 impl Spans {
-    /// Of the time from one moment to another so much counts.
+    /// Of the time from `from` to `to`, `ns` count.
     pub(crate) fn add(&mut self, from: Nanos, to: Nanos, ns: Nanos) {
         if ns > 0 && to > from {
             self.parts.push((from, to, ns, self.all));
@@ -19,7 +19,7 @@ impl Spans {
         }
     }
 
-    /// What counts until a moment.
+    /// The ns that count until a moment.
     pub(crate) fn until(&self, at: Nanos) -> Nanos {
         let after = self.parts.partition_point(|part| part.0 < at);
         let Some(&(from, to, ns, before)) = after.checked_sub(1).and_then(|i| self.parts.get(i))
@@ -30,7 +30,7 @@ impl Spans {
         before + part as Nanos
     }
 
-    /// What counts between two moments.
+    /// The ns that count between two moments.
     pub(crate) fn within(&self, from: Nanos, to: Nanos) -> Nanos {
         self.until(to).saturating_sub(self.until(from)).min(to.saturating_sub(from))
     }

@@ -1,4 +1,4 @@
-//! What must hold of every replay.
+//! Properties of every replay.
 
 mod bounds;
 mod divided;
@@ -15,7 +15,7 @@ use holdup_trace::Nanos;
 use proptest::prelude::*;
 use std::sync::OnceLock;
 
-/// A machine, and the programs of its threads. A step's time is what its thread has run and slept
+/// A machine and its threads' programs. A step's traced time is what its thread has run and slept
 /// until then.
 pub(crate) fn program(cpus: u32, threads: &[Vec<Op>]) -> Program {
     let (mut ops, mut times, mut made) = (Vec::new(), Vec::new(), Vec::new());
@@ -103,7 +103,7 @@ pub(crate) fn wall(program: &Program, changes: &[Change]) -> Nanos {
     predict(program, changes, Seeds::ONE).unwrap().wall_ns
 }
 
-/// What comes of changes, free of the order of the trace, before any bound limits it.
+/// The result of changes without the order of the trace, before any bound limits it.
 pub(crate) fn freely(program: &Program, changes: &[Change]) -> Ran {
     simulate(&View::new(program, changes).unwrap(), 0)
 }
@@ -156,7 +156,7 @@ fn at_a_barrier_whoever_is_last_decides() {
     let with = |ns| vec![Op::Run(ns), Op::Arrive { round: 0, object: LOCK, delay: 0 }, Op::Run(10)];
     let p = program(3, &[with(900), with(100), with(600)]);
     assert_eq!(wall(&p, &[]), 910);
-    // Another is the last then.
+    // The other thread is the last then.
     assert_eq!(wall(&p, &[Change::Speed(0, 9.0)]), 610);
 }
 
@@ -208,8 +208,8 @@ fn what_cannot_be_changed_is_an_error() {
     }
 }
 
-/// Threads that run, sleep, and wait for each other in any order: some of it can never end by
-/// itself.
+/// Threads that run, sleep, and wait for each other in any order: some of these programs never end
+/// by themselves.
 pub(crate) fn any_threads() -> impl Strategy<Value = Vec<Vec<Op>>> {
     let op = prop_oneof![
         4 => (1..5_000_000_u64).prop_map(Op::Run),
@@ -224,7 +224,7 @@ pub(crate) fn any_threads() -> impl Strategy<Value = Vec<Vec<Op>>> {
 }
 
 proptest! {
-    /// It ends, and every thread has run as long as its program says.
+    /// The replay ends, and every thread has run as long as its program says.
     #[test]
     fn run_time_is_conserved(threads in any_threads(), cpus in 1_u32..6, seeds in 0..3_u32) {
         let p = program(cpus, &threads);
@@ -250,7 +250,7 @@ proptest! {
         prop_assert!(took <= sum / u64::from(cpus) + longest);
     }
 
-    /// A thread alone gains what it is sped up by.
+    /// A single thread gains its own speed-up.
     #[test]
     fn speed_is_speed(ns in 1_000..1_000_000_000_u64, times in 1.0..8.0_f64) {
         let p = program(2, &[vec![Op::Run(ns)]]);
@@ -268,7 +268,7 @@ fn a_thread_without_steps_can_be_split() {
     assert_eq!(wall(&p, &[Change::Split(1, 4)]), 1_000);
 }
 
-/// One after the other ends on the same CPU: that takes no stack.
+/// One after the other ends on the same CPU without recursion.
 #[test]
 fn many_threads_can_end_at_once() {
     let threads: Vec<Vec<Op>> = (0..100_000).map(|_| vec![Op::Drop(LOCK)]).collect();

@@ -5,10 +5,10 @@ use crate::program::{ObjectId, Program};
 use std::cmp::Reverse;
 use std::fmt;
 
-/// So many changes are shown in full.
+/// This many changes are shown in full.
 const SHOWN: usize = 3;
 
-/// Changes as they are asked for on the command line; of many the first, and how many more.
+/// Changes in the words of the command line; of many, the first ones and the number of the rest.
 pub fn shown(program: &Program, changes: &[Change]) -> String {
     let all = by_waiting(program, changes);
     let few = if all.len() > SHOWN { &all[..1] } else { &all };
@@ -24,7 +24,7 @@ pub fn fixes(program: &Program, changes: &[Change]) -> String {
     listed(by_waiting(program, changes).into_iter().map(|c| fix(program, c)).collect())
 }
 
-/// The same of changes that somebody asked for: each of them is named.
+/// As [`fixes`], of changes that the user asked for: each of them is named.
 pub fn each(program: &Program, changes: &[Change]) -> String {
     changes.iter().map(|change| fix(program, change)).collect::<Vec<_>>().join(", ")
 }
@@ -34,8 +34,8 @@ pub fn subjects(program: &Program, changes: &[Change]) -> String {
     listed(by_waiting(program, changes).into_iter().map(|c| subject(program, c)).collect())
 }
 
-/// What holds most work up comes first: where not all are named, that one is meant. All else keeps
-/// its order.
+/// Puts the change of what delays most work first: if not all are named, that one is. All others
+/// keep their order.
 fn by_waiting<'a>(program: &Program, changes: &'a [Change]) -> Vec<&'a Change> {
     let waited = |change: &Change| match change {
         Change::Lock(id, _) => program.objects.get(id.0 as usize).map_or(0, |o| o.work_held_up),
@@ -48,7 +48,7 @@ fn by_waiting<'a>(program: &Program, changes: &'a [Change]) -> Vec<&'a Change> {
     all
 }
 
-/// The first two of them, or the first and how many more there are.
+/// The first two, or the first and the number of the others.
 fn listed(all: Vec<String>) -> String {
     match &all[..] {
         [] => String::new(),

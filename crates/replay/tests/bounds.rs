@@ -1,5 +1,5 @@
-//! No figure beyond physics: every row of every ranking, of all recordings at hand, whole and with
-//! events taken out.
+//! No figure beyond physics: every row of every ranking, of all recordings that there are, whole
+//! and with events removed.
 
 #[path = "../../../tests/answers/verdicts/thinned.rs"]
 #[allow(dead_code)]
@@ -13,10 +13,10 @@ use holdup_trace::{Nanos, Reader};
 use std::path::{Path, PathBuf};
 use thinned::{Missing, Thinned};
 
-/// Two figures of one trace may differ so much without meaning anything: of rounding.
+/// Relative difference of two figures of one trace that is only rounding.
 const ROUNDING: f64 = 1e-6;
 
-/// How many rows were asked for, and how many replays broke a bound themselves.
+/// The number of rows, and the number of replays that broke a bound themselves.
 #[derive(Clone, Copy, Default)]
 struct Rows {
     all: usize,
@@ -43,7 +43,7 @@ fn of_trace(reader: &dyn Reader) -> Result<Rows, String> {
     let Ok(program) = Program::new(&analysis) else { return Ok(rows) };
     let found = estimate(&program, &Attribution::from(&analysis), Depth::Each);
     let before = found.unchanged.wall_ns as f64;
-    // A hundredth of each thread's may be cleaning up.
+    // A hundredth of each thread's work may be cleaning up.
     let works = || program.threads.iter().filter(|t| t.works).map(|t| t.run_ns);
     let (work, longest): (Nanos, Nanos) = (works().sum(), works().max().unwrap_or(0));
     for row in &found.rows {
@@ -64,7 +64,7 @@ fn of_trace(reader: &dyn Reader) -> Result<Rows, String> {
         if row.worth > most + ROUNDING || row.worth < 1.0 - ROUNDING {
             return Err(format!("{shown} gains {}, of {most} at most", row.worth));
         }
-        // What takes no work away leaves it to so many CPUs.
+        // A change that takes no work away leaves it to this many CPUs.
         let stays = match row.resource {
             Resource::Cpus | Resource::Quota | Resource::Device | Resource::Placement => true,
             Resource::Server | Resource::Parallelism => true,
@@ -92,7 +92,7 @@ fn all_within(folders: &[PathBuf]) {
     assert!(errors.is_empty(), "{errors:#?}");
     let of = || results.iter().flatten();
     let (all, broke) = (of().map(|r| r.all).sum::<usize>(), of().map(|r| r.broke).sum::<usize>());
-    // Held to the bounds they all are; that few have to be is the replay's own doing.
+    // The bounds limit all rows; that they rarely have to shows that the replay is right by itself.
     assert!(all > 100 && broke * 20 < all, "{broke} of {all} broke a bound");
 }
 

@@ -1,9 +1,9 @@
-//! What goes wrong with a query.
+//! Errors of queries.
 
 use std::fmt;
 use std::path::Path;
 
-/// Where in the text of a query.
+/// A position in the text of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// From 1.
@@ -12,7 +12,7 @@ pub struct Place {
     pub column: u64,
 }
 
-/// In front of a message.
+/// The position as the beginning of a message.
 fn said(at: Option<Place>) -> String {
     match at {
         None => String::new(),
@@ -21,34 +21,34 @@ fn said(at: Option<Place>) -> String {
     }
 }
 
-/// Why there is no answer.
+/// Why a query failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// A file cannot be read, or is no table.
     #[error("{0}")]
     Input(String),
-    /// The query is wrong, or asks for what is refused.
+    /// The query is wrong, or uses something that is refused.
     #[error("{}{message}", said(*at))]
     Sql {
-        /// What is wrong, and the way out.
+        /// What is wrong, and what to write instead.
         message: String,
-        /// Where, if that is known.
+        /// The position, if known.
         at: Option<Place>,
     },
 }
 
 impl Error {
-    /// About a file.
+    /// An error of a file.
     pub(crate) fn input(path: &Path, why: impl fmt::Display) -> Error {
         Error::Input(format!("{}: {why}", path.display()))
     }
 
-    /// About a query as a whole.
+    /// An error of a query as a whole.
     pub(crate) fn sql(message: impl Into<String>) -> Error {
         Error::Sql { message: message.into(), at: None }
     }
 
-    /// About a place in a query.
+    /// An error at a position in a query.
     pub(crate) fn at(place: Option<Place>, message: impl Into<String>) -> Error {
         Error::Sql { message: message.into(), at: place }
     }

@@ -13,15 +13,15 @@ use std::sync::Arc;
 /// One export: a folder with a file `<table>.parquet` for each table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// What the column `trace` says of its rows.
+    /// The value of the column `trace` in its rows.
     pub trace: String,
     /// The folder.
     pub folder: PathBuf,
 }
 
 impl Source {
-    /// The exports in `folder`: itself if tables lie in it, else all folders below it that hold
-    /// tables, each named by its path below `folder`, in the order of their names.
+    /// The exports in `folder`: itself if it contains tables, else all folders below it that
+    /// contain tables, each named by its path below `folder`, in the order of their names.
     pub fn find(folder: &Path) -> Result<Vec<Source>, Error> {
         let name = |folder: &Path| folder.file_name().unwrap_or(folder.as_os_str()).to_owned();
         let mut found = Vec::new();
@@ -44,8 +44,8 @@ impl Source {
     }
 }
 
-/// How many levels of folders are looked at: enough for `date=…/host=…/<trace>`, and a ring of
-/// links comes to an end.
+/// How many levels of folders are searched: enough for `date=…/host=…/<trace>`, and finite if links
+/// form a cycle.
 const DEPTH: usize = 8;
 
 fn below(top: &Path, folder: &Path, depth: usize, found: &mut Vec<Source>) -> Result<(), Error> {
@@ -86,14 +86,13 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Open the tables of `sources`; only the footers of the files are read. Of several sources
-    /// each table is all their rows, in the order of `sources`, and its first column says which
-    /// trace a row is of.
+    /// Open the tables of `sources`; only the footers of the files are read. With several sources
+    /// each table has all their rows, in the order of `sources`, and its first column names the
+    /// trace of a row.
     ///
     /// # Errors
     ///
-    /// [`Error::Input`] if a file cannot be read, or if a column is of one type here and of another
-    /// there.
+    /// [`Error::Input`] if a file cannot be read, or if a column has different types in two files.
     pub fn open(sources: &[Source]) -> Result<Frames, Error> {
         let mut tables: BTreeMap<String, Scan> = BTreeMap::new();
         for source in sources {
@@ -137,7 +136,7 @@ impl Frames {
     /// A table as a frame that is read when it is collected.
     pub fn lazy(&self, table: &str) -> Option<LazyFrame> {
         let scan = self.tables.get(table)?;
-        // The schema is known, so nothing is left that could fail here.
+        // The schema is known, so this cannot fail.
         LazyFrame::anonymous_scan(scan.clone(), scan.arguments()).ok()
     }
 }

@@ -1,14 +1,13 @@
 //! Exported tables as data frames, and SQL over them.
 //!
 //! `holdup export TRACE --to DIR` writes a Parquet file for each table. [`Frames`] opens one or
-//! many such folders as [`LazyFrame`]s: of a file only the columns are read that a query needs,
-//! one group of rows after the other, and of those the rows are kept that it asks for.
-//! [`query`] answers SQL over them.
+//! many such folders as [`LazyFrame`]s: only the columns that a query needs are read, one group of
+//! rows after the other, and only the rows that it asks for are kept. [`query`] runs SQL over them.
 //!
-//! This is the only crate that names polars, and the only one that a default build leaves out. Of
-//! polars it takes the frames, their lazy form and SQL. Files are read with the crate `parquet`
-//! that the export is written with: polars' own reader comes with its streaming engine, which
-//! links an HTTP client and TLS, and a program that reads traces has no business on the network.
+//! This is the only crate that uses polars, and the only one that a default build leaves out. It
+//! uses polars' frames, their lazy form and SQL. Files are read with the crate `parquet` that the
+//! export is written with, because polars' own reader comes with its streaming engine, which links
+//! an HTTP client and TLS, and a program that reads traces needs no network.
 
 mod error;
 mod frames;

@@ -1,9 +1,9 @@
-//! Reads the files of one table for polars: only the columns asked for, one batch of rows after the
-//! other, of which only those are kept that the condition lets through.
+//! Reads the files of one table for polars: only the requested columns, one batch of rows after the
+//! other, of which only those that pass the condition are kept.
 //!
-//! All integers but addresses become 64-bit ones with a sign: differences may be negative, and
-//! polars mixes the others into floating point. Addresses stay as they are, as kernel addresses
-//! have the highest bit set.
+//! All integers except addresses become signed 64-bit ones: differences may be negative, and polars
+//! mixes the others into floating point. Addresses stay unsigned, because kernel addresses have the
+//! highest bit set.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types as arrow;
@@ -19,13 +19,13 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The column that says which trace a row is of, where several are open.
+/// The column that names the trace of a row, if several are open.
 pub const TRACE: &str = "trace";
 
-/// Rows that are decoded at once.
+/// Rows that are decoded together.
 const BATCH: usize = 64 * 1024;
 
-/// The type in a frame of a type in a file; `None` for what no exported table has.
+/// The frame's type for a type in a file; `None` for types that no exported table has.
 pub(crate) fn kind(stored: &arrow_schema::DataType) -> Option<DataType> {
     use arrow_schema::DataType as Stored;
     Some(match stored {
@@ -42,7 +42,7 @@ pub(crate) fn kind(stored: &arrow_schema::DataType) -> Option<DataType> {
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) path: PathBuf,
-    /// What the column `trace` says, where there is one.
+    /// The value of the column `trace`, if there is one.
     pub(crate) trace: Option<String>,
     /// The columns that the file has.
     pub(crate) columns: Vec<String>,
@@ -60,7 +60,7 @@ impl Scan {
         ScanArgsAnonymous { schema: Some(Arc::new(self.schema.clone())), ..Default::default() }
     }
 
-    /// The rows of `part`, batch by batch into `keep`, until that has enough.
+    /// Pass the rows of `part`, batch by batch, to `keep`, until it has enough.
     fn read(
         &self,
         part: &Part,
@@ -84,7 +84,7 @@ impl Scan {
         Ok(())
     }
 
-    /// A batch as a frame with the columns `wanted`, unknown where the file lacks one.
+    /// A batch as a frame with the columns `wanted`; null if the file lacks one.
     fn frame(
         &self,
         part: &Part,

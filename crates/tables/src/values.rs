@@ -1,4 +1,4 @@
-//! A frame as an answer that can be printed.
+//! Makes a printable answer from a frame.
 
 use crate::Error;
 use holdup_render::answer::{Answer, Value};
@@ -8,8 +8,7 @@ use polars_core::prelude::*;
 ///
 /// # Errors
 ///
-/// [`Error::Sql`] if a column is of a type that no table has, which no query that is let through
-/// can make.
+/// [`Error::Sql`] if a column has a type that no table has, which no accepted query can produce.
 pub fn answer(frame: &DataFrame) -> Result<Answer, Error> {
     let mut columns = Vec::with_capacity(frame.width());
     for column in frame.columns() {

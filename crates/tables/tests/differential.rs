@@ -1,7 +1,7 @@
-//! Generated queries give the rows that SQLite gives.
+//! Generated queries return the same rows as in SQLite.
 //!
-//! Where the dialects differ by design, a query is spelled in each: holdup divides whole numbers
-//! into fractions, puts unknown values last, and orders ties by what is shown.
+//! Where the dialects differ by design, a query is written in each: holdup divides whole numbers
+//! into fractions, puts nulls last, and orders ties by the shown columns.
 
 mod support;
 
@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use support::{COLUMNS, Random, Row};
 
-/// One query, as each of the two spells it.
+/// One query in both dialects.
 #[derive(Clone, Debug)]
 struct Sql {
     ours: String,
@@ -50,7 +50,7 @@ impl Sql {
 /// Writes queries.
 struct Writer {
     random: Random,
-    /// What columns are called by: `c.` in a join.
+    /// The prefix of columns: `c.` in a join.
     prefix: &'static str,
 }
 
@@ -90,7 +90,7 @@ impl Writer {
         }
     }
 
-    /// A whole number with a column in it: aggregates of constants are refused.
+    /// A whole number that depends on a column: aggregates of constants are refused.
     fn varying(&mut self) -> Sql {
         Sql::of("{} + {}", &[&self.column(&["spent", "lag", "id"]), &self.whole(1)])
     }
@@ -198,7 +198,7 @@ impl Writer {
         }
     }
 
-    /// The keys of a GROUP BY: columns, or what is computed.
+    /// The keys of a GROUP BY: columns, or computed values.
     fn keys(&mut self) -> Vec<Sql> {
         let count = 1 + self.random.below(2);
         let mut keys: Vec<Sql> = Vec::new();
@@ -225,7 +225,7 @@ impl Writer {
             ),
         };
         let way = self.random.pick(&["", " DESC"]);
-        // No ties: rows that tie have no order among them, here as there.
+        // No ties: rows that tie have no defined order in either database.
         let order = match self.random.one_in(2) {
             true => Sql::of(&format!("ORDER BY {{}}{way}"), &[&self.column(&["id"])]),
             false => Sql::of(
@@ -267,7 +267,7 @@ impl Writer {
         Sql::list(&columns.iter().enumerate().map(name).collect::<Vec<_>>())
     }
 
-    /// An order of all columns, perhaps with a limit; nothing in one of two.
+    /// An order by all columns, perhaps with a limit; nothing in one of two cases.
     fn order(&mut self, columns: usize) -> (Sql, bool) {
         if self.random.one_in(2) {
             return (Sql::both(""), false);
@@ -401,7 +401,7 @@ impl Writer {
             || text.contains("100{}")
             || text.contains("l{}")
         {
-            // These have a condition already, or other columns.
+            // These already have a condition, or other columns.
             true => Sql::both(""),
             false => filter,
         };
@@ -433,7 +433,7 @@ fn sqlite(tables: &[(&str, &[Row])]) -> Connection {
         let insert = format!("INSERT INTO {name} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
         let mut insert = connection.prepare(&insert).unwrap();
         for r in *rows {
-            // SQLite has no numbers above 63 bits: all addresses are negative there.
+            // SQLite has no integers above 63 bits: all addresses are negative there.
             let address = r.address as i64;
             insert
                 .execute((r.id, r.tid, r.spent, r.lag, r.part, &r.name, r.kind, r.done, address))
@@ -443,7 +443,7 @@ fn sqlite(tables: &[(&str, &[Row])]) -> Connection {
     connection
 }
 
-/// A row as words; numbers by their value, so that `true` is `1` and 2 is 2.0.
+/// A row as text; numbers by their value, so that `true` is `1` and 2 is 2.0.
 fn word(value: &Value) -> String {
     match value {
         Value::Null => "NULL".into(),
@@ -483,7 +483,7 @@ fn our_rows(frames: &Frames, sql: &str) -> Result<Vec<Vec<String>>, String> {
     Ok(rows.rows.iter().map(|row| row.iter().map(word).collect()).collect())
 }
 
-/// How many queries. More are asked for with `HOLDUP_QUERIES`, another start with `HOLDUP_SEED`.
+/// The number of queries, set with `HOLDUP_QUERIES`, or the seed, set with `HOLDUP_SEED`.
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default)
 }

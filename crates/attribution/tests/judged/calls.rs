@@ -1,10 +1,10 @@
-//! What system calls cost because of others, and whether they pass one at a time.
+//! What system calls cost because of other threads, and whether they pass one at a time.
 
 use crate::scene::{GETPPID, MS, US, YIELD, busy, ends, measured, tid};
 use holdup_attribution::{Attribution, Leaf};
 use holdup_testkit::MemTrace;
 
-/// 7 makes four calls each millisecond, the last with 8 behind it, which costs both so much.
+/// 7 makes four calls each millisecond, the last concurrently with 8: both take so long then.
 fn under_concurrency(concurrent_ns: u64) -> MemTrace {
     let mut trace = busy(2);
     for i in 0..50 {
@@ -30,8 +30,8 @@ fn calls_that_cost_more_in_concurrent_lose_what_they_would_not_cost_alone() {
     let call = &judged.contended[0];
     assert!(call.nr == GETPPID && call.own_ns.abs_diff(10 * US) < US, "{call:?}");
     assert!(call.concurrent_pct.unwrap() >= 200, "{call:?}");
-    // 50 calls were begun concurrently, each 90 us dearer than the typical one alone; those begun
-    // alone pull the mean that they are held against up.
+    // 50 calls were begun concurrently, each 90 us longer than the typical one alone. Those begun
+    // alone raise the mean that they are compared with.
     assert!((2 * MS..=9 * MS).contains(&call.lost_ns), "{call:?}");
     assert_eq!(judged.ledger.ns(Leaf::LockWait), call.lost_ns, "and the ledger has it");
 }
@@ -51,7 +51,7 @@ fn few_calls_say_nothing() {
     assert!(Attribution::from(&analysis).contended.is_empty());
 }
 
-/// 7 and 8 call in turn; `end` says when a call ends, in ns after the one before.
+/// 7 and 8 call alternately; `end` says when a call ends, in ns after the previous one.
 fn in_turn(mut end: impl FnMut(u64) -> u64) -> MemTrace {
     let mut trace = busy(2);
     let mut at = [MS, MS];
@@ -70,7 +70,7 @@ fn in_turn(mut end: impl FnMut(u64) -> u64) -> MemTrace {
 
 #[test]
 fn calls_that_end_no_closer_than_a_floor_pass_one_at_a_time() {
-    // Hardly any closer than 10 us, many little farther apart.
+    // Hardly any gap is shorter than 10 us, many are little longer.
     let analysis = measured(&in_turn(|i| 10 * US + (i * 7919) % (4 * US)));
     let judged = Attribution::from(&analysis);
     let (name, section) = judged.fullest_section().unwrap();
@@ -85,7 +85,7 @@ fn calls_that_end_at_any_distance_do_not() {
     assert_eq!(Attribution::from(&analysis).fullest_section(), None);
 }
 
-/// So many threads look again and again, with `work` of their own code in each millisecond.
+/// This many threads yield again and again, with `work` of their own code in each millisecond.
 fn yielding(threads: u32, looks: u64) -> MemTrace {
     let mut trace = busy(threads);
     for i in 0..20 {
@@ -107,7 +107,7 @@ fn threads_of_one_program_that_yield_again_and_again_wait_for_each_other() {
     let spinning = &judged.spinning[0];
     let who: Vec<u32> = spinning.threads.iter().map(|t| tid(&analysis, t.0)).collect();
     assert_eq!((who, spinning.between_processes), (vec![7, 8], false));
-    // 49 looks of 10 us in each of 20 ms, of each thread: the first is no second look.
+    // Per thread, 49 looks of 10 us in each of 20 ms: the first is not a repeated look.
     assert!((18 * MS..=20 * MS).contains(&spinning.sum.cpu_ns), "{spinning:?}");
     assert_eq!(judged.ledger.ns(Leaf::Spin), spinning.sum.cpu_ns);
 }

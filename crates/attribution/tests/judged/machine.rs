@@ -1,11 +1,11 @@
-//! Of the whole machine: driver work on one CPU, CPUs that threads may not run on, phases.
+//! Judgements on the whole machine: driver work on one CPU, CPU affinity, phases.
 
 use crate::scene::{MS, busy, ends, machine, measured, runs};
 use holdup_attribution::{Attribution, Funnel, Leaf, Part, Resource, Thresholds, phases};
 use holdup_testkit::{MemTrace, TraceBuilder};
 use std::collections::BTreeSet;
 
-/// CPU 0 does softirqs for so much of each 10 ms; the other CPU idles.
+/// CPU 0 does softirqs for `ns` of each 10 ms; the other CPU idles.
 fn softirqs(ns: u64, on: impl Fn(u64) -> u16) -> MemTrace {
     let mut trace = runs(machine(2).task(7, 7, None, "w0"), 1, 7);
     for i in 0..10 {
@@ -32,7 +32,7 @@ fn little_driver_work_and_work_on_all_cpus_are_none() {
     assert_eq!(Attribution::from(&spread).driver.unwrap().funnel, None);
 }
 
-/// Threads 7 and 8 change places on CPU 0 each millisecond; CPU 1 idles, or has 9.
+/// Threads 7 and 8 alternate on CPU 0 each millisecond; CPU 1 idles, or runs 9.
 fn on_one_cpu(other_is_busy: bool) -> MemTrace {
     let mut trace = machine(2)
         .task(7, 7, None, "w0")
@@ -63,7 +63,7 @@ fn where_no_cpu_idles_threads_lack_cpus() {
     assert_eq!(ledger.ns(Leaf::Bound), 0, "{ledger:?}");
 }
 
-/// One of four CPUs is busy in the first half, then all.
+/// One of four CPUs is busy in the first half, then `later` of them.
 fn two_phases(later: u32) -> MemTrace {
     let mut trace = machine(4);
     for cpu in 0..4_u32 {

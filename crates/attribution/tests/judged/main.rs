@@ -1,5 +1,5 @@
-//! Every judgement on its own, on traces built by hand: what it says, and one step beside it, where
-//! it says nothing.
+//! Every judgement alone, on hand-made traces: a trace in which it holds, and a similar one in
+//! which it does not.
 
 mod calls;
 mod machine;

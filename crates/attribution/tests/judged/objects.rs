@@ -13,8 +13,8 @@ fn rule(analysis: &Analysis) -> WaitRule {
     rules[0]
 }
 
-/// 7 waits at a word that is no mutex's for as long as the trace lasts, so often, and 8 works and
-/// ends that.
+/// 7 waits `waited` times, for the whole trace, at a word that is not a mutex's; 8 works and ends
+/// the waits.
 fn joined(waited: u64) -> Analysis {
     let each = 90 / waited * MS;
     let trace = (0..waited).fold(busy(2), |trace, i| {
@@ -73,7 +73,7 @@ fn time_that_has_to_pass_costs_nothing() {
     assert!(ledger.ns(Leaf::NoWork) + ledger.ns(Leaf::Serial) >= 19 * MS, "{ledger:?}");
 }
 
-/// A read of a file that an interrupt ends after 20 ms, in this state.
+/// A read of a file, in this state, that an interrupt ends after 20 ms.
 fn read_in(state: &str) -> Analysis {
     let trace = busy(2)
         .sys_enter_with(10 * MS, 1, 8, READ, &[3])
@@ -94,7 +94,7 @@ fn a_read_that_no_signal_ends_is_the_devices_and_another_is_not() {
     assert_eq!(io(&read_in("S")), 0, "a terminal, or the network");
 }
 
-/// 7 and 8 each sleep at an object of their own, and wake each other; or 9 wakes both.
+/// 7 and 8 each sleep at an object of their own and wake each other; or 9 wakes both.
 fn latches(wakers: [u32; 2]) -> Analysis {
     let trace = (0..5).fold(busy(3), |trace, i| {
         let at = i * 10 * MS + MS;
@@ -136,7 +136,7 @@ fn blamed_objects_name_who_slept_longest_first_and_have_the_ledgers_idle_time() 
     assert!(idle > 19 * MS && idle <= has, "{idle} of {has}");
 }
 
-/// A mutex that 7 and 8 hand to each other so often, each hold 1 ms.
+/// 7 and 8 hand a mutex to each other this many times; each hold takes 1 ms.
 fn handed(times: u64) -> Analysis {
     let mut trace = busy(2);
     for i in 0..times {

@@ -1,10 +1,10 @@
-//! Who is the work, and who is beside it; what a thread's critical path goes through.
+//! Which programs are the work and which are not; what a thread's critical path goes through.
 
 use crate::scene::{GETPPID, MS, busy, ends, machine, measured, runs, waits};
 use holdup_attribution::{Attribution, Stranger, WaitsBy};
 use holdup_testkit::MemTrace;
 
-/// perf starts `work`; `other` runs beside it, as the child of somebody else.
+/// perf starts `work`; `other` runs concurrently, as the child of another process.
 fn beside(parent_of_other: u32) -> MemTrace {
     machine(2)
         .task(5, 5, None, "perf")
@@ -51,7 +51,7 @@ fn a_path_goes_through_who_ended_the_wait() {
     assert_eq!(path.rows.iter().map(|r| r.total_ns).sum::<u64>(), path.total_ns);
 }
 
-/// 7 makes 10 at 15 ms, which is first seen at 20 ms and ends at 30 ms what 8 waits for.
+/// 7 creates 10 at 15 ms; 10 is first seen at 20 ms and at 30 ms ends the wait of 8.
 fn by_who_came_to_be() -> MemTrace {
     let trace = machine(4)
         .records("sched", "sched_wakeup_new")
@@ -75,14 +75,14 @@ fn a_path_has_as_running_only_what_ran() {
     };
     let near = |ns: u64, ms: u64| assert!(ns.abs_diff(ms * MS) < 100, "{path:#?}");
     near(of(8, "run"), 30);
-    // Until 10 came to be, who made it is what 8 waited for.
+    // Until 10 was created, 8 waited for its creator.
     near(of(7, "run"), 5);
     near(of(10, "unknown"), 5);
     near(of(10, "run"), 10);
     assert_eq!(path.rows.iter().map(|r| r.total_ns).sum::<u64>(), path.total_ns);
 }
 
-/// The parts of a recording of some tasks name threads that had the number before.
+/// The parts of a recording of some tasks also name threads that had the number before.
 #[test]
 fn of_two_threads_with_a_number_the_path_is_of_the_one_that_did_something() {
     let trace = machine(2).task(7, 7, None, "w0").task(9, 7, None, "before");

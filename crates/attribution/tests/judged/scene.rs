@@ -16,7 +16,7 @@ pub(crate) const WAKE: u64 = 0x81;
 pub(crate) const US: u64 = 1_000;
 pub(crate) const MS: u64 = 1_000_000;
 
-/// A machine with so many CPUs on which all that wakes threads is recorded.
+/// A machine with this many CPUs on which everything that wakes threads is recorded.
 pub(crate) fn machine(cpus: u32) -> TraceBuilder {
     TraceBuilder::new(cpus)
         .records("sched", "sched_wakeup")
@@ -24,7 +24,7 @@ pub(crate) fn machine(cpus: u32) -> TraceBuilder {
         .records("raw_syscalls", "sys_enter")
 }
 
-/// A thread that makes a call at once: whoever makes none is taken for one of the kernel.
+/// A thread that makes a call at once: a thread without calls is taken for a kernel thread.
 pub(crate) fn runs(trace: TraceBuilder, cpu: u16, tid: u32) -> TraceBuilder {
     trace
         .switch(0, cpu, 0, tid, "R")
@@ -32,7 +32,7 @@ pub(crate) fn runs(trace: TraceBuilder, cpu: u16, tid: u32) -> TraceBuilder {
         .sys_exit(2, cpu, tid, GETPID, 7)
 }
 
-/// The same with one thread of process 7 on each: 7 on CPU 0, 8 on CPU 1 and so on.
+/// A machine with one thread of process 7 on each CPU: 7 on CPU 0, 8 on CPU 1 and so on.
 pub(crate) fn busy(cpus: u32) -> TraceBuilder {
     (0..cpus).fold(machine(cpus), |trace, cpu| {
         let tid = 7 + cpu;
@@ -45,7 +45,7 @@ pub(crate) fn ends(trace: TraceBuilder, cpus: u32, at: u64) -> MemTrace {
     (0..cpus).fold(trace, |trace, cpu| trace.switch(at, cpu as u16, 7 + cpu, 0, "R")).build()
 }
 
-/// Thread `tid` of [`busy`] waits from `at` for `object`, until `waker` wakes it so much later.
+/// Thread `tid` of [`busy`] waits from `at` for `object`, until `waker` wakes it some time later.
 pub(crate) fn waits(
     trace: TraceBuilder,
     (at, ns): (u64, u64),
@@ -64,7 +64,7 @@ pub(crate) fn waits(
         .sys_exit(at + ns + 10, cpu, tid, FUTEX, 0)
 }
 
-/// What the passes measure of it.
+/// The analysis of it.
 pub(crate) fn measured(trace: &MemTrace) -> Analysis {
     let options = Options { detail: Detail::Intervals, ..Options::default() };
     let analysis = analyze(trace, &options).unwrap();

@@ -1,11 +1,11 @@
-//! Whom threads wait for, and whether one at a time has work.
+//! Which thread the others wait for, and whether one at a time has work.
 
 use crate::scene::{MS, READ, US, WRITE, busy, ends, machine, measured, runs, tid, waits};
 use holdup_attribution::{Attribution, Leaf};
 use holdup_passes::Analysis;
 use holdup_testkit::TraceBuilder;
 
-/// 8 and 9 wait in turn for one mutex, which `wakers` give them; 7 runs all the time.
+/// 8 and 9 wait alternately for one mutex, which `wakers` release; 7 runs all the time.
 fn clients(wakers: [u32; 2]) -> Analysis {
     let trace = (0..9).fold(busy(3), |trace, i| {
         let at = i * 10 * MS + MS;
@@ -34,7 +34,7 @@ fn two_who_end_half_of_the_waits_each_are_none() {
     assert!(judged.ledger.ns(Leaf::ThreadSync) > 70 * MS, "{:?}", judged.ledger);
 }
 
-/// So many threads run from beginning to end on two CPUs.
+/// This many threads run from beginning to end on two CPUs.
 fn running(threads: u32) -> Analysis {
     let mut trace = machine(2);
     for cpu in 0..threads {
@@ -65,8 +65,8 @@ fn two_threads_that_run_side_by_side_are_not() {
     assert_eq!(judged.ledger.ns(Leaf::Serial), 0);
 }
 
-/// 7 runs nearly all the time. It lets 8 go on 30 times, and waits for the mutex, or for whatever
-/// the call is about, in every `seldom`th round itself.
+/// 7 runs nearly all the time. It wakes 8 30 times, and itself waits for the mutex, or whatever the
+/// call is about, in every `seldom`th round.
 fn unfair(
     call: impl Fn(TraceBuilder, (u64, u64), u32, u32) -> TraceBuilder,
     seldom: u64,
@@ -83,7 +83,7 @@ fn at_a_mutex(trace: TraceBuilder, when: (u64, u64), tid: u32, waker: u32) -> Tr
     waits(trace, when, tid, waker, 0x1000)
 }
 
-/// Of a pipe, with a byte in it as a token.
+/// At a pipe with one byte in it as a token.
 fn at_a_pipe(trace: TraceBuilder, when: (u64, u64), tid: u32, waker: u32) -> TraceBuilder {
     handed(trace, when, tid, waker, (READ, WRITE))
 }
@@ -132,8 +132,8 @@ fn who_only_writes_to_a_pipe_is_the_server() {
     assert!(judged.ledger.ns(Leaf::OneServer) > 50 * MS, "{:?}", judged.ledger);
 }
 
-/// Of a pipe that is full nearly always: 8 waits until 7 has read, and 7 once in a while until 8
-/// has written.
+/// At a pipe that is nearly always full: 8 waits until 7 has read, and 7 occasionally until 8 has
+/// written.
 #[test]
 fn who_writes_to_a_full_pipe_waits_for_a_server_and_takes_no_turns() {
     let analysis = unfair(

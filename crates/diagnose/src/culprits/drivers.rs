@@ -1,5 +1,5 @@
-//! Work of drivers as culprits: softirqs, interrupts, work functions, kernel threads, each with the
-//! CPU it is confined to and the threads that sleep meanwhile.
+//! Drivers' work as culprits: softirqs, interrupts, work functions and kernel threads, each with
+//! the CPU it is confined to and the threads that sleep meanwhile.
 
 use super::threads::waiters;
 use super::waited_for;
@@ -7,7 +7,7 @@ use crate::facts::Facts;
 use crate::report::{Culprit, Role};
 use holdup_attribution::Leaf;
 
-/// What does most of the work on the CPU that all of it goes through.
+/// What does most of the driver work on the one CPU that does all of it.
 pub(crate) fn driver(facts: &Facts<'_>, most: Option<Culprit>, cpu: u16) -> Vec<Culprit> {
     most.into_iter()
         .map(|c| for_others(facts, Culprit { name: format!("{} on CPU {cpu}", c.name), ..c }))
@@ -28,7 +28,7 @@ pub(crate) fn worker(facts: &Facts<'_>, worker: Culprit) -> Vec<Culprit> {
     vec![for_others(facts, Culprit { name: format!("{}{place}", worker.name), ..worker })]
 }
 
-/// Those who sleep for a device, or for a lock of the kernel, may be waiting for it.
+/// Threads that sleep for a device or for a kernel lock may be waiting for the driver.
 fn for_others(facts: &Facts<'_>, culprit: Culprit) -> Culprit {
     let waiters = waiters(facts, |o| {
         [Leaf::Io, Leaf::KernelLocks].iter().any(|leaf| o.leaves.contains_key(leaf))

@@ -1,5 +1,5 @@
-//! Locks of the kernel as culprits: by what contention and lockdep events say, else by what threads
-//! slept for, else the system calls that burn the time.
+//! Kernel locks as culprits: by contention and lockdep events, else by what threads slept for, else
+//! the system calls that spend the time.
 
 use super::{CULPRITS, PEOPLE, objects, syscall, waited_for};
 use crate::facts::Facts;
@@ -11,14 +11,14 @@ use holdup_trace::Nanos;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// The locks behind a loss of `lost`, and where they explain less than half of it, the system calls
-/// that cost most (`calls`, in that order).
+/// The locks behind a loss of `lost` and, if they explain less than half of it, the most expensive
+/// system calls (`calls`, in that order).
 pub(crate) fn kernel_locks(
     facts: &Facts<'_>,
     calls: &[(String, Nanos)],
     lost: Nanos,
 ) -> Vec<Culprit> {
-    // By its address there is one of each; by the call alone, one a process: the most costly.
+    // An address names one lock; a call alone names one per process: the costliest is taken.
     let mut slept_for: BTreeMap<&str, &Blamed> = BTreeMap::new();
     for o in facts.objects().iter().filter(|o| o.leaves.contains_key(&Leaf::KernelLocks)) {
         let kept = slept_for.entry(&o.row.object).or_insert(o);
@@ -36,7 +36,7 @@ pub(crate) fn kernel_locks(
             culprits.push(named(facts, &lock, object));
         }
     }
-    // What threads slept for where no event of a lock shows it.
+    // What threads slept for without an event of a lock.
     let unseen = slept_for.values().filter(|o| matters(o.idle_ns(Leaf::KernelLocks)));
     culprits.extend(unseen.map(|o| objects::culprit(facts, o, o.idle_ns(Leaf::KernelLocks))));
     culprits.retain(|c| matters(c.ns));
@@ -50,21 +50,21 @@ pub(crate) fn kernel_locks(
     culprits
 }
 
-/// A lock that events of locks show; `object` is the same one among what threads slept for.
+/// A lock that lock events show; `object` is the same lock among what threads slept for.
 fn named(facts: &Facts<'_>, lock: &LockPeople, object: Option<&Blamed>) -> Culprit {
     let idle = object.map_or_else(
-        // Asleep, but not for this: its CPUs were idle at most as long as the ledger says.
+        // Sleepers at other things count too: CPUs idled for this lock at most as the ledger says.
         || lock.block_ns.min(facts.leaf(Leaf::KernelLocks)),
         |o| o.idle_ns(Leaf::KernelLocks),
     );
     let address = format!("{:#x}", lock.address);
-    // There may be many of one class.
+    // A class may have many locks.
     let which = match (&lock.name, lock.likely) {
         (Some(class), _) => format!("{class} at {address}"),
         (None, Some(likely)) => format!("{address}, most likely {likely}"),
         (None, None) => address.clone(),
     };
-    // The function that asked for it, or else the system call that its threads slept in.
+    // The function that asked for it, or else the system call in which its threads slept.
     let call = || object.and_then(|o| o.calls.first());
     let asked = lock.callers.first().or_else(call);
     let asked = asked.map_or(String::new(), |c| format!(", acquired in {}", c.0));
@@ -73,7 +73,7 @@ fn named(facts: &Facts<'_>, lock: &LockPeople, object: Option<&Blamed>) -> Culpr
         around.holders_in_all = Some(lock.holders.len() as u64);
         around.holders = holders(facts, lock);
     }
-    // Events of the lock tell of spinning too.
+    // The lock's events tell about spinning too.
     let addresses = [Some(lock.address), lock.contended_at].into_iter().flatten();
     let seen = facts.code.and_then(|code| addresses.into_iter().find_map(|a| code.lock(a)));
     let culprit = Culprit {
@@ -90,7 +90,7 @@ fn named(facts: &Facts<'_>, lock: &LockPeople, object: Option<&Blamed>) -> Culpr
     waited_for(facts, &waiters, culprit)
 }
 
-/// Who held the lock while others waited, by the events of its releases.
+/// The threads that held the lock while others waited, by its release events.
 fn holders(facts: &Facts<'_>, lock: &LockPeople) -> Vec<Person> {
     let waited: Nanos = lock.waiters.iter().map(|(_, ns)| ns).sum();
     let person = |&(slot, ns, for_it): &(Slot, Nanos, Nanos)| {

@@ -1,4 +1,4 @@
-//! Culprits: the things that hold a system up, each with its people.
+//! Culprits: the things that are bottlenecks, each with its threads.
 //!
 //! ```text
 //!  objects   what threads wait for: mutexes, semaphores, pipes, disks …  (names as in `waits`)
@@ -8,7 +8,7 @@
 //!  drivers   softirqs, interrupts, work functions and kernel threads
 //! ```
 //!
-//! Each rule makes one call here. A system call is a culprit only where nothing better is known.
+//! Each rule makes one call here. A system call is a culprit only if nothing more precise is known.
 
 mod drivers;
 mod locks;
@@ -34,7 +34,7 @@ const CULPRITS: usize = 3;
 /// Holders or waiters listed for a culprit, at most; their total number is given too.
 const PEOPLE: usize = 8;
 
-/// A system call that stands for so much CPU time.
+/// A system call that costs this much CPU time.
 fn syscall(facts: &Facts<'_>, name: &str, ns: Nanos) -> Culprit {
     let call = facts.judged.calls.iter().find(|c| c.name == name);
     let id = call.map_or_else(String::new, |c| c.nr.to_string());
@@ -42,7 +42,7 @@ fn syscall(facts: &Facts<'_>, name: &str, ns: Nanos) -> Culprit {
     Culprit { kind: "syscall", id, name: name.to_owned(), ns, code, ..Culprit::default() }
 }
 
-/// `culprit`, waited for by these threads, longest first.
+/// `culprit` with the threads that wait for it, longest first.
 fn waited_for(facts: &Facts<'_>, sleepers: &[Sleeper], culprit: Culprit) -> Culprit {
     let all: Nanos = sleepers.iter().map(|s| s.wait_ns).sum();
     let person = |s: &Sleeper| {
@@ -64,7 +64,7 @@ fn waited_for(facts: &Facts<'_>, sleepers: &[Sleeper], culprit: Culprit) -> Culp
     }
 }
 
-/// The most costly of `culprits`, which come in order: the first, and those that cost enough to be
+/// The most costly of `culprits`, which are sorted: the first, and those that cost enough to be
 /// named.
 fn most_costly(facts: &Facts<'_>, mut culprits: Vec<Culprit>) -> Vec<Culprit> {
     let mut place = 0;

@@ -1,5 +1,5 @@
-//! What threads wait for, as culprits: objects of the threads library, services of the kernel,
-//! pipes and sockets, disks. Names and ids are those of the table of waits.
+//! What threads wait for, as culprits: objects of the threads library, kernel services, pipes and
+//! sockets, disks. Names and ids are as in the table of waits.
 
 use super::{CULPRITS, most_costly, syscall, waited_for};
 use crate::facts::Facts;
@@ -9,11 +9,11 @@ use holdup_passes::{Object, ObjectKind};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
 
-/// The objects that threads contend for: those without which the work would be done sooner, what
-/// holds most of it up first, where a replay tells; else by the idle CPU time at the leaf `asleep`;
-/// or else the calls that threads waited in, where system calls were recorded. What is burnt in
-/// such calls (`awake`) is charged to the object where there is just one. What those wait for who
-/// yield instead of sleeping is known by their program only.
+/// The objects that threads contend for. If a replay tells, those whose removal makes the work
+/// faster, the one that delays most first. Otherwise by idle CPU time at the leaf `asleep`; or else
+/// the calls that threads waited in, if system calls were recorded. CPU time spent in such calls
+/// (`awake`) is charged to the object if there is only one. For threads that yield and do not sleep
+/// only the program is known.
 pub(crate) fn turns(
     facts: &Facts<'_>,
     class: Class,
@@ -38,7 +38,7 @@ pub(crate) fn turns(
     }
 }
 
-/// Threads that yield until others let them go on.
+/// Threads that yield until others let them continue.
 fn yielding(facts: &Facts<'_>, s: &Spinning) -> Culprit {
     let sleepers: Vec<Sleeper> =
         s.threads.iter().map(|t| Sleeper { slot: t.0, wait_ns: t.1.cpu_ns }).collect();
@@ -55,7 +55,7 @@ fn yielding(facts: &Facts<'_>, s: &Spinning) -> Culprit {
     waited_for(facts, &sleepers, culprit)
 }
 
-/// What is read from and written to disks, by the idle CPU time; or else the calls.
+/// Files and devices on disks, by idle CPU time; or else the calls.
 pub(crate) fn devices(facts: &Facts<'_>, by_call: &[(String, Nanos)]) -> Vec<Culprit> {
     let objects = at_leaf(facts, Leaf::Io);
     if objects.is_empty() { calls(facts, by_call) } else { most_costly(facts, objects) }
@@ -82,8 +82,8 @@ fn among(facts: &Facts<'_>, objects: &[Object], leaf: Leaf) -> Vec<Culprit> {
     found.take(CULPRITS).map(|o| culprit(facts, o, o.idle_ns(leaf))).collect()
 }
 
-/// The first few of these objects, in their order, whatever the figures say of them: without them
-/// the work would be done sooner.
+/// The first few of these objects, in their order, whatever their figures: a replay shows that the
+/// work is faster without them.
 pub(crate) fn freed(facts: &Facts<'_>, objects: &[Object]) -> Vec<Culprit> {
     let found = in_order(facts, objects).into_iter().take(CULPRITS);
     found.map(|o| culprit(facts, o, 0)).collect()
@@ -103,7 +103,7 @@ fn pid_of(facts: &Facts<'_>, tid: u32) -> Option<u32> {
     facts.analysis.pid(t)
 }
 
-/// An object that stands for so much CPU time.
+/// An object as a culprit that costs this much CPU time.
 pub(super) fn culprit(facts: &Facts<'_>, o: &Blamed, ns: Nanos) -> Culprit {
     let row = &o.row;
     let holders: Vec<Person> = row
@@ -114,7 +114,7 @@ pub(super) fn culprit(facts: &Facts<'_>, o: &Blamed, ns: Nanos) -> Culprit {
             pid: pid_of(facts, h.tid),
             comm: h.comm.clone(),
             ns: h.hold_ns,
-            // Where nothing says when it was held, only for how long.
+            // If only the duration of holds is known, and not their times.
             pct: row.pct_explained.map(|_| h.pct_explained),
             inferred: h.inferred,
         })
@@ -161,11 +161,11 @@ fn role(o: &Blamed) -> Role {
     }
 }
 
-/// What it is, which, and whose: `mutex 0x7f71238a0108 of wl (587)`.
+/// Kind, address and process: `mutex 0x7f71238a0108 of wl (587)`.
 fn name(facts: &Facts<'_>, o: &Blamed) -> String {
     let object = &o.row.object;
     let what = match o.kind {
-        // Why a thread sleeps outside of any call is known only where page faults are recorded.
+        // The reason for a sleep outside calls is known only if page faults are recorded.
         ObjectKind::PageFault if facts.caps.page_faults => format!("page faults in {object}"),
         ObjectKind::PageFault => format!("sleep in D state, in no recorded call, with {object}"),
         ObjectKind::Other => format!("waits in {object}"),
@@ -175,7 +175,7 @@ fn name(facts: &Facts<'_>, o: &Blamed) -> String {
         }
         ObjectKind::Uninterruptible => format!("uninterruptible sleep, reason {object}"),
         ObjectKind::KernelLock => format!("kernel lock {object}"),
-        // Known by the call alone, where the descriptor is not.
+        // Known by the call alone if the descriptor is unknown.
         ObjectKind::Disk if object.starts_with("in ") => format!("disk {object}"),
         ObjectKind::Disk => format!("disk behind {object}"),
         _ => in_words(o.row.kind, o.row.usage, object),
@@ -189,14 +189,14 @@ fn name(facts: &Facts<'_>, o: &Blamed) -> String {
     }
 }
 
-/// Whose it is, as far as the object's own name does not say.
+/// Its process, unless the object's own name has it.
 fn owner(row: &WaitsRow) -> String {
     match row.pid {
         Some(pid) if row.object.ends_with(&format!(" of pid {pid}")) => format!(" ({})", row.comm),
-        // A descriptor of somebody else.
+        // Another process's descriptor.
         Some(_) if row.object.contains(" of pid ") => String::new(),
         Some(pid) => format!(" of {} ({pid})", row.comm),
-        // Several processes use it: the name in the row is that of one of their threads.
+        // Several processes use it: the row has the name of one of their threads.
         None => String::new(),
     }
 }

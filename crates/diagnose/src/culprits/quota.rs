@@ -1,5 +1,4 @@
-//! Control groups as culprits, or programs where groups are not known: those that a CPU quota keeps
-//! off the CPUs.
+//! Control groups as culprits, or programs if groups are unknown: those that a CPU quota throttles.
 
 use super::most_costly;
 use crate::facts::Facts;
@@ -9,26 +8,26 @@ use holdup_trace::{NameId, Nanos};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// The throttled threads of one control group; where groups are not known, of one name, whatever
-/// numbers follow it.
+/// The throttled threads of one control group; if groups are unknown, those of one name without the
+/// number at its end.
 #[derive(Default)]
 struct Program<'a> {
     kind: &'static str,
-    /// The name of the group; or the one that all threads have, the common part where they differ.
+    /// The name of the group; or the threads' name, or its common part if they differ.
     name: String,
     threads: Vec<(Slot, &'a Throttle)>,
     share: Nanos,
     off: Nanos,
 }
 
-/// The group of a thread that a quota keeps off the CPUs. The root has none: with the first version
-/// of control groups perf events may know another hierarchy than that of the quotas.
+/// The control group of a throttled thread. The root group has no quota: with cgroup v1, perf
+/// events may know another hierarchy than that of the quotas.
 fn limited(facts: &Facts<'_>, t: &Thread) -> NameId {
     let group = facts.analysis.group(t);
     if facts.analysis.path_of(group) == "/" { NameId::NONE } else { group }
 }
 
-/// The control group that loses most by a quota; [`NameId::NONE`] where groups are not known.
+/// The control group that loses most by a quota; [`NameId::NONE`] if groups are unknown.
 pub(crate) fn throttled_group(facts: &Facts<'_>) -> NameId {
     let mut by: BTreeMap<NameId, Nanos> = BTreeMap::new();
     for (_, t) in facts.analysis.all_threads() {
@@ -41,7 +40,7 @@ pub(crate) fn throttled_group(facts: &Facts<'_>) -> NameId {
     most.map_or(NameId::NONE, |(group, _)| group)
 }
 
-/// Groups, or programs, by the idle CPU time that they could have used, each with its threads.
+/// Groups or programs by the idle CPU time that they could have used, each with its threads.
 pub(crate) fn throttled(facts: &Facts<'_>) -> Vec<Culprit> {
     let mut by: BTreeMap<String, Program<'_>> = BTreeMap::new();
     for (slot, t) in facts.analysis.all_threads() {

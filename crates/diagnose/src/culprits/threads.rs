@@ -1,5 +1,5 @@
-//! Threads as culprits: the one that serves all others, the one that comes late, those that run
-//! alone, those that queue.
+//! Threads as culprits: a server of all others, a straggler, threads that run alone, threads that
+//! queue.
 
 use super::{CULPRITS, most_costly, objects, waited_for};
 use crate::facts::Facts;
@@ -9,7 +9,7 @@ use holdup_passes::Slot;
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
 
-/// A thread by the time it runs.
+/// A thread by its running time.
 pub(crate) fn runs(facts: &Facts<'_>, slot: Slot) -> Culprit {
     let ns = facts.thread(slot).running_ns;
     Culprit { role: Role::Runs, ..facts.culprit("thread", slot, ns) }
@@ -20,20 +20,20 @@ pub(crate) fn busiest(facts: &Facts<'_>) -> Vec<Culprit> {
     facts.workers.iter().take(CULPRITS).map(|w| runs(facts, w.0)).collect()
 }
 
-/// The one thread that all wait for, and the objects that they wait at.
+/// The one thread that all others wait for, and the objects they wait at.
 pub(crate) fn server(facts: &Facts<'_>, server: Server) -> Vec<Culprit> {
     let at = barriers(facts);
     if server.at_barriers {
         return with(at, 1, Culprit { role: Role::Straggler, ..runs(facts, server.slot) });
     }
-    // Through which object a server serves matters less than who it is.
+    // The server matters more than the object through which it serves.
     let mut waiters = waiters(facts, |o| o.leaves.contains_key(&Leaf::OneServer));
     waiters.retain(|w| w.slot != server.slot);
     let one = Culprit { role: Role::Server, ..runs(facts, server.slot) };
     with(at, 0, waited_for(facts, &waiters, one))
 }
 
-/// The objects at which threads wait for one other, or for whoever comes last.
+/// The objects at which threads wait for one other thread, or for the last to arrive.
 pub(crate) fn barriers(facts: &Facts<'_>) -> Vec<Culprit> {
     most_costly(facts, objects::at_leaf(facts, Leaf::OneServer))
 }
@@ -50,7 +50,7 @@ fn with(mut culprits: Vec<Culprit>, place: usize, thread: Culprit) -> Vec<Culpri
     culprits
 }
 
-/// The threads that wait longest for a CPU behind others.
+/// The threads that queue longest for a CPU.
 pub(crate) fn queued(facts: &Facts<'_>) -> Vec<Culprit> {
     let mut by: Vec<(Slot, Nanos)> = facts
         .analysis

@@ -1,11 +1,11 @@
-//! Which system calls are waits for whom, by name: Linux's and AIX's.
+//! The kind of waiting that a system call stands for, by name: Linux's and AIX's calls.
 
 use holdup_syscalls::wait_kind;
 
-/// What a system call's processing time stands for.
+/// What the processing time of a system call is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Sync {
-    /// The threads library's objects.
+    /// Objects of the threads library.
     Threads,
     /// Kernel services that applications use as locks.
     Service,
@@ -13,10 +13,10 @@ pub(super) enum Sync {
     None,
 }
 
-/// Of this call.
+/// The kind of this call.
 pub(super) fn sync(name: &str) -> Sync {
     match name {
-        // AIX 4's kernel half of libpthreads.
+        // The kernel part of AIX 4's libpthreads.
         "thread_waitlock" | "thread_unlock" | "thread_twait" | "thread_tsleep" | "thread_post"
         | "thread_wait" => Sync::Threads,
         "msgop" | "lockfx" | "lockf" | "kfcntl" | "msgxrcv" => Sync::Service,

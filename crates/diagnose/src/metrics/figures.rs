@@ -1,5 +1,5 @@
-//! The figures of a system as a person has them: from sar, utld, lockstat, a paper. Field names are
-//! the keys of the file; `docs/metrics.md` describes it for people, `docs/schema/metrics.json` for
+//! Manually collected figures of a system: from sar, utld, lockstat or a paper. Field names are the
+//! keys of the file; `docs/metrics.md` describes it for people, `docs/schema/metrics.json` for
 //! programs.
 
 use crate::measured::{Concurrency, Measured, concurrencies};
@@ -245,7 +245,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Those of runs of perf stat.
+    /// The counters of perf stat runs.
     pub(super) fn of_runs(runs: &Concurrency) -> Counters {
         let cpus = runs.cpus.round().clamp(1.0, 65536.0) as u32;
         Counters { cpus, cycles: runs.cycles, instructions: runs.instructions }
@@ -258,20 +258,20 @@ pub enum FiguresError {
     /// Neither TOML nor JSON of the documented form.
     #[error("{}", .0.trim_end())]
     Syntax(String),
-    /// A figure that cannot be.
+    /// An impossible figure.
     #[error("{0}")]
     Value(String),
-    /// Which case of several is meant?
+    /// The file has several cases, and none or an unknown one was chosen.
     #[error("{}", no_such_case(asked.as_deref(), known))]
     Case {
-        /// What was asked for, if anything.
+        /// The requested case, if any.
         asked: Option<String>,
-        /// What there is.
+        /// The cases of the file.
         known: Vec<String>,
     },
 }
 
-/// Which cases there are instead of the one asked for.
+/// Lists the cases if the requested one does not exist.
 fn no_such_case(asked: Option<&str>, known: &[String]) -> String {
     match asked {
         Some(asked) if known.is_empty() => format!("no case '{asked}': the file holds only one"),
@@ -281,13 +281,13 @@ fn no_such_case(asked: Option<&str>, known: &[String]) -> String {
 }
 
 impl Figures {
-    /// Figures of nothing but runs of perf stat: the CPUs of the run that kept the most busy.
+    /// Figures from runs of perf stat only: the CPUs of the run that kept the most busy.
     pub fn of_runs(measured: &[Measured]) -> Figures {
         let cpus = concurrencies(measured).last().map(|most| Counters::of_runs(most).cpus);
         Figures { cpus, source: Some("perf stat".to_owned()), ..Figures::default() }
     }
 
-    /// From the text of a TOML or JSON file. `case` chooses one of several.
+    /// Parses a TOML or JSON file. `case` chooses one of several.
     pub fn parse(text: &str, case: Option<&str>) -> Result<Figures, FiguresError> {
         let mut all = Figures::parse_all(text)?;
         let known = || all.iter().filter_map(|c| c.name.clone()).collect::<Vec<_>>();
@@ -344,7 +344,7 @@ impl Figures {
             .collect()
     }
 
-    /// Percentages are within 0 and 100, all other figures 0 or more.
+    /// Percentages must be from 0 to 100, all other figures 0 or more.
     fn check(&self) -> Result<(), FiguresError> {
         if !self.case.is_empty() {
             return Err(FiguresError::Value("a case cannot contain cases".to_owned()));
@@ -374,7 +374,7 @@ impl Figures {
         Ok(())
     }
 
-    /// The largest number of CPUs anything was measured on.
+    /// The largest number of CPUs that anything was measured on.
     pub fn processors(&self) -> Option<u32> {
         self.cpus.or_else(|| {
             self.runs.iter().map(|r| r.cpus).chain(self.counters.iter().map(|c| c.cpus)).max()

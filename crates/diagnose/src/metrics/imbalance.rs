@@ -13,8 +13,8 @@ pub(super) fn server<'a>(view: &View<'a>) -> Option<(&'a super::Process, f64)> {
         .iter()
         .filter_map(|p| Some((p, of_one_cpu(p)?)))
         .max_by(|a, b| a.1.total_cmp(&b.1))?;
-    // A process of several threads may use more than one CPU: it is no single server.
-    // Published figures are rounded to one per cent of all CPUs: that is no second thread.
+    // A process of several threads may use more than one CPU: it is no single server. Published
+    // figures are rounded to one per cent of all CPUs, so a small excess is no second thread.
     (top.1 >= view.limit(&ALONE) && (top.0.tid.is_some() || top.1 <= 100.0 + view.cpus))
         .then_some(top)
 }

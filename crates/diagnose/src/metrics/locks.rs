@@ -1,4 +1,4 @@
-//! One lock is hot: by lockstat's rows (AIX case 2), by measured rate, hold and wait times
+//! One lock is contended: by lockstat's rows (AIX case 2), by measured rate, hold and wait times
 //! (Bier and Vernon), by lock and waiting ratios (Kaieda et al.).
 
 use super::{Command, Owner, View};
@@ -10,7 +10,7 @@ pub(super) fn check(view: &View<'_>) -> Finding {
     let class = Class::KernelLockConflict;
     let all = [measured(view, class, Owner::Kernel), ratios(view), lockstat(view)];
     let mut found: Vec<Finding> = all.into_iter().flatten().collect();
-    // What holds before what does not, priced before unpriced.
+    // Findings that hold first, priced before unpriced.
     found.sort_by_key(|f| {
         (f.ruled_out.is_some(), f.share.is_nan(), std::cmp::Reverse(f.lost_cpu_ns))
     });
@@ -108,7 +108,7 @@ pub(super) fn measured(view: &View<'_>, class: Class, owner: Owner) -> Option<Fi
     Some(f)
 }
 
-/// Waiting ratios of commands, and of the whole work on each number of CPUs.
+/// Waiting ratios of commands, and of the whole work by number of CPUs.
 fn ratios(view: &View<'_>) -> Option<Finding> {
     let runs = &view.figures.runs;
     let waits = |c: &Command| c.waiting_ratio_pct.unwrap_or(0.0);
@@ -217,7 +217,7 @@ fn ratios(view: &View<'_>) -> Option<Finding> {
     Some(f)
 }
 
-/// Rows of lockstat: who finds which lock taken, not what that costs.
+/// Rows of lockstat: how often each lock is found taken, not what that costs.
 fn lockstat(view: &View<'_>) -> Option<Finding> {
     let misses = |l: &super::LockStat| l.pct_block.unwrap_or(0.0) + l.pct_sleep.unwrap_or(0.0);
     let taken = |l: &super::LockStat| l.ref_per_s.unwrap_or(0.0) * misses(l) / 100.0;
@@ -255,7 +255,7 @@ fn lockstat(view: &View<'_>) -> Option<Finding> {
             "lockstat",
         );
     }
-    // Others suffer from the lock that most find taken.
+    // The culprit is the lock that is found taken most often.
     f.ruled_out = (misses(top) * 2.0 < 100.0).then(|| {
         format!("{} is held at only {:.0} % of the references to it", top.name, misses(top))
     });

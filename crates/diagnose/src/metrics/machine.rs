@@ -1,5 +1,5 @@
-//! What is no lock and no imbalance: disks, too few CPUs, slow memory, the price of the
-//! multiprocessor kernel.
+//! Neither locks nor imbalance: disks, too few CPUs, slow memory, the cost of the multiprocessor
+//! kernel.
 
 use super::{Kernel, View, given};
 use crate::counted;
@@ -44,7 +44,7 @@ pub(super) fn cpu_overload(view: &View<'_>) -> Finding {
         Evidence::of("threads running or ready, per CPU", queue, "threads", "sar")
             .against(view.thresholds, &QUEUE),
     ];
-    // What is idle but for what matters, nobody queues for.
+    // If more than what matters is idle, no thread queues for a CPU.
     f.ruled_out = if busy < 100.0 - view.limit(&MATTERS) {
         Some(format!("CPUs are only {busy:.0} % busy"))
     } else if queue < view.limit(&QUEUE) {
@@ -84,7 +84,7 @@ pub(super) fn mp_up_overhead(view: &View<'_>) -> Finding {
     f.ruled_out = if overhead < noise {
         Some(format!("the multiprocessor kernel costs {overhead:.1} %; below {noise} % is noise"))
     } else {
-        // What it costs of capacity.
+        // Its cost, as a part of capacity.
         let small = kernel.filter(|&k| k * overhead / 100.0 < view.limit(&NAMED));
         small.map(|k| {
             format!(
@@ -100,7 +100,7 @@ pub(super) fn mp_up_overhead(view: &View<'_>) -> Finding {
     f
 }
 
-/// Cycles per instruction on the most CPUs against those on the fewest.
+/// Cycles per instruction on the most CPUs compared with those on the fewest.
 pub(super) fn hardware_bandwidth(view: &View<'_>) -> Finding {
     let mut f = compared(view);
     f.evidence.extend(counted::of_measured(view.measured));
@@ -128,7 +128,7 @@ fn compared(view: &View<'_>) -> Finding {
     let (alone, cpi) = (per_instruction(few), per_instruction(many));
     let slower = (cpi / alone - 1.0) * 100.0;
     let other_work = (many.instructions / few.instructions - 1.0).abs() * 100.0;
-    // Without sar nobody knows how much of the time application code took.
+    // Without sar the time in application code is unknown.
     let share = view.usr.map_or(f64::NAN, |usr| usr * (1.0 - alone / cpi).max(0.0));
     let summary = format!(
         "an instruction takes {cpi:.2} cycles on {} CPUs and {alone:.2} on {}",
@@ -149,8 +149,8 @@ fn compared(view: &View<'_>) -> Finding {
     if slower < view.limit(&SLOWER) {
         f.ruled_out = Some(format!("an instruction takes {slower:.0} % more cycles on more CPUs"));
     } else if cpi < 1.0 && other_work > view.limit(&MATTERS) {
-        // Intel's VTune manual, CPI Rate: 1 is acceptable. Unless it is the same work, which is
-        // slower for the hardware's sake however few cycles it takes.
+        // Intel's VTune manual, CPI Rate: 1 is acceptable. But if it is the same work, the hardware
+        // slows it down, however few cycles it takes.
         f.ruled_out =
             Some(format!("{cpi:.2} cycles per instruction: the code hardly waits for memory"));
     }

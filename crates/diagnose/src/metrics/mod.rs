@@ -1,13 +1,13 @@
 //! The verdict on figures without a trace: `diagnose --metrics`.
 //!
-//! The classes, their thresholds and the report are those of the trace rules; the reasoning is the
-//! article's own, which had no more than such figures: who used the CPUs, in which system calls,
-//! and which lock was found taken.
+//! The classes, their thresholds and the report are those of the trace rules. The reasoning is the
+//! article's, which had only such figures: which code used the CPUs, in which system calls, and
+//! which lock was found taken.
 //!
-//! Losses are in per cent of capacity, as the figures are; CPU time is per second of wall time
-//! where the length of the measurement is not given. Where figures prove a conflict but cannot
-//! price it (lockstat knows how often a lock was taken, not for how long), the share is unknown
-//! and stays `null`.
+//! Losses are in per cent of capacity, as the figures are; CPU time is per second of wall time if
+//! the length of the measurement is not given. If figures prove contention but not its cost
+//! (lockstat knows how often a lock was taken, not for how long), the share is unknown and stays
+//! `null`.
 
 mod calls;
 mod figures;
@@ -28,21 +28,21 @@ use crate::worth::Worth;
 use holdup_attribution::limits::MATTERS;
 use holdup_attribution::{Leaf, Ledger, Threshold, Thresholds};
 
-/// The figures with what follows from them at once.
+/// The figures with derived values.
 pub(crate) struct View<'a> {
     pub(crate) figures: &'a Figures,
     /// Runs of perf stat supplied with them.
     pub(crate) measured: &'a [Measured],
     pub(crate) thresholds: &'a Thresholds,
-    /// Processors, 1 if nobody says.
+    /// Processors; 1 if not given.
     pub(crate) cpus: f64,
-    /// Per cent of capacity; `None` where not given.
+    /// Per cent of capacity; `None` if not given.
     pub(crate) usr: Option<f64>,
     pub(crate) sys: Option<f64>,
     pub(crate) wio: Option<f64>,
     /// Idle, `wio` excluded.
     pub(crate) idle: Option<f64>,
-    /// CPU time that 1 % of capacity is.
+    /// CPU time of 1 % of capacity, in ns.
     percent_ns: f64,
 }
 
@@ -111,7 +111,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// A class these figures say nothing about.
+    /// A class that these figures do not show.
     pub(crate) fn silent(&self, class: Class, missing: &str) -> Finding {
         let mut f = self.finding(class, 0.0, format!("not judged: {missing}"));
         f.ruled_out = Some(format!("not judged: {missing}"));
@@ -138,14 +138,13 @@ impl<'a> View<'a> {
     }
 }
 
-/// Judge figures. `path` is the file they came from, for the commands.
+/// Judge figures. `path` is their file, for the commands.
 pub fn judge(path: &str, figures: &Figures, thresholds: Thresholds) -> Diagnosis {
     let case = figures.name.as_deref().map_or(String::new(), |c| format!(" --case {c}"));
     judge_beside(&format!("--metrics {path}{case}"), figures, &[], thresholds)
 }
 
-/// Judge figures together with runs of perf stat. `options` are those that name both, for the
-/// commands.
+/// Judge figures together with runs of perf stat. `options` name both, for the commands.
 pub fn judge_beside(
     options: &str,
     figures: &Figures,
@@ -166,7 +165,7 @@ pub fn judge_beside(
         machine::io_bound(&view),
         machine::cpu_overload(&view),
     ];
-    // Largest first; what cannot be priced stands below what can.
+    // Largest first; findings without a price come after those with one.
     let weight = |f: &Finding| if f.share.is_nan() { 0 } else { f.lost_cpu_ns + 1 };
     findings.sort_by_key(|f| (f.ruled_out.is_some(), std::cmp::Reverse(weight(f))));
     let verdict = decide(&view, &findings);
@@ -289,7 +288,7 @@ fn next(options: &str, class: Class) -> Vec<String> {
     next
 }
 
-/// A figure, if it is given.
+/// A figure, if given.
 pub(crate) fn given(
     list: &mut Vec<Evidence>,
     metric: &str,

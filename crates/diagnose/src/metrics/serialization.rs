@@ -1,5 +1,5 @@
-//! Threads contend for an object: the synchronisation calls use much of the processing time (AIX
-//! cases 1 and 3), and the idle time meanwhile is attributed to them.
+//! Threads contend for an object: synchronisation calls use much of the processing time (AIX cases
+//! 1 and 3), and the idle time meanwhile is attributed to them.
 
 use super::calls::{Sync, object, sync};
 use super::{Owner, SystemCall, View, given, imbalance, locks};
@@ -8,7 +8,7 @@ use holdup_attribution::limits::{MATTERS, NAMED};
 
 struct Look<'a> {
     calls: Vec<(&'a SystemCall, f64)>,
-    /// Processing time in them, % of capacity.
+    /// Processing time in these calls, % of capacity.
     pct: f64,
 }
 
@@ -48,7 +48,7 @@ fn check(view: &View<'_>, class: Class, kind: Sync, owner: Owner) -> Finding {
     if view.figures.syscalls.is_empty() && (rates == 0.0 || view.sys.is_none()) {
         return view.silent(class, "the file has no processing time by system call (syscalls)");
     }
-    // Without a table of calls the kernel's time is the most that the counted ones can have used.
+    // Without a table of calls, kernel time is an upper bound for the counted calls.
     let cpu = if view.figures.syscalls.is_empty() {
         view.sys.unwrap_or(0.0) * part.unwrap_or(100.0) / 100.0
     } else {

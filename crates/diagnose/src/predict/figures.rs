@@ -1,11 +1,11 @@
-//! Subjects without a trace: locks with published or measured times, and a bare demand.
+//! Subjects without a trace: locks with published or measured times, and a given demand.
 
 use super::{Basis, Forecast, Seen, Subject, all_of, forecast, lost, optimism, with_default};
 use crate::metrics::Figures;
 use holdup_model::Station;
 
 /// One lock that each CPU would hold for `demand` of its time, 0 to 1, if it were alone. Its
-/// `servers` let as many in at once. Threads that are more than CPUs sleep while they wait.
+/// `servers` let this many in at once. Threads beyond the number of CPUs sleep while they wait.
 pub fn of_demand(demand: f64, servers: u32, threads: Option<u32>, cpus: &[u32]) -> Forecast {
     let subject = Subject {
         object: "lock".to_owned(),
@@ -21,8 +21,7 @@ pub fn of_demand(demand: f64, servers: u32, threads: Option<u32>, cpus: &[u32]) 
     forecast(&[subject], cpus, vec![optimism()])
 }
 
-/// The locks of a file of figures: those with rate, hold and wait times. `Err` says what is
-/// missing.
+/// The locks of a file of figures that have rate, hold and wait times. `Err` says what is missing.
 pub fn of_figures(figures: &Figures, cpus: &[u32]) -> Result<Forecast, &'static str> {
     let seen_cpus = figures.processors().ok_or("the number of CPUs is missing (key `cpus`)")?;
     if figures.semaphores.is_empty() {

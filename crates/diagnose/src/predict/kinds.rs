@@ -1,7 +1,7 @@
-//! Threads of unlike habits. Where some threads use one lock and some another, or one pool of
-//! threads a lock often and another seldom, a demand common to all is too pessimistic for larger
-//! machines: who wants a full lock seldom is not held up as much. So threads with the same name
-//! that use the same locks are one kind, a class of customers of [`holdup_model::Mix`].
+//! Kinds of threads. If threads use different locks, or some use a lock often and others seldom, a
+//! common demand is too pessimistic for larger machines: a thread that seldom wants a saturated
+//! lock is not delayed as much. So threads with the same name that use the same locks are one kind,
+//! a class of customers of [`holdup_model::Mix`].
 
 use super::{Subject, lost};
 use holdup_attribution::Attribution;
@@ -10,48 +10,48 @@ use holdup_passes::{Slot, role};
 use holdup_trace::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// More kinds than these tell nothing: every thread is one of its own.
+/// With more kinds than this, each thread is probably a kind of its own, which tells nothing.
 const MOST_KINDS: usize = 8;
-/// Locks that are held less than this part of the most held one make no kind.
+/// Locks that are held less than this fraction of the most held one do not define a kind.
 const NOTABLE: f64 = 0.1;
 
-/// Threads of one habit.
+/// Threads that use the same locks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kind {
-    /// What their names begin with.
+    /// The common beginning of their names.
     pub comm: String,
-    /// How many.
+    /// Number of threads.
     pub threads: u32,
-    /// Part of its time that one of them would hold each station if it were alone, D.
+    /// Fraction of its time that one of them would hold each station if it were alone, D.
     pub demands: Vec<f64>,
 }
 
-/// A lock and who used it how much.
+/// A lock with its users.
 pub(super) struct Used {
     /// The lock.
     pub(super) subject: Subject,
-    /// Every user, and for how long it held the lock and waited for it, as far as is known.
+    /// Every user, and how long it held the lock and waited for it, as far as known.
     pub(super) users: BTreeMap<Slot, Use>,
 }
 
-/// What one thread had to do with a lock.
+/// How one thread used a lock.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Use {
     pub(super) held_ns: Nanos,
     pub(super) waited_ns: Nanos,
 }
 
-/// What the model says of a number of customers.
+/// The model's result for a number of customers.
 #[derive(Clone, Copy)]
 pub(super) struct Predicted {
     pub(super) load: Load,
-    /// Part of the time that the busiest lock is held.
+    /// Fraction of the time that the busiest lock is held.
     pub(super) busiest: f64,
 }
 
-/// The threads `users` of `locks`, in kinds of the same habit. Empty where they are all alike, or
-/// each is of its own kind, or there are more of them than CPUs and they sleep: then who waits
-/// leaves its CPU to another, and the model of classes knows no CPUs.
+/// The threads `users` of `locks`, as kinds. Empty if they are all alike, or if each is a kind of
+/// its own. Also empty if there are more of them than CPUs and they sleep: then a waiter leaves its
+/// CPU to another, and the model of classes has no CPUs.
 pub(super) fn kinds(
     judged: &Attribution<'_>,
     all: &Subject,
@@ -79,7 +79,7 @@ pub(super) fn kinds(
     if !(2..=MOST_KINDS).contains(&groups.len()) {
         return Vec::new();
     }
-    // Of threads that spin, a CPU is shared by as many as there are for each.
+    // Spinning threads share a CPU equally.
     let each = f64::from(seen.cpus.min(threads(users.len()))) / users.len() as f64;
     let kind = |(key, slots): ((String, Vec<bool>), Vec<Slot>)| {
         let waits: f64 = locks.iter().map(|l| lost(&l.subject) * l.part_of_waits(&slots)).sum();
@@ -96,19 +96,19 @@ pub(super) fn kinds(
     groups.into_iter().map(kind).collect::<Option<_>>().unwrap_or_default()
 }
 
-/// Part of the time that a lock is held, by its demand.
+/// Fraction of the time that a lock is held, by its demand.
 fn time_held(subject: &Subject) -> f64 {
     let Some(seen) = subject.seen else { return 0.0 };
     subject.demand().unwrap_or(0.0) * seen.effective(subject.threads_on(seen.cpus))
 }
 
 impl Used {
-    /// What part of the waiting these threads did; as many as they are where nobody knows.
+    /// The fraction of the waiting that these threads did; if unknown, by their number.
     fn part_of_waits(&self, slots: &[Slot]) -> f64 {
         self.part(slots, |u| u.waited_ns)
     }
 
-    /// For what part of the time held these threads had it; likewise.
+    /// The fraction of the holds that these threads had; if unknown, by their number.
     fn part_of_holds(&self, slots: &[Slot]) -> f64 {
         self.part(slots, |u| u.held_ns)
     }
@@ -123,7 +123,7 @@ impl Used {
     }
 }
 
-/// What the model says of `customers` of these kinds, in the numbers in which they were seen.
+/// The model's result for `customers` of these kinds, in the proportions that were seen.
 pub(super) fn predicted(kinds: &[Kind], cpus: u32, customers: u32) -> Option<Predicted> {
     let numbers = shares(&kinds.iter().map(|k| k.threads).collect::<Vec<_>>(), customers);
     let class = |(kind, customers): (&Kind, u32)| {
@@ -152,7 +152,7 @@ pub(super) fn predicted(kinds: &[Kind], cpus: u32, customers: u32) -> Option<Pre
 /// `all` divided in proportion to `parts`, in whole numbers whose sum is `all`.
 fn shares(parts: &[u32], all: u32) -> Vec<u32> {
     let sum: u64 = parts.iter().map(|&n| u64::from(n)).sum::<u64>().max(1);
-    // What is rounded off is carried on to the next.
+    // Rounding errors are carried on to the next.
     let mut before = 0;
     let ends = parts.iter().scan(0, |end, &n| {
         *end += u64::from(n);
@@ -185,7 +185,7 @@ mod tests {
         }
     }
 
-    /// Two pools with a lock of their own lose what each loses alone.
+    /// Two pools with locks of their own lose what each loses alone.
     #[test]
     fn pools_with_locks_of_their_own_do_not_meet() {
         let both = [kind(4, &[0.5, 0.0]), kind(4, &[0.0, 0.1])];

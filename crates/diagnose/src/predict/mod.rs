@@ -1,4 +1,4 @@
-//! What a lock would cost on other numbers of CPUs: `holdup predict`.
+//! The cost of a lock on other numbers of CPUs: `holdup predict`.
 //!
 //! ```text
 //!  trace    ──► the locks that threads wait for ─┐
@@ -6,10 +6,10 @@
 //!  a demand ──► one lock                         ┘
 //! ```
 //!
-//! A [`Subject`] is a lock with what is known of it, in the figures of Bier and Vernon: L, x, W, N.
-//! Its demand is D = x / (x + Z) with Z = N/L - W - x, which is L x / (N - L W): the part of the
-//! time that the lock is held, divided by the CPUs that did not wait. So the demand is known where
-//! the time held is, even if nobody counted how often. All else is the closed model
+//! A [`Subject`] is a lock with what is known of it, in the quantities of Bier and Vernon: L, x, W,
+//! N. Its demand is D = x / (x + Z) with Z = N/L - W - x, which is L x / (N - L W): the fraction of
+//! the time that the lock is held, divided by the CPUs that did not wait. So the demand is known if
+//! the time held is, even without a count of holds. All else is the closed model
 //! ([`holdup_model::Network`]). docs/models.md says when not to believe it.
 
 mod curve;
@@ -26,9 +26,9 @@ use holdup_model::{Network, OPTIMISM, Station};
 use kinds::Predicted;
 use serde::Serialize;
 
-/// The most CPUs of a prediction: those of the largest Linux kernel (`NR_CPUS`).
+/// The most CPUs of a prediction: the largest that Linux supports (`NR_CPUS`).
 pub const MOST_CPUS: u32 = 8192;
-/// The most threads of a prediction: more add nothing but time.
+/// The most threads of a prediction: more cost time and change nothing.
 pub const MOST_THREADS: u32 = 16384;
 
 /// Where a demand comes from.
@@ -96,20 +96,20 @@ pub struct PredictRow {
     pub saturation_cpus: Option<f64>,
 }
 
-/// What was measured on some number of CPUs.
+/// A measurement on some number of CPUs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Seen {
     /// CPUs, N.
     pub cpus: u32,
     /// CPUs lost to waiting, L W.
     pub lost: f64,
-    /// Part of the time that it was held, L x, if holds are known.
+    /// Fraction of the time that it was held, L x, if holds are known.
     pub held: Option<f64>,
-    /// Acquisitions per second, L, if they are known.
+    /// Acquisitions per second, L, if known.
     pub rate: Option<f64>,
 }
 
-/// A lock with what is known of it.
+/// A lock and what is known about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Subject {
     /// Its name.
@@ -118,17 +118,17 @@ pub struct Subject {
     pub pid: Option<u32>,
     /// Name of that process.
     pub comm: Option<String>,
-    /// Threads that use it; `None` for as many as there are CPUs.
+    /// Threads that use it; `None` for as many as CPUs.
     pub threads: Option<u32>,
-    /// Who waits keeps a CPU.
+    /// Waiters keep their CPUs.
     pub spins: bool,
-    /// What was measured.
+    /// The measurement.
     pub seen: Option<Seen>,
-    /// The demand of each station, part of a round that takes 1 without waiting; empty if unknown.
+    /// The demand of each station, as a fraction of a round without waiting; empty if unknown.
     pub stations: Vec<Station>,
-    /// Kinds of its threads, with a demand of each for each station; empty where they are alike.
+    /// Kinds of its threads, each with a demand for each station; empty if they are alike.
     pub kinds: Vec<Kind>,
-    /// Where the demand comes from.
+    /// How the demand is known.
     pub basis: Option<Basis>,
 }
 
@@ -138,8 +138,8 @@ impl Seen {
         (f64::from(self.cpus.min(threads)) - self.lost).max(0.0)
     }
 
-    /// The demand that the time held tells: D = L x / (N - L W). `None` where the figures
-    /// contradict each other, which is where Z would be below 0.
+    /// The demand by the time held: D = L x / (N - L W). `None` if the figures contradict each
+    /// other, that is, if Z would be below 0.
     pub(crate) fn demand(&self, threads: u32) -> Option<f64> {
         let demand = self.held? / self.effective(threads);
         (demand.is_finite() && demand <= 1.0).then_some(demand)
@@ -147,8 +147,8 @@ impl Seen {
 }
 
 impl Subject {
-    /// Threads that use it on `cpus` CPUs. Whoever adds CPUs adds threads for them: the threads on
-    /// each CPU stay as many as were seen, or one if there were more.
+    /// Threads that use it on `cpus` CPUs. More CPUs are taken to bring more threads: as many for
+    /// each CPU as were seen, but at most one.
     fn threads_on(&self, cpus: u32) -> u32 {
         let grown = match (self.threads, self.seen) {
             (None, _) => cpus,
@@ -168,10 +168,10 @@ impl Subject {
         (!self.stations.is_empty()).then(|| Network { think, stations: self.stations.clone() })
     }
 
-    /// What the model says of `cpus` CPUs, if there is a demand.
+    /// The model's result for `cpus` CPUs, if there is a demand.
     fn predicted(&self, cpus: u32) -> Option<Predicted> {
         let threads = self.threads_on(cpus);
-        // Who spins is a CPU, not a thread.
+        // The customers are CPUs if waiters spin, else threads.
         let customers = if self.spins { threads.min(cpus) } else { threads };
         if !self.kinds.is_empty() && customers <= cpus {
             return kinds::predicted(&self.kinds, cpus, customers);
@@ -181,7 +181,7 @@ impl Subject {
         Some(Predicted { load, busiest: load.throughput * slowest.fold(0.0, f64::max) })
     }
 
-    /// Acquisitions for each second of work.
+    /// Acquisitions per second of work.
     fn rate_of_work(&self) -> Option<f64> {
         let seen = self.seen?;
         let effective = seen.effective(self.threads_on(seen.cpus));
@@ -192,7 +192,7 @@ impl Subject {
         (!self.stations.is_empty()).then(|| self.stations.iter().map(|s| s.demand).sum())
     }
 
-    /// Its row for `cpus` CPUs.
+    /// The row for `cpus` CPUs.
     pub fn row(&self, cpus: u32) -> PredictRow {
         let threads = self.threads_on(cpus);
         let here = self.seen.filter(|s| s.cpus == cpus);
@@ -230,10 +230,10 @@ impl Subject {
     }
 }
 
-/// What `holdup predict` answers.
+/// The answer of `holdup predict`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Forecast {
-    /// All together first, then the objects that cost most first; of each, few CPUs first.
+    /// All together first, then the costliest objects first; for each, few CPUs first.
     pub rows: Vec<PredictRow>,
     /// The curve of the first object that has a demand.
     pub curve: Option<Curve>,
@@ -241,7 +241,7 @@ pub struct Forecast {
     pub notes: Vec<String>,
 }
 
-/// Rows and curve of `subjects` on these numbers of CPUs, and on that which was seen.
+/// Rows and curve of `subjects` on these numbers of CPUs, and on the measured number.
 pub(crate) fn forecast(subjects: &[Subject], cpus: &[u32], notes: Vec<String>) -> Forecast {
     let mut rows = Vec::new();
     for subject in subjects {
@@ -255,7 +255,7 @@ pub(crate) fn forecast(subjects: &[Subject], cpus: &[u32], notes: Vec<String>) -
     Forecast { rows, curve, notes }
 }
 
-/// All of `subjects` as one, where there are several.
+/// All of `subjects` as one, if there are several.
 pub(crate) fn all_of(subjects: &[Subject], threads: Option<u32>) -> Option<Subject> {
     let first = subjects.first()?.seen?;
     if subjects.len() < 2 {
@@ -277,8 +277,8 @@ pub(crate) fn all_of(subjects: &[Subject], threads: Option<u32>) -> Option<Subje
         basis: None,
     };
     let effective = all.seen?.effective(all.threads_on(first.cpus));
-    // What each is held for, from the CPUs that did not wait for it alone to those that did not
-    // wait at all.
+    // The hold time of each, converted from the CPUs that did not wait for this lock to those that
+    // did not wait at all.
     let station = |s: &Subject| {
         let alone = s.seen?.effective(s.threads_on(first.cpus));
         let demand = s.demand()? * alone / effective;
@@ -289,7 +289,7 @@ pub(crate) fn all_of(subjects: &[Subject], threads: Option<u32>) -> Option<Subje
     if demand > 1.0 {
         all.stations.iter_mut().for_each(|s| s.demand /= demand);
     }
-    // As sure as the least sure of them.
+    // Only as reliable as the least reliable of them.
     all.basis = subjects.iter().filter_map(|s| s.basis).max_by_key(|&basis| basis as u8);
     Some(all)
 }
@@ -299,7 +299,7 @@ fn lost(subject: &Subject) -> f64 {
     subject.seen.map_or(0.0, |s| s.lost)
 }
 
-/// `cpus`, or where nobody asked for any, those seen and two, four and eight times as many.
+/// `cpus`; by default the number seen, and two, four and eight times as many.
 fn with_default(cpus: &[u32], seen: u32) -> Vec<u32> {
     if !cpus.is_empty() {
         return cpus.to_vec();

@@ -1,8 +1,8 @@
 //! Subjects of a trace: the locks of programs and of the kernel that threads wait for.
 //!
 //! Only waiting that keeps a CPU from work counts as L W: of a thread that sleeps, the idle CPU
-//! time that the ledger lays to the object; of one that spins, its CPU time. A thread that sleeps
-//! while its CPU does other work loses nothing.
+//! time that the ledger attributes to the object; of one that spins, its CPU time. A thread that
+//! sleeps while its CPU does other work loses nothing.
 
 use super::kinds::{Kind, Use, Used, kinds};
 use super::{Basis, Forecast, Seen, Subject, all_of, forecast, lost, optimism, with_default};
@@ -12,20 +12,20 @@ use holdup_passes::{LockBy, LockRow, ObjectKind, Slot};
 use holdup_trace::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Part of the trace that a thread must work or wait to be a customer of all locks together.
+/// The fraction of the trace that a customer of all locks together must work or wait.
 const LEAST_THERE: f64 = 0.25;
 
-/// A lock of the kernel as its own events show it.
+/// A kernel lock by its own events.
 struct KernelLock {
     name: String,
     spin_ns: u64,
     waiters: BTreeMap<Slot, Use>,
-    /// (acquisitions, time held) where the trace has acquisitions.
+    /// (Acquisitions, time held) if the trace has acquisitions.
     holds: Option<(u64, u64)>,
 }
 
-/// Predict for every lock that threads wait for. `threads` is how many use each, where the user
-/// knows better than the trace.
+/// Predict for every lock that threads wait for. `threads` is the number that uses each lock, if
+/// the user knows better than the trace.
 pub fn of_trace(judged: &Attribution<'_>, cpus: &[u32], threads: Option<u32>) -> Forecast {
     let a = judged.analysis;
     let (wall, seen_cpus) = (a.wall_ns().max(1) as f64, a.cpus.max(1));
@@ -70,7 +70,7 @@ pub fn of_trace(judged: &Attribution<'_>, cpus: &[u32], threads: Option<u32>) ->
         };
         locks.push(Used { subject, users });
     }
-    // What nobody slept for.
+    // Locks that no thread slept for.
     for lock in kernel.into_values() {
         let held = lock.holds.map(|(_, ns)| part(ns));
         let rate = lock.holds.map(|(n, _)| n as f64 / wall * 1e9);
@@ -99,8 +99,8 @@ pub fn of_trace(judged: &Attribution<'_>, cpus: &[u32], threads: Option<u32>) ->
 }
 
 /// The threads that use any of the locks. A customer of the model works or waits for a lock all the
-/// time: who does so for a small part of the trace only, such as a program that starts others, is
-/// none, though it had to wait once.
+/// time. A thread that does so for a small part of the trace only, such as a program that starts
+/// others, is not one, even if it had to wait once.
 fn customers(judged: &Attribution<'_>, locks: &[Used]) -> BTreeSet<Slot> {
     let mut there: BTreeMap<Slot, Nanos> = BTreeMap::new();
     for (&slot, used) in locks.iter().flat_map(|l| &l.users) {
@@ -110,7 +110,7 @@ fn customers(judged: &Attribution<'_>, locks: &[Used]) -> BTreeSet<Slot> {
     there.into_iter().filter(|&(_, ns)| ns as f64 >= least).map(|(slot, _)| slot).collect()
 }
 
-/// Says which threads are unlike the others.
+/// Says which threads differ from the others.
 fn unlike(kinds: &[Kind]) -> Option<String> {
     let name = |k: &Kind| {
         let demand: f64 = k.demands.iter().sum();
@@ -146,26 +146,26 @@ fn subject(object: String, seen: Seen, threads: u32, spins: bool, held: Basis) -
     }
 }
 
-/// How many they are; who waits alone waits for somebody.
+/// The number of users; a single waiter implies another thread that it waits for.
 fn number_of(users: &BTreeMap<Slot, Use>) -> u32 {
     (users.len() as u32).max(2)
 }
 
-/// One at a time has it: a mutex, a semaphore, a file's lock, the kernel's, or a busy thread.
+/// One thread at a time holds it: a mutex, semaphore, file lock, kernel lock, or a busy thread.
 fn is_lock(rule: WaitRule) -> bool {
     matches!(rule, WaitRule::LockContention | WaitRule::KernelLock | WaitRule::OneServer)
 }
 
-/// Who is seen to hold it more is taken to hold it more unseen too.
+/// Unseen holds are distributed in proportion to those that are seen.
 fn with_unseen(users: &mut BTreeMap<Slot, Use>, all_ns: Nanos) {
     let seen: Nanos = users.values().map(|u| u.held_ns).sum();
     let times = all_ns as f64 / seen.max(1) as f64;
     users.values_mut().for_each(|u| u.held_ns = (u.held_ns as f64 * times) as Nanos);
 }
 
-/// Part of the time held and acquisitions per second, where holds are known. A futex enters the
-/// kernel only when contended: how long a mutex is held besides is told by those who came and found
-/// it held. Of a kernel's lock or a busy thread only wake-ups tell.
+/// Fraction of the time held and acquisitions per second, if holds are known. A futex enters the
+/// kernel only when contended: its other holds are estimated from the threads that came and found
+/// it held. For a kernel lock or a busy thread only wake-ups tell.
 fn holds(b: &Blamed, wall: f64) -> (Option<f64>, Option<f64>, Basis) {
     let (mut times, mut held, mut inferred) = (0, 0, 0);
     for sum in b.held.values() {
@@ -191,13 +191,13 @@ fn name(b: &Blamed) -> String {
     format!("{what} {}{more}", b.row.object)
 }
 
-/// Where the contended lock of the kernel lies, if the events say.
+/// The address of the contended kernel lock, if the events have it.
 fn kernel_address(b: &Blamed) -> Option<u64> {
     let hex = b.row.object.strip_prefix("0x").filter(|_| b.kind == ObjectKind::KernelLock)?;
     u64::from_str_radix(hex, 16).ok()
 }
 
-/// The kernel's locks that anybody waited for, by address.
+/// The kernel locks that threads waited for, by address.
 fn kernel_locks(judged: &Attribution<'_>) -> BTreeMap<u64, KernelLock> {
     let rows = judged.analysis.locks(LockBy::Lock);
     let mut waiters = judged.analysis.lock_waiters();

@@ -83,14 +83,14 @@ fn check(facts: &Facts<'_>) -> Finding {
     )
 }
 
-/// What the two rules about contention look at.
+/// The leaves of the two rules about contention.
 pub(super) struct Turns {
     pub(super) cause: Cause,
-    /// Idle CPU time of those who sleep for their turn.
+    /// Idle CPU time of threads that sleep for an object.
     pub(super) asleep: Leaf,
-    /// CPU time in the calls by which they do.
+    /// CPU time in the calls by which they sleep and wake.
     pub(super) awake: Leaf,
-    /// CPU time of those who yield again and again in place of sleeping.
+    /// CPU time of threads that yield repeatedly and do not sleep.
     pub(super) spins: Leaf,
     pub(super) at: &'static str,
     pub(super) nobody: &'static str,
@@ -98,14 +98,14 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// Those who wait without sleeping for threads of the same kind.
+    /// Threads that wait without sleeping for threads of the same kind.
     fn spinning<'a>(&self, facts: &'a Facts<'_>) -> Vec<&'a Spinning> {
         let services = self.cause == Cause::KernelService;
         facts.judged.spinning.iter().filter(|s| s.between_processes == services).collect()
     }
 }
 
-/// Why the holders were slow, where they did one thing other than running for most of the time in
+/// Why the holders were slow, if they did one thing other than running for most of the time in
 /// which others waited.
 fn slow_holders(lock: &Culprit) -> Option<String> {
     let most = lock.holders_did.first()?;
@@ -113,14 +113,14 @@ fn slow_holders(lock: &Culprit) -> Option<String> {
         .then(|| format!("; for {:.0} % of that time its holders are {}", most.pct, most.told()))
 }
 
-/// Threads contend: those who sleep leave CPUs idle, and going to sleep and waking costs too.
+/// Threads contend: their sleep leaves CPUs idle, and going to sleep and waking costs CPU time.
 pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
     let (idle, cpu, spun) = (facts.leaf(of.asleep), facts.leaf(of.awake), facts.leaf(of.spins));
     let spinning = of.spinning(facts);
     let (waited, by_call) = facts.waiting_for(of.cause);
     let leaves = (of.asleep, of.awake);
     let culprits = culprits::turns(facts, rule.class, leaves, &by_call, &spinning);
-    // A lock that is held over a sleep costs hardly any CPU time, and all of the others' time.
+    // A lock that is held while sleeping costs hardly any CPU time, but all the others' time.
     let priced = facts.worth_removing(rule.class).and(culprits.first()).and_then(|c| c.waited_ns);
     let at = match culprits.first() {
         _ if facts.analysis.outside() == Outside::Unknown => {

@@ -35,8 +35,8 @@ fn check(facts: &Facts<'_>) -> Finding {
     let (full_ns, queue_milli) = facts.analysis.full();
     let of_time = full_ns as f64 * 100.0 / facts.wall.max(1) as f64;
     let queue = facts.at_least(queue_milli as f64 / 1000.0 / cpus, &QUEUE);
-    // Who is ready while a CPU idles lacks another CPU, or waits for that one to wake up.
-    // And who is woken by a thread that goes to sleep gets its CPU handed over.
+    // A thread that is ready while a CPU idles lacks another CPU, or waits for that one to wake up.
+    // And a thread that is woken by one that goes to sleep gets its CPU.
     let elsewhere = facts.leaf(Leaf::Scheduler) + facts.handed;
     let lacked_ns = facts.ready.saturating_sub(elsewhere).min(facts.capacity);
     let occupied = facts.analysis.occupied_ns().max(1) as f64;

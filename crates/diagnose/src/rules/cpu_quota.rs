@@ -53,7 +53,7 @@ pub(super) const RULE: Rule = Rule {
 fn check(facts: &Facts<'_>) -> Finding {
     let idle = facts.leaf(Leaf::Throttled);
     let group = culprits::throttled_group(facts);
-    // Where the group is not known, what is known of whichever was kept off most often.
+    // If the group is unknown: the quota that throttled most often.
     let quota = facts.analysis.quota_of(group).unwrap_or_else(|| facts.analysis.quota());
     let read = facts.analysis.limit_of(group);
     let groups = culprits::throttled(facts);

@@ -119,8 +119,8 @@ fn slower(facts: &Facts<'_>, s: &Slowdown) -> Check {
     facts.at_least((s.times() - 1.0) * 100.0, &SLOWER)
 }
 
-/// Application code that gets slower under concurrency by so much that it would matter if the
-/// machine were why. Counters or a baseline would tell.
+/// Application code that gets slower under concurrency by enough to matter if the machine were the
+/// cause. Counters or a baseline would tell.
 pub(crate) fn lead(facts: &Facts<'_>) -> Option<Lead> {
     let best = facts.slowdowns.first().filter(|s| s.proven_ns().is_none())?;
     let lost = best.lost_ns.max(0.0) as u64;
@@ -132,7 +132,7 @@ pub(crate) fn lead(facts: &Facts<'_>) -> Option<Lead> {
     })
 }
 
-/// Cycles per instruction, and of what.
+/// Cycles per instruction, and their source.
 #[derive(Clone, Copy)]
 struct PerInstruction {
     cycles: f64,
@@ -146,7 +146,7 @@ impl PerInstruction {
     }
 }
 
-/// Of the trace's own counters, else of the runs of perf stat with the most CPUs busy.
+/// From the trace's own counters, else from the perf stat runs with the most CPUs busy.
 fn per_instruction(facts: &Facts<'_>) -> Option<PerInstruction> {
     const USER: &str = "cycles per instruction in user mode";
     if let Some(cycles) = counts(facts.analysis).per_instruction(1) {
@@ -188,10 +188,10 @@ fn summary(facts: &Facts<'_>, s: &Slowdown) -> String {
     }
 }
 
-/// Records what this rule wants; the counters need a machine that has a PMU.
+/// Records what this rule needs; the counters need a machine with a PMU.
 const RECORD: &str = "holdup record --counters --duration 10s";
 
-/// Why nothing can be said, and what would help.
+/// Why this cannot be judged, and what would help.
 fn missing(facts: &Facts<'_>, cpi: Option<PerInstruction>) -> String {
     match cpi {
         Some(cpi) if cpi.place == Source::Measured.place() => format!(
@@ -226,7 +226,7 @@ fn culprits(facts: &Facts<'_>, s: &Slowdown) -> Vec<Culprit> {
     by.iter().take(3).map(|&(slot, ns)| facts.culprit("thread", slot, ns)).collect()
 }
 
-/// Also that of [`crate::metrics`].
+/// Also the advice of [`crate::metrics`].
 pub(crate) fn advice() -> Vec<String> {
     vec![
         "give every thread data of its own, on cache lines of its own; to see contended cache \

@@ -70,21 +70,21 @@ pub(super) const RULE: Rule = Rule {
     },
 };
 
-/// What the rule tells.
+/// What the rule reports.
 enum Story<'a> {
     /// Most of the cost is sleep.
     Asleep {
         call: String,
     },
-    /// Most of it is spinning that events show.
+    /// Most of it is spinning that lock events show.
     Spinning {
         lock: Option<String>,
     },
-    /// Most of it follows from what calls cost.
+    /// Most of it is inferred from what calls cost.
     Dear {
         call: &'a Contended,
     },
-    /// Nobody is seen to wait, but the recorder's own time hides it.
+    /// No thread is seen to wait, but the recorder's own overhead hides it.
     Full {
         call: &'a str,
         section: Section,
@@ -178,7 +178,7 @@ fn check(facts: &Facts<'_>) -> Finding {
         .max_by_key(|r| (named(r), std::cmp::Reverse(&r.address)))
         .filter(|r| facts.pct(named(r)) >= facts.limit(&NAMED));
     let burnt = shown + inferred;
-    // What nobody is seen to wait for, as the recorder stands between.
+    // A lock without visible waits, because the recorder's overhead separates the callers.
     let full = facts.judged.fullest_section();
     // The utilisation of a lock cannot exceed 100 %.
     let full = full.filter(|(_, s)| {
@@ -238,7 +238,7 @@ fn check(facts: &Facts<'_>) -> Finding {
             "user-mode intervals between calls",
         ));
     }
-    // One line a call: what it burns or what its threads sleep, whichever is more.
+    // One line per call: its CPU time or its threads' sleep, whichever is more.
     let burnt = dear.iter().filter(|c| c.lost_ns > 0).map(|c| (c.name.clone(), c.lost_ns));
     let mut calls: Vec<(String, u64)> = by_call.iter().cloned().chain(burnt).collect();
     calls.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
@@ -248,7 +248,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     f
 }
 
-/// Requests to other CPUs, where they were recorded: TLB shootdowns, for the most part.
+/// Requests to other CPUs, if recorded: mostly TLB shootdowns.
 fn requests(facts: &Facts<'_>) -> Vec<Evidence> {
     let rows = facts.analysis.irqs(false);
     let calls = rows.iter().filter(|r| r.name.starts_with("call_function"));
@@ -263,7 +263,7 @@ fn requests(facts: &Facts<'_>) -> Vec<Evidence> {
     ]
 }
 
-/// What says that a call waits for others.
+/// The evidence that a call waits for other threads.
 fn signs(c: &Contended) -> Vec<Evidence> {
     let of = |metric: String, value, unit, source| Evidence::of(metric, value, unit, source);
     let mut rows = vec![of(

@@ -33,15 +33,15 @@ use serde::Serialize;
 pub struct Rule {
     /// Stable id.
     pub id: &'static str,
-    /// What it is about.
+    /// The class that it judges.
     pub class: Class,
-    /// Look at the facts; asked only where the trace has what the rule needs (`rules::check`).
+    /// The check of the facts; called only if the trace has what the rule needs (`rules::check`).
     pub check: fn(&Facts<'_>) -> Finding,
     /// The text of its file, whose description is the manual page ([`Rule::manual`]).
     pub file: &'static str,
-    /// Names of the capabilities without which it cannot hold; `a or b` where one will do.
+    /// Names of the capabilities that it needs; `a or b` if one of them is enough.
     pub needs: &'static [&'static str],
-    /// The thresholds that the rule compares figures with.
+    /// The thresholds that the rule uses.
     pub thresholds: &'static [Threshold],
     /// Recordings that show the rule at work.
     pub fixtures: Fixtures,
@@ -91,7 +91,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// Of this rule.
+    /// The page of this rule.
     pub fn of(rule: &Rule) -> Page {
         Page {
             id: rule.id,
@@ -131,7 +131,7 @@ pub const ALL: &[Rule] = &[
     cpu_overload::RULE,
 ];
 
-/// What a rule tells: which of its stories, in one sentence.
+/// A rule's story, in one sentence.
 pub(crate) struct Told {
     /// Stable id.
     pub(crate) story: &'static str,
@@ -146,18 +146,18 @@ impl Told {
     }
 }
 
-/// A finding of the rule's class: it costs the leaves of the ledger that were lost to resources of
-/// that class, and holds if that matters.
+/// A finding of the rule's class. It costs the ledger's leaves that were lost to resources of that
+/// class, and holds if that matters.
 fn finding(facts: &Facts<'_>, rule: &Rule, told: Told) -> Finding {
     costing(facts, rule, lost(facts, rule.class), told)
 }
 
-/// The leaves that were lost to resources of a class. Time in which one thread had work is lost to
-/// that only where it was so for most of the time.
+/// The leaves lost to resources of a class. Time in which one thread had work counts only if it was
+/// most of the time.
 fn lost(facts: &Facts<'_>, class: Class) -> Vec<Part> {
     let of_class = |leaf: Leaf| leaf.lost_to().and_then(Class::of) == Some(class);
     let alone = facts.judged.alone.is_one || facts.judged.alone.is_serial;
-    // Who never sleeps takes no turns, whatever the calls cost.
+    // Threads that never sleep do not contend, whatever the calls cost.
     let counts = |leaf: Leaf| match leaf {
         Leaf::Serial => alone,
         Leaf::ThreadTurns => facts.leaf(Leaf::ThreadSync) > 0,
@@ -202,23 +202,23 @@ fn costing(facts: &Facts<'_>, rule: &Rule, leaves: Vec<Part>, told: Told) -> Fin
 
 /// A loss, compared with the limit for a verdict.
 ///
-/// Not against capacity: the same fault on a machine with more CPUs than the work can use would
-/// be a smaller part of that.
+/// The limit is not relative to capacity: on a machine with more CPUs than the work can use, the
+/// same problem would be a smaller part of it.
 fn weight(facts: &Facts<'_>, leaves: &[Part]) -> Check {
     let lost: Nanos = leaves.iter().map(|p| p.ns).sum();
-    // Time without work for more threads is wanted by a finding that says there should be.
+    // Time without work for more threads counts if the finding says that there should be work.
     let spare = [Leaf::Serial.path()];
     let claimed: Nanos = leaves.iter().filter(|p| spare.contains(&p.path)).map(|p| p.ns).sum();
     let idle = idle_ns(leaves);
     let wanted = facts.wanted() + claimed;
-    // While a CPU was taken away nobody burnt anything on it: that time is left out. Sleepers
-    // waited on: what is idle for them is a part of all.
+    // While a CPU was taken away no thread used it, so that time is subtracted. Sleepers went on
+    // waiting: their idle time is a part of all.
     let burning = wanted.saturating_sub(facts.leaf(Leaf::Stolen));
     let of = |ns: Nanos, whole: Nanos| ns as f64 * 100.0 / whole.max(1) as f64;
     facts.at_least(of(idle, wanted) + of(lost - idle, burning), &MATTERS)
 }
 
-/// CPU time in which CPUs idled.
+/// The idle CPU time.
 fn idle_ns(leaves: &[Part]) -> Nanos {
     let idle = |p: &&Part| p.path.starts_with(Total::Idle.path());
     leaves.iter().filter(idle).map(|p| p.ns).sum()
@@ -230,7 +230,7 @@ fn cost(facts: &Facts<'_>, f: &Finding) -> Evidence {
     Evidence::checked("together", &weight, "% of wanted CPU time", "ledger")
 }
 
-/// Look at the facts, if the trace has what the rule needs.
+/// Check the facts, if the trace has what the rule needs.
 pub(crate) fn check(rule: &Rule, facts: &Facts<'_>) -> Finding {
     let caps = facts.caps.list();
     let lacking: Vec<String> = rule
@@ -258,14 +258,14 @@ pub(crate) fn check(rule: &Rule, facts: &Facts<'_>) -> Finding {
     not_judged(facts, rule, why)
 }
 
-/// What the replays say of a finding: where removing it gains what matters, that is its worth, be
-/// its demand as small as it may. Where it does not, the replay may lack what the demand knows, and
-/// the demand stays; but a machine with more CPUs is replayed whole.
+/// Apply the replays to a finding. If removing it gains what matters, that gain is its worth,
+/// however small its demand. If not, the replay may lack what the demand knows, and the demand
+/// stays; but a machine with more CPUs is replayed exactly.
 fn replayed(facts: &Facts<'_>, f: &mut Finding) {
     let Some(Ok(replays)) = &facts.replays else { return };
     let is_judged = f.ruled_out.is_none() || f.is_too_little;
     let Some(replay) = replays.of_class(f.class) else {
-        // Others queue: strangers, threads of the kernel.
+        // Other threads queue: unrelated ones or kernel threads.
         if is_judged && f.class == Class::CpuOverload {
             too_little(f, "none of the threads that do the work waits for a CPU".to_owned());
         }
@@ -276,8 +276,8 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
         return;
     }
     if !gains && f.class != Class::CpuOverload {
-        // Where one of the two has it matter and the other not, the low end lies between them. A
-        // replay does not know what CPU time calls burn because of others.
+        // If only one of replay and demand says that it matters, the low end lies between them. A
+        // replay does not know the CPU time that calls cost because of other threads.
         if f.ruled_out.is_none() && idle_ns(&f.leaves) * 2 >= f.lost_cpu_ns {
             f.worth.low = (f.demand * replay.worth.low).sqrt();
             if f.worth.low < facts.matters() {
@@ -290,7 +290,7 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
         }
         return;
     }
-    // The judged part may have other threads than all of the trace.
+    // The judged part may have other threads than the whole trace.
     let threads: Vec<Slot> = replay.tids.iter().filter_map(|&tid| facts.longest(tid)).collect();
     f.worth = replay.worth.clone();
     if f.story == "server" && f.worth.basis == Basis::Bound {
@@ -300,7 +300,7 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
                 .to_owned(),
         ];
     }
-    // Threads queue, and more CPUs would not have the work done sooner: it is no overload.
+    // Threads queue, but more CPUs would not make the work faster: it is no overload.
     if !gains {
         let times = replay.worth.times;
         let why = format!("replayed with more CPUs the work is only {times:.2} times as fast");
@@ -308,7 +308,7 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
     }
     let unnamed = f.culprits.iter().all(|c| c.kind == "syscall");
     if f.ruled_out.take().is_some() && (!threads.is_empty() || unnamed) {
-        // The figures do not name what the replay does.
+        // The figures do not show what the replay shows.
         f.story = "replayed";
         f.summary = replay.summary();
         let threads = threads.iter().map(|&slot| culprits::runs(facts, slot));
@@ -326,14 +326,14 @@ fn too_little(f: &mut Finding, why: String) {
     f.ruled_out.get_or_insert(why);
 }
 
-/// A finding of what the trace cannot show.
+/// A finding about something that the trace cannot show.
 fn not_judged(facts: &Facts<'_>, rule: &Rule, why: String) -> Finding {
     let mut f = costing(facts, rule, Vec::new(), Told::plain(NOT_JUDGED, why.clone()));
     f.ruled_out = Some(why);
     f
 }
 
-/// CPU time as a number of CPUs.
+/// CPU time as a mean number of CPUs.
 fn in_cpus(facts: &Facts<'_>, ns: Nanos) -> f64 {
     ns as f64 / facts.wall.max(1) as f64
 }

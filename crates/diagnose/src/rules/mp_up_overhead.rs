@@ -38,7 +38,7 @@ pub(super) const RULE: Rule = Rule {
     },
 };
 
-/// What they cost; `None` without a baseline.
+/// The cost of the calls; `None` without a baseline.
 pub(crate) fn overhead(facts: &Facts<'_>) -> Option<Overhead> {
     let base = facts.baseline?;
     let mut o = Overhead { calls: Vec::new(), now: 0, then: 0 };
@@ -62,7 +62,7 @@ pub(crate) fn overhead(facts: &Facts<'_>) -> Option<Overhead> {
     Some(o)
 }
 
-/// Typical CPU time of a call begun alone in the kernel, and how many there were.
+/// Typical CPU time of a call begun alone in the kernel, and the number of these calls.
 fn alone(facts: &Facts<'_>, a: &Analysis, nr: u32) -> Option<(u64, u64)> {
     let alone = &a.costs(nr)?.alone;
     facts.judged.thresholds.enough(alone.count, &ENOUGH).then(|| (alone.median_ns(), alone.count))

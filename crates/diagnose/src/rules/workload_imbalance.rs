@@ -46,18 +46,18 @@ pub(super) const RULE: Rule = Rule {
     },
 };
 
-/// What helps where threads wait for the last of them.
+/// What helps if threads wait for the last of them.
 const EVENLY: &str = "divide the work evenly: the thread that arrives last has the most work";
 
-/// What the rule tells.
+/// What the rule reports.
 enum Story {
     /// Others wait for one busy thread.
     Server {
         server: Server,
     },
-    /// Others wait at barriers for whoever comes last.
+    /// Others wait at barriers for the last to arrive.
     Barrier,
-    /// Of the one program that was recorded, one thread has work.
+    /// One thread of the only recorded program has work.
     LoneThread {
         slot: Slot,
     },
@@ -65,7 +65,7 @@ enum Story {
     OneThread {
         slot: Slot,
     },
-    /// There is work for one thread at a time, whichever that is.
+    /// There is work for one thread at a time, whichever thread that is.
     Serial {
         part: f64,
     },
@@ -146,7 +146,7 @@ impl Story {
 fn check(facts: &Facts<'_>) -> Finding {
     let alone = facts.judged.alone;
     let first = alone.longest.filter(|(_, running)| running.holds()).map(|(slot, _)| slot);
-    // Only this program was recorded: whatever the other CPUs did, it could not use them.
+    // Only this program was recorded: it could not use the other CPUs, whatever those did.
     let lone = facts.tasks_only() && facts.workers.len() == 1 && first.is_some();
     let mut leaves = lost(facts, Class::WorkloadImbalance);
     if lone {
@@ -168,7 +168,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     };
     let told = story.told(facts, leaves.iter().map(|p| p.ns).sum());
     let mut f = costing(facts, &RULE, leaves, told);
-    // Where no thread is bound the leaf is not there, and none is lost to it.
+    // If no thread is bound the leaf does not exist, and nothing is lost to it.
     let share = |metric: &str, leaf: Leaf| {
         Evidence::of(metric, facts.leaf_pct(leaf), "% of capacity", leaf.source())
     };
@@ -206,8 +206,8 @@ fn check(facts: &Facts<'_>) -> Finding {
         Story::Bound => culprits::queued(facts),
         Story::Spread => first.map_or(Vec::new(), |slot| culprits::alone(facts, slot)),
     };
-    // Who waits for it at a barrier is not served by it. Those of two threads are not told from
-    // handing work to and fro, but who wakes all hands nothing to one of them.
+    // A thread that waits for it at a barrier is not served by it. For two threads a barrier looks
+    // like handing work back and forth, but waking all waiters hands nothing to one of them.
     let meets = |server: Server| {
         let ended = |o: &&JudgedObject| o.top_waker.is_some_and(|(slot, _)| slot == server.slot);
         let all = facts.judged.objects.values().filter(ended).filter(|o| o.stats.wakes_all);

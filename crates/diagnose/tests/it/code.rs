@@ -1,5 +1,5 @@
-//! The code around what threads wait for, in traces built by hand. The files of code are not there:
-//! places have the names of files, not of functions.
+//! The code around what threads wait for, in hand-made traces. The code's files do not exist, so
+//! places have names of files, not of functions.
 
 use holdup_attribution::{Attribution, JUDGE, analyze};
 use holdup_diagnose::phases::{self, Wanted};
@@ -18,8 +18,8 @@ const LIBRARY: u64 = 0x20_0000;
 /// When the second thread sleeps.
 const SLEEP: (u64, u64) = (1_100_000, 5_100_000);
 
-/// Two threads; the second waits 4 ms for a mutex that the first has, whose code is sampled three
-/// times: once before.
+/// Two threads; the second waits 4 ms for a mutex that the first holds, whose code is sampled three
+/// times, once before the wait.
 fn trace() -> TraceBuilder {
     TraceBuilder::new(2)
         .task(11, 10, None, "prog")
@@ -37,7 +37,7 @@ fn trace() -> TraceBuilder {
         .sys_enter_with(5_000_000, 0, 11, FUTEX, &WAKE)
         .chain(SLEEP.1, 0, 11, &[LIBRARY + 0x20, PROGRAM + 0x400])
         .waking(SLEEP.1, 0, 11, 12)
-        // What runs on the CPU that the thread goes to has nothing to do with it.
+        // What runs on the CPU that the thread goes to is unrelated.
         .chain(SLEEP.1 + 50, 1, 0, &[LIBRARY + 0x30])
         .wakeup(SLEEP.1 + 50, 1, 0, 12)
         .sys_exit(SLEEP.1 + 80, 0, 11, FUTEX, 1)
@@ -47,7 +47,7 @@ fn trace() -> TraceBuilder {
         .switch(10_000_000, 0, 11, 0, "S")
 }
 
-/// What is told of the mutex, and of the thread that has it, between two times.
+/// The code around the mutex, and around the thread that holds it, between two times.
 fn told(trace: &MemTrace, span: (u64, u64)) -> (Option<Around>, Option<Around>) {
     let analysis = analyze(trace, &Options::default()).unwrap();
     let words = Attribution::from(&analysis).object_words();
@@ -58,7 +58,7 @@ fn told(trace: &MemTrace, span: (u64, u64)) -> (Option<Around>, Option<Around>) 
     (object, found.thread(Tid(11)))
 }
 
-/// The same, with calls that the first thread makes meanwhile.
+/// The trace, with calls that the first thread makes meanwhile.
 fn with_calls(trace: TraceBuilder) -> TraceBuilder {
     const FSYNC: u32 = 74;
     trace
@@ -71,7 +71,7 @@ fn with_calls(trace: TraceBuilder) -> TraceBuilder {
         .sys_exit(4_600_000, 0, 11, FUTEX, 0)
 }
 
-/// File, what was called there, time slept, samples, share.
+/// File, function called there, time slept, samples, share.
 type Counted<'a> = (&'a str, &'a str, Option<u64>, Option<u64>, f64);
 
 fn counts(spots: &[Spot]) -> Vec<Counted<'_>> {

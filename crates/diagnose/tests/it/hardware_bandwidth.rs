@@ -1,4 +1,4 @@
-//! Application code that gets slower under concurrency, by each of the three ways to know it, and
+//! Application code that gets slower under concurrency, by each of the ways to estimate it, and
 //! what looks like it and is not.
 
 use holdup_attribution::analyze;
@@ -13,13 +13,13 @@ use holdup_trace::{Reader, StackRef, What};
 const GETPPID: u32 = 110;
 const US: u64 = 1000;
 
-/// Pieces of work that two threads do, each ended by a call of 1 us: the first thread alone for
-/// 300 pieces, then both for 300.
+/// Pieces of work of two threads, each ended by a call of 1 us: the first thread alone for 300
+/// pieces, then both for 300.
 struct Work {
     /// A piece takes this long alone, and under concurrency, on average.
     alone_us: u64,
     concurrent_us: u64,
-    /// Cycles per instruction alone and under concurrency; none for no counters.
+    /// Cycles per instruction alone and under concurrency; `None` for no counters.
     cpi: Option<(u64, u64)>,
 }
 
@@ -116,7 +116,7 @@ fn counters_are_trusted_more_than_user_intervals() {
     assert!(d.verdict.summary.contains("cycles per instruction"), "{}", d.verdict.summary);
     let slower = evidence(&f, "cycles per instruction with many");
     assert!((195.0..201.0).contains(&slower), "{slower}");
-    // Larger pieces, not a slower machine: each instruction takes what it took.
+    // Larger pieces, not a slower machine: cycles per instruction stay the same.
     let (d, f) = judge(&Work { alone_us: 50, concurrent_us: 100, cpi: Some((2, 2)) }.trace(), None);
     assert_ne!(d.verdict.class, Class::HardwareBandwidth);
     assert!(f.ruled_out.as_ref().unwrap().contains("0 % longer"), "{:?}", f.ruled_out);
@@ -147,7 +147,7 @@ fn very_short_and_very_long_stretches_say_nothing() {
     }
 }
 
-/// Two threads busy all the time, and the same work done by one.
+/// Two threads that are busy all the time, or the same work done by one.
 fn together(us: u64, threads: u16) -> MemTrace {
     let work = Work { alone_us: us, concurrent_us: us, cpi: None };
     let mut b = TraceBuilder::new(2).switch(0, 1, 0, 0, "R");
@@ -170,7 +170,7 @@ fn a_baseline_on_fewer_cpus_shows_it_where_all_are_always_busy() {
     assert!((45.0..52.0).contains(&f.share), "half of the time of both: {}", f.share);
     let (d, _) = judge(&together(52, 2), Some(&together(50, 1)));
     assert_ne!(d.verdict.class, Class::HardwareBandwidth);
-    // As busy as the trace itself: no baseline for this.
+    // As busy as the trace itself, so it is no baseline.
     let (_, f) = judge(&together(100, 2), Some(&together(50, 2)));
     assert!(f.ruled_out.unwrap().contains("not judged"));
 }
@@ -238,7 +238,7 @@ fn counters_read_at_every_switch_tell_it_too() {
     assert!(f.ruled_out.is_some_and(|why| why.contains("0 % longer")));
 }
 
-/// A run of perf stat that kept so many CPUs busy. Built figures.
+/// A hand-made run of perf stat that kept this many CPUs busy.
 fn run(cpus: f64, cycles_per_instruction: f64) -> Measured {
     let text = format!(
         "{{\"counter-value\" : \"1000.0\", \"unit\" : \"msec\", \"event\" : \"task-clock\", \
@@ -279,7 +279,7 @@ fn runs_of_perf_stat_tell_it_of_a_trace_that_keeps_as_many_cpus_busy() {
     assert_eq!(d.ledger.leaves().map(|l| l.1).sum::<u64>(), d.ledger.capacity_ns);
     assert!((evidence(&f, "instructions per cycle, 2.0 CPUs busy") - 0.4).abs() < 1e-9);
     assert!((evidence(&f, "cache misses per 1000") - 20.0).abs() < 1e-9);
-    // 20 million lines of 64 bytes in the half second that 1 s of task-clock on 2 CPUs takes.
+    // 20 million lines of 64 bytes in half a second: 1 s of task-clock on 2 CPUs.
     let traffic = evidence(&f, "memory traffic, estimated");
     assert!((traffic - 2.56).abs() < 1e-9, "{traffic}");
     assert!((evidence(&f, "time in which the counters counted") - 50.0).abs() < 1e-9);
@@ -299,7 +299,7 @@ fn runs_of_another_concurrency_are_a_lead_and_divide_no_ledger() {
     assert!(f.ruled_out.as_ref().is_some_and(|why| why.contains("a lead only")), "{f:?}");
     assert_eq!(f.lost_cpu_ns, 0);
     assert_eq!(d.leads.len(), 1);
-    // One run has nothing to be compared with.
+    // A single run cannot be compared.
     let (_, f) = judge_measured(&together(100, 2), &[run(2.0, 2.5)]);
     assert!(f.ruled_out.as_ref().is_some_and(|why| why.contains("FEWER=FILE")), "{f:?}");
 }

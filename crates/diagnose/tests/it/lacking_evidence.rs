@@ -44,8 +44,8 @@ fn calls_that_never_lack_a_sibling_are_judged_by_their_ends() {
     assert_eq!(v.class, Class::Healthy, "strangers do not disturb: {}", v.summary);
 }
 
-/// Two workers of one process or of two, each of which runs 7 of 10 ms and sleeps for the rest;
-/// calls are not recorded, and wakers only if an interrupt is to be seen to wake them.
+/// Two workers of one process or of two, each of which runs 7 of 10 ms and sleeps for the rest.
+/// Calls are not recorded, and wakers only if `wakers` is set.
 fn two_that_sleep(pids: [u32; 2], wakers: bool) -> MemTrace {
     let mut b = TraceBuilder::new(2).task(71, pids[0], None, "a").task(72, pids[1], None, "b");
     for (cpu, tid) in [(0, 71), (1, 72)] {
@@ -131,7 +131,7 @@ fn a_cpu_of_two_without_an_event_leaves_no_verdict() {
         b.build()
     };
     assert_eq!(verdict(&only_one(TraceBuilder::new(1))).class, Class::CpuOverload);
-    // Said to be there, or only seen as a target.
+    // Named in the trace, or only seen as a target.
     let said = only_one(TraceBuilder::new(2));
     let target = only_one(TraceBuilder::new(1).waking_to(MS, 0, 71, 73, 1));
     for trace in [said, target] {
@@ -141,7 +141,7 @@ fn a_cpu_of_two_without_an_event_leaves_no_verdict() {
     }
 }
 
-/// Eighty milliseconds of switches and nothing else were `healthy`, because nothing was found.
+/// Eighty milliseconds with only switches were `healthy`, because nothing was found.
 #[test]
 fn a_few_switches_without_wake_ups_are_no_proof_of_health() {
     let mut b = TraceBuilder::new(2).task(71, 71, None, "a").task(72, 72, None, "b");
@@ -158,7 +158,7 @@ fn a_few_switches_without_wake_ups_are_no_proof_of_health() {
     assert!(d.next[0].starts_with("holdup record "), "what to record: {:?}", d.next);
 }
 
-/// A trace of 1.2 ms said "workload-imbalance" beside its verdict, and what to do about it.
+/// A trace of 1.2 ms said "workload-imbalance" next to its verdict, and what to do about it.
 #[test]
 fn what_is_too_short_for_a_verdict_is_too_short_for_advice() {
     let of = |wall: u64| {
@@ -178,7 +178,7 @@ fn what_is_too_short_for_a_verdict_is_too_short_for_advice() {
     assert!(of(800 * MS) > 0, "the same trace, long enough");
 }
 
-/// What is advised of a sleep in D of which nothing tells what for leads to another advice.
+/// The advice for a sleep in D state of unknown cause must not lead back to the first advice.
 #[test]
 fn no_two_recordings_are_advised_in_turn() {
     const GETPPID: u32 = 110;

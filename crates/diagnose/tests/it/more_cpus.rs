@@ -1,4 +1,4 @@
-//! What more CPUs gain, beside what queues for them say.
+//! The gain of more CPUs, compared with what queues for them say.
 
 use holdup_attribution::{Thresholds, analyze};
 use holdup_diagnose::phases::Judged;
@@ -9,7 +9,7 @@ use holdup_trace::Reader;
 
 const MS: u64 = 1_000_000;
 
-/// One thread has CPU 0 for a second. On CPU 1 three others contend of 5 ms for as long.
+/// One thread has CPU 0 for a second. On CPU 1 three others contend for 5 ms of that.
 fn queues() -> Diagnosis {
     let turns = 200;
     let mut b = TraceBuilder::new(2)
@@ -40,7 +40,7 @@ fn overload(d: &Diagnosis) -> &Finding {
     d.findings.iter().find(|f| f.class == Class::CpuOverload).unwrap()
 }
 
-/// An overload stood beside "8 CPUs in place of 2: 1.00 times as fast".
+/// An overload was reported next to "8 CPUs in place of 2: 1.00 times as fast".
 #[test]
 fn a_queue_that_more_cpus_do_not_shorten_the_work_of_is_no_overload() {
     let d = queues();
@@ -50,7 +50,7 @@ fn a_queue_that_more_cpus_do_not_shorten_the_work_of_is_no_overload() {
     assert_eq!(why, "replayed with more CPUs the work is only 1.00 times as fast", "{of:?}");
 }
 
-/// "No change that was tried gains more than 0 %" stood where `whatif` said 1.39 times.
+/// "No change that was tried gains more than 0 %" was reported where `whatif` said 1.39 times.
 #[needs(corpus)]
 #[test]
 fn a_healthy_verdict_says_what_more_cpus_gain_where_threads_hardly_lack_one() {

@@ -1,5 +1,5 @@
 //! A kernel lock whose holders `lock:contended_release` shows (Linux 7.2): the verdict names them.
-//! A trace built by hand: no recording of such a kernel is at hand.
+//! The trace is hand-made, because there is no recording of such a kernel.
 
 use holdup_attribution::analyze;
 use holdup_diagnose::{Class, diagnose};
@@ -8,14 +8,14 @@ use holdup_testkit::{MemTrace, TraceBuilder};
 use holdup_trace::Reader;
 
 const LOCK: u64 = 0xffff_8880_0000_1000;
-/// `flags=` of a mutex of the kernel.
+/// `flags=` of a kernel mutex.
 const MUTEX: u32 = 0x20;
 const WRITE: u32 = 1;
-/// How long each has the lock, and in how many turns.
+/// How long each thread holds the lock, and how often it changes hands.
 const TURN: u64 = 1_000_000;
 const TURNS: u64 = 100;
 
-/// Two threads, one CPU each, that contend in a call: one runs and has the lock, one sleeps.
+/// Two threads, one CPU each, that contend in a call: one runs with the lock, one sleeps.
 fn trace(released: bool) -> MemTrace {
     let wait = |trace: TraceBuilder, at, cpu, tid| {
         trace
@@ -32,7 +32,7 @@ fn trace(released: bool) -> MemTrace {
     trace = wait(trace, 100, 1, 12);
     for turn in 1..=TURNS {
         let at = turn * TURN;
-        // Who has it, on its CPU, and who waits.
+        // The holder and its CPU, then the waiter.
         let (has, waits) = if turn % 2 == 1 { ((0, 11), (1, 12)) } else { ((1, 12), (0, 11)) };
         if released {
             trace = trace.contended_release(at, has.0, has.1, LOCK);
@@ -61,7 +61,7 @@ fn the_verdict_names_who_held_the_lock() {
     held.sort_unstable();
     assert_eq!(held, [(11, false), (12, false)]);
     for holder in &culprit.holders {
-        // Half of the time each, but for the moments of the hand-over.
+        // Each thread has half of the time, except for the hand-overs.
         let turns = TURNS / 2 * TURN;
         assert!(holder.ns.abs_diff(turns) < turns / 50, "{holder:?}");
         assert!(holder.pct.is_some_and(|pct| (pct - 50.0).abs() < 2.0), "{holder:?}");

@@ -13,7 +13,7 @@ fn diagnosis(file: &str, case: Option<&str>) -> Diagnosis {
     judge(file, &Figures::parse(&text(file), case).unwrap(), Thresholds::default())
 }
 
-/// Class, and the culprits of the finding that makes the verdict.
+/// The class, and the culprits of the finding behind the verdict.
 fn verdict(file: &str, case: Option<&str>) -> (Class, Vec<String>) {
     let d = diagnosis(file, case);
     let finding = d.findings.iter().find(|f| f.class == d.verdict.class);
@@ -81,7 +81,7 @@ fn aix_case_4_is_one_server() {
 
 #[test]
 fn bier_and_vernons_table_1() {
-    // Measured and predicted effective processing power, as printed; and who loses more than 15 %.
+    // Measured and predicted effective processing power, as printed; and what loses over 15 %.
     let rows = [
         ("compile-12-c2", 26.64, 1.78, 1.87, false),
         ("compile-12-c4", 24.40, 3.03, 3.21, true),
@@ -144,7 +144,7 @@ fn kaiedas_tables_3_to_9() {
             );
             let cpus = if case.ends_with("c2") { 2 } else { 4 };
             let ours = evidence(&d, Class::KernelLockConflict, &format!("speedup on {cpus} CPUs"));
-            // The print divides times that were rounded for it.
+            // The paper divides rounded times.
             assert!((ours - speedup).abs() < 0.03, "{case}: {ours} is not {speedup}");
         }
     }
@@ -191,8 +191,8 @@ fn the_ledger_closes() {
     }
 }
 
-/// Counted on real machines by others: the same instructions, a third more cycles on six cores. On
-/// another machine a fifth more, which is just below what counts.
+/// Published counts from real machines: the same instructions, a third more cycles on six cores. On
+/// another machine a fifth more, which is just below the limit.
 #[test]
 fn reads_of_a_database_on_six_cores_wait_for_the_hardware() {
     let of = |machine| {

@@ -1,8 +1,8 @@
-//! What each limit decides: all labelled recordings are judged again with each moved by 30 % down
-//! and up, and the verdicts that change are counted.
+//! What each limit decides: all labelled recordings are judged again with each limit 30 % lower and
+//! higher, and changed verdicts are counted.
 //!
-//! Each recording is read once. What was replayed is replayed again only where the moved limit
-//! changes what a replay looks at, and the trace is read again only where it changes its phases.
+//! Each recording is read once. It is replayed again only if the moved limit changes what a replay
+//! uses, and read again only if the limit changes its phases.
 
 #[path = "../../../../tests/answers/verdicts/labels.rs"]
 #[allow(dead_code, reason = "shared with the tests of verdicts")]
@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// So far each limit is moved, both ways.
+/// Each limit is moved by this much, both ways.
 const MOVED_PCT: f64 = 30.0;
 
 /// Every labelled recording: of the laboratory, of programs, of loops, and the fixtures.
@@ -36,12 +36,12 @@ fn everything() -> Vec<Labelled> {
     all
 }
 
-/// What a verdict on one recording becomes: by limit, down and up.
+/// The verdicts on one recording.
 struct Moved {
     name: String,
     plain: Verdict,
     is_right: bool,
-    /// By limit: the classes when it is lower and when it is higher, where they change.
+    /// By limit: the changed classes when it is lower and when it is higher.
     changed: BTreeMap<&'static str, [Option<Change>; 2]>,
 }
 
@@ -59,14 +59,14 @@ struct Recording<'a> {
     replays: Option<Result<Replays, String>>,
 }
 
-/// What a replay looks at beside what was measured.
+/// What a replay depends on in addition to what was measured.
 type Key = (Ledger, Vec<(u32, u64)>, Background);
 
 fn open(path: &Path) -> Box<dyn Reader> {
     holdup_open::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// As `diagnose` reads a recording: with what a replay needs.
+/// How `diagnose` reads a recording, with what a replay needs.
 fn replayed() -> Options {
     Options { detail: Detail::Steps, ..Options::default() }
 }
@@ -78,7 +78,7 @@ impl Recording<'_> {
         (of.ledger, lost, who_works(judged.replayed()))
     }
 
-    /// Judge it by these limits.
+    /// The verdict with these limits.
     fn verdict(&mut self, limits: &Thresholds, moved: &str) -> Verdict {
         let (baseline, info) = (self.baseline.as_ref(), self.reader.info());
         self.judged.set_limits(limits);
@@ -127,7 +127,7 @@ fn moved(of: Labelled) -> Moved {
     Moved { name: of.name.clone(), is_right: is_right(&plain), plain, changed }
 }
 
-/// How many verdicts change, of how many that were right, and how many get right.
+/// How many verdicts change, how many of these were right, and how many become right.
 fn cell(all: &[Moved], key: &str, at: usize) -> (usize, usize, usize) {
     let of = || all.iter().filter_map(move |m| Some((m, m.changed.get(key)?[at].as_ref()?)));
     let worse = of().filter(|(m, c)| m.is_right && !c.is_right).count();
@@ -135,7 +135,7 @@ fn cell(all: &[Moved], key: &str, at: usize) -> (usize, usize, usize) {
     (of().count(), worse, better)
 }
 
-/// One row a limit, those that change most first.
+/// One row per limit, those that change most first.
 fn section(all: &[Moved]) -> String {
     let right = all.iter().filter(|m| m.is_right).count();
     let mut out = format!(
@@ -160,7 +160,7 @@ fn section(all: &[Moved]) -> String {
     out
 }
 
-/// Which recordings change with which limit, one a line.
+/// Which recordings change with which limit, one per line.
 fn list(all: &[Moved]) -> String {
     let mut out = String::new();
     for m in all.iter().filter(|m| !m.is_right) {
@@ -180,8 +180,8 @@ fn list(all: &[Moved]) -> String {
     out
 }
 
-/// That takes a quarter of an hour, and is asked for: with `HOLDUP_BLESS`, which writes the
-/// section. Without, the table must have a row for each limit.
+/// This takes a quarter of an hour and runs only with `HOLDUP_BLESS`, which writes the section.
+/// Without it, the table must have a row for each limit.
 #[needs(corpus)]
 #[test]
 fn every_limit_has_its_row_in_the_table_of_what_it_decides() {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 const BEGIN: &str = "<!-- begin: cargo run --release -p holdup-gate --example false_alarms -->\n";
 const END: &str = "<!-- end -->\n";
 
-/// What lies at this path, or why not.
+/// The file at this path, or why it cannot be read.
 pub(crate) fn read(path: &Path) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))
 }
@@ -16,12 +16,12 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), String> {
     std::fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))
 }
 
-/// `docs/ci.md`, seen from the folder of the experiment.
+/// `docs/ci.md`, relative to the folder of the experiment.
 pub(crate) fn path(folder: &Path) -> PathBuf {
     folder.join("../../docs/ci.md")
 }
 
-/// The document as it is, and as it should be with the answers in `folder`.
+/// The document as it is, and with the answers in `folder`.
 pub(crate) fn both(folder: &Path) -> Result<(String, String), String> {
     let document = read(&path(folder))?;
     let results = Results::parse(&read(&folder.join("results.csv"))?)?;

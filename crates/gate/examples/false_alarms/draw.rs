@@ -1,20 +1,20 @@
-//! Which runs stand on the two sides of a comparison.
+//! Which runs are on the two sides of a comparison.
 
 use holdup_gate::stats::generator::Generator;
 
 /// How the runs of a comparison are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Design {
-    /// So many of each side, whenever they were recorded.
+    /// This many on each side, whenever they were recorded.
     Any(usize),
-    /// So many one after the other on each side: as somebody records who makes one side first and
-    /// the other one later.
+    /// This many consecutive runs on each side: as if one side were recorded first and the other
+    /// later.
     Blocks(usize),
-    /// So many pairs of runs recorded one right after the other.
+    /// This many pairs of runs recorded one right after the other.
     Pairs(usize),
 }
 
-/// The runs of a comparison, by their number in the order of recording.
+/// The runs of a comparison, by their index in the order of recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Drawn {
     pub(crate) a: Vec<usize>,
@@ -22,19 +22,19 @@ pub(crate) struct Drawn {
 }
 
 impl Design {
-    /// Whether the first run of one side belongs to the first of the other.
+    /// Whether the runs of the two sides form pairs.
     pub(crate) fn paired(self) -> bool {
         matches!(self, Design::Pairs(_))
     }
 
-    /// Runs a side.
+    /// Runs per side.
     pub(crate) fn runs(self) -> usize {
         match self {
             Design::Any(n) | Design::Blocks(n) | Design::Pairs(n) => n,
         }
     }
 
-    /// Draw `times` comparisons of `of` runs with themselves: no run stands on both sides.
+    /// Draw `times` comparisons of `of` runs with themselves: no run is on both sides.
     pub(crate) fn same(self, of: usize, times: usize, g: &mut Generator) -> Vec<Drawn> {
         match self {
             Design::Any(n) => (0..times)
@@ -43,7 +43,7 @@ impl Design {
                     Drawn { a: drawn[..n].to_vec(), b: drawn[n..].to_vec() }
                 })
                 .collect(),
-            // There are so few of them that all are taken.
+            // There are so few of them that all are used.
             Design::Blocks(n) => {
                 let starts = 0..=of - n;
                 let apart = |a: usize, b: usize| a.abs_diff(b) >= n;
@@ -71,7 +71,7 @@ impl Design {
         }
     }
 
-    /// Draw `times` comparisons of two sets of `of` runs, recorded in turn.
+    /// Draw `times` comparisons of two sets of `of` runs, recorded alternately.
     pub(crate) fn other(self, of: usize, times: usize, g: &mut Generator) -> Vec<Drawn> {
         let mut one = || match self {
             Design::Any(n) => Drawn { a: choose(of, n, g), b: choose(of, n, g) },
@@ -92,7 +92,7 @@ impl Design {
     }
 }
 
-/// `n` of the numbers below `of`, in any order, none twice.
+/// `n` of the numbers below `of`, in any order, without repetition.
 fn choose(of: usize, n: usize, g: &mut Generator) -> Vec<usize> {
     let mut all: Vec<usize> = (0..of).collect();
     for i in 0..n {

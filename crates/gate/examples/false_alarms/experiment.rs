@@ -1,4 +1,4 @@
-//! The comparisons of the experiment, judged by the gate itself and by thresholds.
+//! The comparisons of the experiment, judged by the gate and by thresholds.
 
 use super::draw::{Design, Drawn};
 use holdup_gate::judge::{Compared, Sides};
@@ -11,19 +11,19 @@ use holdup_gate::verdict::{Outcome, Verdict, decide};
 use holdup_gate::{Baseline, Run, Work};
 use std::path::{Path, PathBuf};
 
-/// The workloads: what `fixtures/gate/record.sh` records.
+/// The workloads that `fixtures/gate/record.sh` records.
 pub(crate) const WORKLOADS: &[&str] = &["mutex", "mmap", "busy", "crowd"];
 
-/// Comparisons of each question, where not all that there are are taken.
+/// Comparisons per question, if not all possible ones are used.
 pub(crate) const TIMES: usize = 1000;
 
-/// So many of them are asked again by the test, which has less time.
+/// The number of comparisons that the test repeats, because it has less time.
 pub(crate) const FIRST: usize = 12;
 
 /// A question to a gate, and what it should answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Question {
-    /// Length of the critical section on the second side, in per cent of the first.
+    /// Length of the critical section on the second side, in per cent of the first side's.
     pub(crate) length: u32,
     /// Which runs are compared.
     pub(crate) design: Design,
@@ -41,13 +41,13 @@ pub(crate) const QUESTIONS: &[Question] = &[
 ];
 
 impl Question {
-    /// How often it is asked where others are asked so many times: false alarms are few, and take
-    /// more comparisons to count.
+    /// The number of comparisons if others have `times`: false alarms are rare, and take more
+    /// comparisons to count.
     pub(crate) fn often(self, times: usize) -> usize {
         if self.length == 100 { 10 * times } else { times }
     }
 
-    /// In words.
+    /// The question in words.
     pub(crate) fn words(self) -> String {
         let sides = match self.design {
             Design::Any(n) => format!("{n} runs a side, at any time"),
@@ -71,7 +71,7 @@ impl Question {
     }
 }
 
-/// The runs of one workload and what decides about them.
+/// The runs of one workload and the policy that decides.
 pub(crate) struct Workload {
     name: &'static str,
     policy: Policy,
@@ -85,7 +85,7 @@ pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/gate")
 }
 
-/// What lies at this path, or why not.
+/// The file at this path, or why it cannot be read.
 fn read(path: &Path) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))
 }
@@ -111,13 +111,13 @@ impl Workload {
         self.sets.iter().find(|(l, _)| *l == length).map_or(&[], |(_, runs)| runs)
     }
 
-    /// The comparisons of a question, as the sides that a gate is given.
+    /// The comparisons of a question, as the two sides for a gate.
     pub(crate) fn comparisons(
         &self,
         question: Question,
         times: usize,
     ) -> Vec<(Vec<Run>, Vec<Run>)> {
-        // The same draws for every workload; fewer times are the first of more.
+        // The same draws for every workload; a smaller number is a prefix of a larger one.
         let mut g = Generator::new(u64::from(question.length));
         let (a, b) = (self.runs(100), self.runs(question.length));
         let of = a.len().min(b.len());
@@ -134,7 +134,7 @@ impl Workload {
         decide(Sides { a, b, paired }, &self.policy, &self.work, &[], 0).map_err(|e| e.to_string())
     }
 
-    /// The numbers that decide.
+    /// The values that decide.
     pub(crate) fn values(&self, a: &[Run], b: &[Run]) -> Result<(Vec<f64>, Vec<f64>), String> {
         let Metric::Number { figure, per } = &self.policy.primary.metric else {
             return Err(format!("{}: a number must decide", self.name));
@@ -145,7 +145,7 @@ impl Workload {
         Ok((of(a)?, of(b)?))
     }
 
-    /// Ask a question so many times; of which the first few are counted by themselves, too.
+    /// Ask a question this many times; the first few are also counted separately.
     pub(crate) fn ask(&self, question: Question, times: usize) -> Result<Answer, String> {
         let mut answer = Answer::default();
         let comparisons = self.comparisons(question, times);
@@ -167,7 +167,7 @@ impl Workload {
     }
 }
 
-/// How often the gate said what.
+/// How often the gate gave each answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) pass: usize,
@@ -190,12 +190,12 @@ impl Tally {
     }
 }
 
-/// How a question was answered.
+/// The answers to a question.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Answer {
     /// By the gate.
     pub(crate) all: Tally,
-    /// By the gate, the first [`FIRST`] times.
+    /// By the gate, in the first [`FIRST`] comparisons.
     pub(crate) first: Tally,
     /// The median grew by more than 10 %.
     pub(crate) above_10: usize,

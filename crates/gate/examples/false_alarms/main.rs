@@ -1,5 +1,5 @@
-//! How often the gate raises a false alarm, and how often it sees the real thing: comparisons drawn
-//! from repeated recordings, judged by the gate itself, by plain thresholds, and by another gate.
+//! How often the gate raises a false alarm, and how often it detects a regression: comparisons
+//! drawn from repeated recordings, judged by the gate, by plain thresholds, and by another gate.
 //!
 //! ```text
 //! cargo run --release -p holdup-gate --example false_alarms             prints the table
@@ -7,7 +7,7 @@
 //!   ... --example false_alarms -- values                                 the numbers compared
 //! ```
 //!
-//! `fixtures/gate/experiment.sh` does all of it, from the recordings on. With HOLDUP_BLESS=1 the
+//! `fixtures/gate/experiment.sh` does everything, including the recordings. With HOLDUP_BLESS=1 the
 //! answers go to `fixtures/gate/results.csv` and the table into `docs/ci.md`.
 
 mod document;
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Ask everything, and print the table.
+/// Ask all questions, and print the table.
 fn compare() -> Result<(), String> {
     let folder = folder();
     let results = Results::of(&folder, TIMES)?;
@@ -53,7 +53,7 @@ fn compare() -> Result<(), String> {
     Ok(())
 }
 
-/// Print a baseline file with only those figures that decide, or could have.
+/// Print a baseline file with only the figures that decide, or could have.
 fn keep(file: &str) -> Result<(), String> {
     let mut baseline =
         Baseline::parse(&document::read(file.as_ref())?).map_err(|e| format!("{file}: {e}"))?;

@@ -1,4 +1,4 @@
-//! The answers as a file beside the runs, and as a table for people.
+//! The answers as a file next to the runs, and as a table for people.
 
 use super::experiment::{Answer, QUESTIONS, Question, Tally, WORKLOADS, Workload};
 use sha2::{Digest, Sha256};
@@ -13,9 +13,9 @@ const HEADER: &str = "workload,question,pass,regressed,inconclusive,\
 /// The answers to all questions about all workloads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Results {
-    /// SHA-256 of the runs and policies that they are about.
+    /// SHA-256 of the runs and policies that were used.
     pub(crate) of: String,
-    /// In the order of [`WORKLOADS`], and for each of [`QUESTIONS`].
+    /// In the order of [`WORKLOADS`], and for each in the order of [`QUESTIONS`].
     pub(crate) answers: Vec<Vec<Answer>>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn checksum(folder: &Path) -> Result<String, String> {
 impl Results {
     /// Ask every question `times` times.
     pub(crate) fn of(folder: &Path, times: usize) -> Result<Results, String> {
-        // A thread for each workload: they take as long as each other.
+        // A thread for each workload: they take equally long.
         let ask = |name: &'static str| -> Result<Vec<Answer>, String> {
             let workload = Workload::load(folder, name)?;
             QUESTIONS
@@ -102,7 +102,7 @@ impl Results {
     }
 }
 
-/// What another gate said of the same comparisons.
+/// Another gate's answers about the same comparisons.
 pub(crate) struct Other {
     /// Its name and version.
     pub(crate) name: String,

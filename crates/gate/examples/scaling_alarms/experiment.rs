@@ -15,16 +15,16 @@ use std::path::{Path, PathBuf};
 /// What `fixtures/gate/record_scaling.sh` records.
 pub(crate) const WORKLOADS: [&str; 2] = ["scaling", "beside"];
 
-/// What the second side is.
+/// How the second side differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum After {
-    /// The same.
+    /// Not at all.
     Unchanged,
-    /// The same on a machine that takes a tenth longer for everything.
+    /// The machine takes a tenth longer for everything.
     SlowerMachine,
-    /// A sixth faster on one CPU, and on two as it was.
+    /// A sixth faster on one CPU, unchanged on two.
     FasterAlone,
-    /// It scales worse by so many per cent, and is as fast on one CPU.
+    /// It scales worse by this many per cent, and is as fast on one CPU.
     Worse(u32),
 }
 
@@ -52,7 +52,7 @@ pub(crate) const QUESTIONS: &[Question] = &[
 ];
 
 impl Question {
-    /// Whether nothing became worse that a gate on scaling is about.
+    /// Whether nothing that a gate on scaling watches became worse.
     pub(crate) fn every_alarm_is_false(self) -> bool {
         !matches!(self.after, After::Worse(_))
     }
@@ -70,7 +70,7 @@ impl Question {
     }
 }
 
-/// How often a gate said what.
+/// How often a gate gave each answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) regressed: usize,
@@ -78,7 +78,7 @@ pub(crate) struct Tally {
     pub(crate) inconclusive: usize,
 }
 
-/// How a question was answered.
+/// The answers to a question.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) scaling: Tally,
@@ -87,7 +87,7 @@ pub(crate) struct Answer {
     pub(crate) above_5: usize,
 }
 
-/// The rounds of a workload by what the second side is, in per cent of the time on two CPUs.
+/// The rounds of a workload by how the second side differs, in per cent of the time on two CPUs.
 pub(crate) struct Workload {
     sets: Vec<(u32, Vec<Run>)>,
     scaling: Policy,
@@ -112,7 +112,7 @@ impl Workload {
             sets.push((slower, rounds(numbered, &work)?));
         }
         let clock = Metric::parse("scaling.2.time").map_err(|e| e.to_string())?;
-        // What informs decides nothing, and takes time.
+        // Metrics that only inform decide nothing, and take time.
         let alone = |policy: Policy| Policy { inform: Vec::new(), ..policy };
         let scaling = alone(rounds::policy(&numbers));
         Ok(Workload { sets, scaling, clock: alone(Policy::of(clock)) })
@@ -122,7 +122,7 @@ impl Workload {
         self.sets.iter().find(|(s, _)| *s == slower).map_or(&[], |(_, runs)| runs)
     }
 
-    /// Ask so many times.
+    /// Ask this many times.
     pub(crate) fn ask(&self, question: Question, times: usize) -> Result<Answer, String> {
         let mut g = Generator::new(7);
         let slower = if let After::Worse(by) = question.after { 100 + by } else { 100 };
@@ -171,7 +171,7 @@ fn figure(run: &Run, cpus: u32, measure: usize) -> Option<f64> {
     run.figures.get(&name(cpus, measure)).flatten().map(|n| n as f64)
 }
 
-/// A round as it would have been.
+/// A round with the change applied.
 fn changed(round: &Run, after: After) -> Run {
     let mut round = round.clone();
     let mut times = |cpus: u32, measure: usize, factor: f64| {
@@ -242,7 +242,7 @@ impl Document {
         folder().join("../../docs/ci.md")
     }
 
-    /// What stands before the table, the table, and what comes after.
+    /// The text before the table, the table, and the text after it.
     pub(crate) fn parts(&self) -> Result<[String; 3], String> {
         let path = Document::path();
         let text = std::fs::read_to_string(&path);

@@ -1,5 +1,5 @@
-//! How often a gate on scaling raises a false alarm, and how often it sees the real thing, beside
-//! gates on the wall clock of the same recordings.
+//! How often a gate on scaling raises a false alarm, and how often it detects a regression,
+//! compared with gates on the wall-clock time of the same recordings.
 //!
 //! ```text
 //! cargo run -p holdup-gate --example scaling_alarms             prints the table
@@ -15,7 +15,7 @@ mod experiment;
 use experiment::{DOCUMENT, QUESTIONS, WORKLOADS, Workload, heading, row};
 use std::process::ExitCode;
 
-/// Comparisons of each question; ten times as many where every alarm is false.
+/// Comparisons per question; ten times as many if every alarm is false.
 const TIMES: usize = 200;
 
 fn main() -> ExitCode {

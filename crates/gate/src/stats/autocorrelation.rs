@@ -1,8 +1,8 @@
-//! Whether values that follow each other are alike: how much less a series then says.
+//! Whether neighbouring values of a series are similar: how much less the series then says.
 
 use crate::stats::spread::median;
 
-/// The most that is believed: of a series that wanders without end nothing can be said of levels.
+/// The largest autocorrelation used: a series that wanders without end says nothing of levels.
 const MOST: f64 = 0.95;
 
 /// White noise of n values shows more than this divided by the square root of n in one case of
@@ -15,7 +15,7 @@ const BY_CHANCE: f64 = 5.0;
 /// estimating change-points in the mean of an AR(1) process", Bernoulli 23, 2017): from the medians
 /// of the differences between neighbours and between next but one neighbours. The few differences
 /// across a change of level do not move a median, so levels need not be known. What chance alone
-/// may show is taken off, so a short series keeps its power.
+/// may show is subtracted, so a short series keeps its power.
 pub fn beyond_chance(series: &[f64]) -> f64 {
     let apart = |by: usize| -> Option<f64> {
         let pairs = series.iter().zip(series.get(by..)?);
@@ -23,14 +23,14 @@ pub fn beyond_chance(series: &[f64]) -> f64 {
     };
     let (Some(one), Some(two)) = (apart(1), apart(2)) else { return 0.0 };
     let estimate = (two / one).powi(2) - 1.0;
-    // No neighbours differ, or no number: nothing is known.
+    // No neighbours differ, or it is not a number: nothing is known.
     if one == 0.0 || !estimate.is_finite() {
         return 0.0;
     }
     (estimate.min(1.0) - BY_CHANCE / (series.len() as f64).sqrt()).clamp(0.0, MOST)
 }
 
-/// How many values of such a series say as much of its mean as one that depends on no other.
+/// How many values of such a series say as much about its mean as one independent value.
 pub fn values_for_one(autocorrelation: f64) -> f64 {
     (1.0 + autocorrelation) / (1.0 - autocorrelation)
 }

@@ -1,11 +1,11 @@
-//! How sure a ratio is: the interval that its resampled values fill.
+//! Confidence intervals of a ratio, by resampling.
 //!
 //! Percentile intervals (Efron, "Bootstrap methods: another look at the jackknife", 1979). The
-//! refined ones (BCa) need the jackknife to say how skewed the statistic is, and the jackknife
+//! refined ones (BCa) need the jackknife to estimate how skewed the statistic is, and the jackknife
 //! fails for medians (Efron, "The jackknife, the bootstrap and other resampling plans", 1982,
 //! section 3.4): of n values it knows only one or two. With few runs the interval is a little too
-//! wide, as a median takes few values: for normal values at 95 % it holds the true ratio in 98 % of
-//! the cases with 5 runs a side, in 96 % with 10, and in 97 % with 20 (a test measures that).
+//! wide, as a median takes few values: for normal values at 95 % it contains the true ratio in 98 %
+//! of the cases with 5 runs per side, in 96 % with 10, in 97 % with 20 (a test measures that).
 
 use super::generator::Generator;
 use super::pairs;
@@ -22,15 +22,15 @@ pub struct Interval {
     pub ratio: f64,
     /// The lower bound.
     pub low: f64,
-    /// The upper bound; `None` if there is none, because so many resampled medians of the first
+    /// The upper bound; `None` if there is none, because too many resampled medians of the first
     /// side are 0.
     pub high: Option<f64>,
 }
 
-/// The interval of median(b) / median(a). `level` is the part of cases in which it holds the true
-/// ratio, such as 0.95.
+/// The interval of median(b) / median(a). `level` is the fraction of cases in which it contains the
+/// true ratio, such as 0.95.
 ///
-/// `None` with fewer than 3 values a side, if the ratio has no value (see [`ratio`]), if `level`
+/// `None` with fewer than 3 values per side, if the ratio has no value (see [`ratio`]), if `level`
 /// is not between 0 and 1, or if so many medians of `a` are 0 that there is no lower bound.
 pub fn ratio_of_medians(a: &[f64], b: &[f64], level: f64) -> Option<Interval> {
     if a.len().min(b.len()) < LEAST_RUNS {
@@ -39,16 +39,16 @@ pub fn ratio_of_medians(a: &[f64], b: &[f64], level: f64) -> Option<Interval> {
     let center = ratio(median(a)?, median(b)?)?;
     let mut g = Generator::new(SEED);
     let (mut from, mut to) = (vec![0.0; a.len()], vec![0.0; b.len()]);
-    // Ordered, so that the order of the runs does not matter.
+    // Sorted, so that the order of the runs does not matter.
     let (a, b) = (sorted(a), sorted(b));
     interval(center, level, || {
         ratio(resampled(&a, &mut from, &mut g), resampled(&b, &mut to, &mut g))
     })
 }
 
-/// The interval of the median of the pairs' ratios b/a; `level` as above.
+/// The interval of the median of the pairs' ratios b/a; `level` as in [`ratio_of_medians`].
 ///
-/// `None` if a pair has no ratio, as it went from 0 to something; if the lengths differ, with fewer
+/// `None` if a pair went from 0 to something and so has no ratio; if the lengths differ, with fewer
 /// than 3 pairs, or if `level` is not between 0 and 1.
 pub fn median_ratio_of_pairs(a: &[f64], b: &[f64], level: f64) -> Option<Interval> {
     let ratios = sorted(&pairs::ratios(a, b));
@@ -73,7 +73,7 @@ fn interval(ratio: f64, level: f64, mut resample: impl FnMut() -> Option<f64>) -
     if !(level > 0.0 && level < 1.0) {
         return None;
     }
-    // What went from 0 to something grew beyond all bounds.
+    // A pair from 0 to something grew infinitely.
     let mut all: Vec<f64> = (0..RESAMPLES).map(|_| resample().unwrap_or(f64::INFINITY)).collect();
     all.sort_by(f64::total_cmp);
     let beside = (1.0 - level) / 2.0;
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!((found.ratio, found.low, found.high), (1.0, 1.0, None));
     }
 
-    /// Part of the intervals that hold the true ratio, of 1,000.
+    /// The fraction of 1,000 intervals that contain the true ratio.
     fn coverage(runs: usize) -> f64 {
         let mut g = Generator::new(3);
         let mut sample = |center: f64| -> Vec<f64> {

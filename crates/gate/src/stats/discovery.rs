@@ -1,22 +1,22 @@
 //! Many metrics judged at once: some look significant by chance, and q-values account for that.
 //!
 //! Benjamini and Hochberg, "Controlling the false discovery rate", 1995. Metrics of one trace are
-//! not independent: where threads wait longer for a lock they also sleep longer and run less. For
+//! not independent: if threads wait longer for a lock they also sleep longer and run less. For
 //! one-sided tests of metrics that grow together the procedure still holds what it promises
 //! (Benjamini and Yekutieli, "The control of the false discovery rate in multiple testing under
-//! dependency", 2001, theorem 1.2). Their own procedure needs no such condition, but it asks for
-//! p-values smaller by 1 + 1/2 + … + 1/m, which is a factor of 4 for 30 metrics. A handful of runs
-//! cannot reach such p-values, and a test that cannot fail protects nobody.
+//! dependency", 2001, theorem 1.2). Their own procedure needs no such condition, but it requires
+//! p-values smaller by 1 + 1/2 + … + 1/m, which is a factor of 4 for 30 metrics. A few runs cannot
+//! reach such p-values, and a test that cannot fail protects nothing.
 
 /// For each p-value its q-value, in the same order: the rate of false alarms among all metrics
 /// whose q-value is at most this one. 0 to 1, never below the p-value; equal p-values have equal
-/// q-values. p-values outside 0 to 1, and NaN, count as 1. Empty in, empty out.
+/// q-values. p-values outside 0 to 1, and NaN, count as 1. An empty input gives an empty result.
 pub fn q_values(p: &[f64]) -> Vec<f64> {
     let p: Vec<f64> = p.iter().map(|v| if (0.0..=1.0).contains(v) { *v } else { 1.0 }).collect();
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));
     let mut q = vec![1.0; p.len()];
-    // From the greatest down: a q-value is the least of p m / rank over all ranks from its own up.
+    // From the greatest down: a q-value is the least p m / rank of its own rank and all above.
     let mut least: f64 = 1.0;
     for (rank, at) in order.iter().enumerate().rev() {
         least = least.min(p[*at] * p.len() as f64 / (rank + 1) as f64);
@@ -88,8 +88,8 @@ mod tests {
         assert_eq!(q_values(&[f64::NAN, 7.0]), [1.0, 1.0]);
     }
 
-    /// 20 metrics that share half of their noise, none of them changed: at a rate of 5 % at most
-    /// 5 % of the comparisons may find anything (the error of the simulation is 0.5 %).
+    /// 20 metrics that share half of their noise, none of them changed: at a rate of 5 % at most 5
+    /// % of the comparisons may find anything (the error of the simulation is 0.5 %).
     #[test]
     fn dependent_metrics_without_a_change_are_rarely_discovered() {
         let mut g = Generator::new(7);

@@ -1,4 +1,4 @@
-//! Tails of the normal distribution and of Student's t, which the tests need.
+//! Tails of the normal distribution and of Student's t, for the tests.
 
 use std::f64::consts::{LN_2, PI};
 
@@ -12,7 +12,7 @@ pub fn normal_tail(z: f64) -> f64 {
         return 1.0 - normal_tail(-z);
     }
     let density = (-0.5 * z * z).exp() / (2.0 * PI).sqrt();
-    // From here on 0.5 minus the series would lose digits, and the fraction converges quickly.
+    // Beyond this, 0.5 minus the series would lose digits, and the fraction converges quickly.
     if z > 2.5 {
         let mills = (1..=200).rev().fold(z, |rest, k| z + f64::from(k) / rest);
         return density / mills;
@@ -26,7 +26,7 @@ pub fn normal_tail(z: f64) -> f64 {
 }
 
 /// The probability that |T| is at least |t| for Student's t with `freedom` degrees of freedom,
-/// which need not be whole: 0 to 1. 1 where there is no degree of freedom.
+/// which need not be whole: 0 to 1. 1 without a degree of freedom.
 ///
 /// The regularised incomplete beta function at freedom / (freedom + t^2) with the parameters
 /// freedom / 2 and 1/2 (Abramowitz and Stegun 26.7.1).
@@ -48,7 +48,7 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x >= 1.0 {
         return 1.0;
     }
-    // The fraction converges quickly on this side of the mean; the other side is its mirror image.
+    // The fraction converges quickly on this side of the mean; the other side is symmetric.
     if x > (a + 1.0) / (a + b + 2.0) {
         return 1.0 - incomplete_beta(1.0 - x, b, a);
     }

@@ -1,19 +1,18 @@
-//! Numbers that look random and are the same on every run.
+//! Pseudorandom numbers that are the same on every run.
 //!
 //! SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA
-//! 2014). A gate that answers differently when asked twice is not believed; so nothing here is
-//! seeded by the time.
+//! 2014). A gate whose answers vary is not trusted, so nothing here is seeded by the time.
 
-/// A generator of numbers; two of the same seed give the same numbers.
+/// A generator of numbers; two with the same seed give the same numbers.
 #[derive(Clone, Debug)]
 pub struct Generator {
     state: u64,
-    /// The polar method makes normal values in pairs; the second one waits here.
+    /// The polar method makes normal values in pairs: this is the second one, for the next call.
     spare: Option<f64>,
 }
 
 impl Generator {
-    /// The generator that begins at this seed.
+    /// The generator with this seed.
     pub fn new(seed: u64) -> Generator {
         Generator { state: seed, spare: None }
     }

@@ -1,10 +1,10 @@
 //! Pairs of runs, one of each version, recorded one after the other: did the second grow?
 //!
-//! Interleaved pairs (A B A B …) cancel what the machine did meanwhile, as both runs of a pair saw
-//! the same of it. Wilcoxon, "Individual comparisons by ranking methods", 1945, on the logarithms
-//! of the ratios b/a: a change is relative, and + 25 % must weigh as much as its undoing. The
-//! p-value is exact for few pairs: of all 2^n ways to choose the signs, the part that gives at
-//! least as large a sum of the ranks of what grew.
+//! Interleaved pairs (A B A B …) cancel what the machine did meanwhile, because it affected both
+//! runs of a pair. Wilcoxon, "Individual comparisons by ranking methods", 1945, on the logarithms
+//! of the ratios b/a: a change is relative, and + 25 % must weigh as much as its reversal. The
+//! p-value is exact for few pairs: the fraction of all 2^n choices of signs that gives at least as
+//! large a sum of the ranks of the pairs that grew.
 //!
 //! Pairs that did not change are ranked with the others and then left out (Pratt, "Remarks on
 //! zeros and ties in the Wilcoxon signed rank procedures", 1959). If they were dropped before, as
@@ -14,12 +14,12 @@ use super::distributions::normal_tail;
 use super::ranks::{RankTest, doubled_midranks, probability};
 use super::spread::ratio;
 
-/// Up to so many pairs the p-value is exact; 2^60 sums of signs fit 64 bits.
+/// Up to this many pairs the p-value is exact; 2^60 sums of signs fit 64 bits.
 pub const EXACT_UP_TO: usize = 60;
 
 /// The change from `a` to `b` as a value that ranks like |ln(b/a)|: the greater divided by the
-/// smaller, with the sign of the change, and 0 for none. A quotient is rounded correctly and the
-/// difference of two logarithms is not; so 1 to 2 and 16 to 8 are of one size, as they should be.
+/// smaller, with the sign of the change, and 0 for none. A quotient is rounded correctly but the
+/// difference of two logarithms is not; so 1 to 2 and 16 to 8 have the same size, as they should.
 fn change(a: f64, b: f64) -> f64 {
     if a == b {
         0.0
@@ -33,8 +33,8 @@ fn change(a: f64, b: f64) -> f64 {
 /// Whether the values of `b` tend to be larger than those of `a` in the same place.
 ///
 /// A pair in which only one value is 0 counts as the largest change of all. `None` if there are no
-/// pairs, if the lengths differ, or if a value is below 0, where a ratio means nothing. If nothing
-/// changed, p is 1.
+/// pairs, if the lengths differ, or if a value is below 0, because then a ratio means nothing. If
+/// nothing changed, p is 1.
 pub fn greater(a: &[f64], b: &[f64]) -> Option<RankTest> {
     let sound = |v: &f64| *v >= 0.0 && v.is_finite();
     if a.is_empty() || a.len() != b.len() || !a.iter().chain(b).all(sound) {
@@ -61,7 +61,7 @@ fn signed_rank(changes: &[f64]) -> RankTest {
     RankTest { statistic: sum as f64 / 2.0, p: probability(p), exact }
 }
 
-/// How many choices of signs give each sum of the ranks with a plus.
+/// How many choices of signs give each sum of the positive ranks.
 fn sums(ranks: &[usize]) -> Vec<u64> {
     let mut ways = vec![0u64; ranks.iter().sum::<usize>() + 1];
     ways[0] = 1;
@@ -74,8 +74,8 @@ fn sums(ranks: &[usize]) -> Vec<u64> {
     ways
 }
 
-/// The normal approximation with the correction for continuity. Each rank is there or not with
-/// even chances, so the variance is a quarter of the sum of their squares, ties and zeros included.
+/// The normal approximation with the correction for continuity. Each rank is included or not with
+/// equal probability, so the variance is a quarter of the sum of squares, with ties and zeros.
 fn approximate(doubled_sum: usize, doubled: &[usize]) -> f64 {
     let mean = doubled.iter().sum::<usize>() as f64 / 4.0;
     let variance = doubled.iter().map(|r| (*r as f64).powi(2)).sum::<f64>() / 16.0;
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn zeros_are_equal_to_zeros_and_far_from_everything_else() {
         assert_eq!(greater(&[0.0; 6], &[0.0; 6]).unwrap().p, 1.0);
-        // From 0 is the largest change: rank 3 of 3.
+        // From 0 to something is the largest change: rank 3 of 3.
         let found = greater(&[0.0, 4.0, 1.0], &[1e-9, 1.0, 2.0]).unwrap();
         assert_eq!(found.statistic, 3.0 + 1.0);
         assert_eq!(greater(&[1.0, 2.0], &[0.0, 0.0]).unwrap().p, 1.0);
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(greater(&[-1.0], &[1.0]), None);
     }
 
-    /// A change counts as much as its undoing, and ties by size are seen as ties.
+    /// A change counts as much as its reversal, and ties by size are recognised.
     #[test]
     fn swapping_the_sides_only_swaps_the_signs() {
         let (a, b) = ([1.0, 3.0, 8.0, 10.0], [2.0, 1.5, 16.0, 30.0]);
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(up.statistic, 2.0 + 2.0 + 4.0);
     }
 
-    /// Pratt's point: with zeros dropped first, W would fall from 5 of 6 to 3 of 3.
+    /// Pratt's argument: with zeros dropped first, W would fall from 5 of 6 to 3 of 3.
     #[test]
     fn an_unchanged_pair_keeps_its_rank() {
         let found = greater(&[1.0, 1.0, 1.0], &[1.0, 1.1, 1.2]).unwrap();

@@ -1,16 +1,16 @@
-//! Which change so many runs can see: the power of the gate's decision, by simulation.
+//! Which change a number of runs can detect: the power of the gate's decision, by simulation.
 //!
-//! The decision simulated is the gate's: the rank test reaches the level, *and* the median grew by
-//! the least change that matters. Runs are drawn from the values at hand: with replacement and
-//! smoothed, which is to say that each gets normal noise of Silverman's bandwidth, after which all
-//! are scaled so that their variance is that of the sample (Silverman and Young, "The bootstrap: to
-//! smooth or not to smooth?", 1987). Without smoothing ten values would be full of ties, and their
-//! variance too small. Fewer than five values say little of their distribution: there the runs are
-//! drawn from a normal distribution of their spread.
+//! The simulated decision is the gate's: the rank test reaches the level, *and* the median grew by
+//! the least change that matters. Runs are drawn from the given values with replacement and
+//! smoothed: each gets normal noise of Silverman's bandwidth, after which all are scaled so that
+//! their variance is the sample's (Silverman and Young, "The bootstrap: to smooth or not to
+//! smooth?", 1987). Without smoothing ten values would have many ties, and too small a variance.
+//! Fewer than five values say little about their distribution, so the runs are drawn from a normal
+//! distribution with their spread.
 //!
 //! All draws begin at the same seed, and a larger change only multiplies the same draws. So the
-//! curve never falls, and two calls give the same bytes. With 1,000 repetitions a chance of 0.8 has
-//! a standard error of 0.013.
+//! curve never falls, and two calls give the same bytes. With 1,000 repetitions a probability of
+//! 0.8 has a standard error of 0.013.
 
 use super::generator::Generator;
 use super::spread::{deviation, mean, middle, sorted};
@@ -18,14 +18,14 @@ use super::{pairs, ranks};
 
 const REPETITIONS: usize = 1000;
 const SEED: u64 = 0x50e7;
-/// Fewer values are taken for normal ones.
+/// Fewer values are taken to be normal.
 const ENOUGH: usize = 5;
-/// No more runs a side are ever proposed.
+/// The largest number of runs per side that is ever proposed.
 const MOST_RUNS: usize = 100;
 /// The largest change tried, + 1000 %.
 const LARGEST: f64 = 10.0;
 
-/// How runs differ although nothing changed, which also says how they are compared.
+/// How runs differ although nothing changed, which also determines how they are compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Noise<'a> {
     /// Values of runs of one version: two independent sides are drawn like them, and compared by
@@ -47,7 +47,7 @@ pub struct Ask {
     pub least: f64,
 }
 
-/// How many runs each side has. Of pairs there are as many as the smaller number.
+/// The runs of each side. There are as many pairs as the smaller number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Runs {
     /// Runs of the baseline.
@@ -57,18 +57,18 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// The same number on both sides.
+    /// The same number of runs on both sides.
     pub fn each(n: usize) -> Runs {
         Runs { a: n, b: n }
     }
 }
 
-/// How likely a change of `change` (0.25 for + 25 %, above -1) makes the gate say "regressed": 0
-/// to 1. 0 where the test can never reach `alpha` with so few runs. With a change of 0 it is the
-/// rate of false alarms.
+/// The probability that a change of `change` (0.25 for + 25 %, above -1) makes the gate say
+/// "regressed": 0 to 1. 0 if the test can never reach `alpha` with this few runs. With a change of
+/// 0 it is the rate of false alarms.
 ///
-/// `None` if the values say nothing of the spread: fewer than two, a mean not above 0, or ratios
-/// that are not above 0.
+/// `None` if the values do not show the spread: fewer than two, a mean not above 0, or ratios that
+/// are not above 0.
 pub fn chance(noise: Noise<'_>, change: f64, runs: Runs, ask: &Ask) -> Option<f64> {
     Some(Simulation::of(noise, runs, ask)?.chance(change))
 }
@@ -79,8 +79,8 @@ pub fn curve(noise: Noise<'_>, changes: &[f64], runs: Runs, ask: &Ask) -> Option
     Some(changes.iter().map(|c| simulation.chance(*c)).collect())
 }
 
-/// The smallest change that is caught with the chance `power` (such as 0.8), to a thousandth.
-/// `None` as for [`chance`], or if even + 1000 % is not caught.
+/// The smallest change that is detected with the probability `power` (such as 0.8), to a
+/// thousandth. `None` as for [`chance`], or if even + 1000 % is not detected.
 pub fn smallest_change(noise: Noise<'_>, runs: Runs, ask: &Ask, power: f64) -> Option<f64> {
     let simulation = Simulation::of(noise, runs, ask)?;
     let steps = |n: usize| n as f64 / 1000.0;
@@ -88,10 +88,10 @@ pub fn smallest_change(noise: Noise<'_>, runs: Runs, ask: &Ask, power: f64) -> O
     least_of(0, (LARGEST * 1000.0) as usize, caught).map(steps)
 }
 
-/// How many runs a side (or pairs) catch this change with the chance `power`; at least 2. `None` as
-/// for [`chance`], or if 100 do not suffice.
+/// How many runs per side (or pairs) detect this change with the probability `power`; at least 2.
+/// `None` as for [`chance`], or if 100 do not suffice.
 ///
-/// It supposes that more runs detect more, which holds except for the steps in which the p-value of
+/// It assumes that more runs detect more, which holds except for the steps in which the p-value of
 /// few runs falls: one run less may be enough.
 pub fn runs_needed(noise: Noise<'_>, change: f64, ask: &Ask, power: f64) -> Option<usize> {
     let caught =
@@ -99,7 +99,7 @@ pub fn runs_needed(noise: Noise<'_>, change: f64, ask: &Ask, power: f64) -> Opti
     least_of(2, MOST_RUNS, caught)
 }
 
-/// The least of the numbers for which this holds, if it holds for all above the least.
+/// The least number for which this holds, if it holds for all above.
 fn least_of(mut from: usize, mut to: usize, holds: impl Fn(usize) -> bool) -> Option<usize> {
     if !holds(to) {
         return None;
@@ -113,7 +113,7 @@ fn least_of(mut from: usize, mut to: usize, holds: impl Fn(usize) -> bool) -> Op
 
 /// A distribution to draw from.
 enum Source {
-    /// The given values, each with noise of this width, then drawn together towards the mean.
+    /// The given values, each with noise of this width, then scaled towards the mean.
     Smoothed {
         values: Vec<f64>,
         mean: f64,
@@ -127,7 +127,7 @@ enum Source {
 }
 
 impl Source {
-    /// `None` of fewer than two values.
+    /// `None` for fewer than two values.
     fn like(values: &[f64]) -> Option<Source> {
         let (mean, deviation) = (mean(values)?, deviation(values)?);
         if values.len() < ENOUGH {
@@ -152,7 +152,7 @@ impl Source {
         }
     }
 
-    /// So many draws in ascending order.
+    /// This many draws in ascending order.
     fn sorted(&self, n: usize, g: &mut Generator) -> Vec<f64> {
         let mut drawn: Vec<f64> = (0..n).map(|_| self.draw(g)).collect();
         drawn.sort_by(f64::total_cmp);
@@ -182,7 +182,7 @@ impl Drawn {
         };
         let mut side = |n| {
             let mut values = source.sorted(n, g);
-            // No figure of a run is below 0, which a normal value of wide spread can be.
+            // No figure of a run is below 0, but a normal value of wide spread can be.
             values.iter_mut().for_each(|v| *v = v.max(0.0));
             values
         };
@@ -217,7 +217,7 @@ impl Simulation {
                 if logs.iter().any(|l| !l.is_finite()) {
                     return None;
                 }
-                // What the ratios at hand have in common is a change, not noise.
+                // What the given ratios have in common is a change, not noise.
                 let center = mean(&logs)?;
                 logs.iter_mut().for_each(|l| *l -= center);
                 Drawn::pairs(&Source::like(&logs)?, runs.a.min(runs.b), ask, &mut g)
@@ -261,10 +261,10 @@ fn twice_u(a: &[f64], b: &[f64], by: f64) -> usize {
     b.iter().map(of_one).sum()
 }
 
-/// W of these values plus `by`, which are in ascending order; values that are 0 then count nothing.
+/// W of these values plus `by`; they are in ascending order, and zeros do not count.
 fn signed_ranks(sorted: &[f64], by: f64) -> usize {
-    // The sizes of what shrank, from the middle down, and of what grew, from the middle up, are two
-    // ascending lists: merged they are the ranks. Ties have no chance but among zeros.
+    // The sizes of the values that shrank, from the middle down, and of those that grew, from the
+    // middle up, are two ascending lists: merged they are the ranks. Ties only occur among zeros.
     let from = sorted.partition_point(|v| v + by <= 0.0);
     let mut shrank = sorted[..from].iter().rev().map(|v| -(v + by)).peekable();
     let (mut rank, mut sum) = (0, 0);

@@ -1,26 +1,26 @@
 //! Two independent samples: is the second one the larger?
 //!
 //! Mann and Whitney, "On a test of whether one of two random variables is stochastically larger
-//! than the other", 1947. With few runs the p-value is exact: of all ways to choose which of the
-//! values at hand are the second sample's, the part that puts it at least as high. That holds for
-//! any distribution, and with ties too, as equal values share the mean of their ranks and are
+//! than the other", 1947. With few runs the p-value is exact: the fraction of all ways to choose
+//! the second sample from the given values that rank it at least as high. That holds for any
+//! distribution, and with ties too, because equal values share the mean of their ranks and are
 //! chosen as they are. Rank sums are counted by dynamic programming instead of one by one.
 
 use super::distributions::normal_tail;
 
-/// Up to so many values in all the p-value is exact; the counts of 50 values fit 64 bits. Beyond,
-/// the normal approximation errs on the careful side: it says 0.0039 for 0.0035 and 0.00014 for
-/// 0.00008 of 25 values a side.
+/// Up to this total number of values the p-value is exact; the counts of 50 values fit 64 bits.
+/// Beyond, the normal approximation is conservative: it says 0.0039 for 0.0035 and 0.00014 for
+/// 0.00008 with 25 values per side.
 pub const EXACT_UP_TO: usize = 50;
 
-/// What a rank test found.
+/// The result of a rank test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RankTest {
-    /// The statistic. Of two samples: U, the number of pairs (one value of each) in which the
-    /// second is the larger, ties counted half. Of pairs: W, the sum of the ranks of those that
-    /// grew.
+    /// The statistic. For two samples: U, the number of pairs (one value of each) in which the
+    /// second is the larger, with ties counted half. For pairs: W, the sum of the ranks of those
+    /// that grew.
     pub statistic: f64,
-    /// How likely a statistic so large is if nothing changed: above 0, at most 1.
+    /// The probability of a statistic this large if nothing changed: above 0, at most 1.
     pub p: f64,
     /// Whether `p` is exact, or the normal approximation for many values.
     pub exact: bool,
@@ -39,7 +39,7 @@ pub fn greater(a: &[f64], b: &[f64]) -> Option<RankTest> {
     let statistic = sum as f64 / 2.0 - (m * (m + 1)) as f64 / 2.0;
     let exact = n + m <= EXACT_UP_TO;
     let p = if exact {
-        // Counted for the smaller sample, which is less work: it is as low as the other is high.
+        // Counted for the smaller sample, which is less work: its rank is low if the other is high.
         let total: usize = ranks.iter().sum();
         if m <= n { tail(&ranks, m, sum) } else { tail_below(&ranks, n, total - sum) }
     } else {
@@ -65,7 +65,7 @@ pub(super) fn doubled_midranks(values: &[f64]) -> Vec<usize> {
     ranks
 }
 
-/// A p-value is never 0, however far out: something that happened cannot be impossible.
+/// A p-value is never 0, however extreme: something that happened cannot be impossible.
 pub(super) fn probability(p: f64) -> f64 {
     p.clamp(f64::MIN_POSITIVE, 1.0)
 }
@@ -96,12 +96,12 @@ fn part(ways: &[u64], within: impl Fn(usize) -> bool) -> f64 {
     counted as f64 / all as f64
 }
 
-/// The part of all choices of `size` ranks whose sum is at least `sum`.
+/// The fraction of all choices of `size` ranks whose sum is at least `sum`.
 fn tail(ranks: &[usize], size: usize, sum: usize) -> f64 {
     part(&sums(ranks, size), |s| s >= sum)
 }
 
-/// The part of all choices of `size` ranks whose sum is at most `sum`.
+/// The fraction of all choices of `size` ranks whose sum is at most `sum`.
 fn tail_below(ranks: &[usize], size: usize, sum: usize) -> f64 {
     part(&sums(ranks, size), |s| s <= sum)
 }
@@ -115,7 +115,7 @@ fn approximate(u: f64, n: usize, m: usize, ranks: &[usize]) -> f64 {
     let cubes = |group: &[usize]| (group.len() as f64).powi(3) - group.len() as f64;
     let ties: f64 = sorted.chunk_by(|x, y| x == y).map(cubes).sum();
     let variance = n * m / 12.0 * (all + 1.0 - ties / (all * (all - 1.0)));
-    // A hair instead of 0: what the correction for ties leaves of equal values is rounding.
+    // Not exactly 0: for equal values the correction for ties leaves a rounding error.
     if variance <= 1e-9 { 1.0 } else { normal_tail((u - n * m / 2.0 - 0.5) / variance.sqrt()) }
 }
 
@@ -156,17 +156,17 @@ pub(super) fn critical(n: usize, m: usize, p: f64) -> Option<usize> {
     Some(reaches)
 }
 
-/// The smallest p-value that `n` values against `m` can ever give: 1 of all the ways to choose.
-/// A limit below it can never be met, whatever the values are. 1 if there are no values.
+/// The smallest p-value that `n` values against `m` can ever give: 1 of all the ways to choose. A
+/// limit below it is never met, whatever the values are. 1 if there are no values.
 pub fn least_p(n: usize, m: usize) -> f64 {
     let (few, many) = (n.min(m), n.max(m));
     probability((1..=few).map(|i| i as f64 / (many + i) as f64).product())
 }
 
-/// The least number of runs a side that can give a p-value of `p` or less; `None` if `p` is not
+/// The least number of runs per side that can give a p-value of `p` or less; `None` if `p` is not
 /// above 0.
 pub fn runs_for(p: f64) -> Option<usize> {
-    // 520 values a side are already below the least positive number.
+    // 520 values per side are already below the least positive number.
     (p > 0.0).then(|| (1..=520).find(|n| least_p(*n, *n) <= p)).flatten()
 }
 
@@ -204,11 +204,11 @@ mod tests {
         }
     }
 
-    /// The critical value is the least U whose p-value reaches the level, and one less does not.
+    /// The critical value is the least U whose p-value reaches the level.
     #[test]
     fn critical_values_agree_with_the_p_values() {
         for (n, m) in [(3, 3), (5, 5), (4, 9), (9, 4), (25, 25), (30, 40)] {
-            // b begins to overtake a one value at a time: U takes every value from 0 to n m.
+            // b overtakes a one value at a time: U takes every value from 0 to n m.
             let p_of = |u: usize| {
                 let a: Vec<f64> = (0..n).map(|i| i as f64).collect();
                 let mut b: Vec<f64> = (0..m).map(|j| -0.5 - 0.001 * j as f64).collect();
@@ -231,7 +231,7 @@ mod tests {
         }
     }
 
-    /// Where the exact test ends, the approximation goes on without a step.
+    /// The approximation continues where the exact test ends without a step.
     #[test]
     fn the_approximation_meets_the_exact_test() {
         for (u, too_much) in [(330.0, 0.0), (400.0, 0.0), (450.0, 0.11), (500.0, 0.68)] {

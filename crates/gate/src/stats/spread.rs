@@ -1,4 +1,4 @@
-//! Where values lie, and how much they differ from run to run.
+//! Location and run-to-run spread of values.
 
 /// The values in ascending order.
 pub(crate) fn sorted(values: &[f64]) -> Vec<f64> {
@@ -18,18 +18,18 @@ pub(super) fn middle(sorted: &[f64]) -> f64 {
     }
 }
 
-/// The median, in the unit of the values; `None` of no values.
+/// The median, in the unit of the values; `None` without values.
 pub fn median(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| middle(&sorted(values)))
 }
 
-/// The arithmetic mean, in the unit of the values; `None` of no values.
+/// The arithmetic mean, in the unit of the values; `None` without values.
 pub fn mean(values: &[f64]) -> Option<f64> {
     // Summed in order, so that the same values in another order give the same bytes.
     (!values.is_empty()).then(|| sorted(values).iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The standard deviation (n - 1 in the denominator), in the unit of the values; `None` of fewer
+/// The standard deviation (n - 1 in the denominator), in the unit of the values; `None` for fewer
 /// than two.
 pub fn deviation(values: &[f64]) -> Option<f64> {
     let mean = mean(values).filter(|_| values.len() > 1)?;
@@ -37,20 +37,20 @@ pub fn deviation(values: &[f64]) -> Option<f64> {
     Some((squares / (values.len() - 1) as f64).sqrt())
 }
 
-/// The value below which the part `q` (0 to 1) of the values lies, between two values by linear
+/// The value below which the fraction `q` (0 to 1) of the values lies, between two values by linear
 /// interpolation (type 7 of Hyndman and Fan, "Sample quantiles in statistical packages", 1996). The
 /// values are not empty and in ascending order.
 pub(super) fn quantile_of_sorted(sorted: &[f64], q: f64) -> f64 {
     let at = q * (sorted.len() - 1) as f64;
     let (below, above) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
-    // Equal ones apart, as the difference of two infinities is not a number.
+    // Equal values separately, because the difference of two infinities is not a number.
     if below == above { below } else { below + (above - below) * at.fract() }
 }
 
-/// How the values of several runs lie.
+/// Location and spread of the values of several runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// How many there are.
+    /// Number of runs.
     pub runs: usize,
     /// The least one.
     pub least: f64,
@@ -61,24 +61,23 @@ pub struct Spread {
     /// The greatest one.
     pub greatest: f64,
     /// The standard deviation relative to the mean (the coefficient of variation), 0.05 for 5 %.
-    /// `None` of a single run, or where the mean is not above 0: a run-to-run spread relative to
-    /// nothing means nothing.
+    /// `None` for a single run, or if the mean is not above 0.
     pub plain: Option<f64>,
-    /// The same, but one stray run hardly moves it: the median distance from the median, times
-    /// 1.4826, which is the standard deviation of normal values (Hampel, "The influence curve and
-    /// its role in robust estimation", 1974), relative to the median. `None` as above. It is 0 if
-    /// more than half of the runs are equal, though the others differ.
+    /// A robust relative spread, which one outlier hardly moves: the median distance from the
+    /// median, times 1.4826, which is the standard deviation of normal values (Hampel, "The
+    /// influence curve and its role in robust estimation", 1974), relative to the median. `None` as
+    /// for `plain`. It is 0 if more than half of the runs are equal, though the others differ.
     pub robust: Option<f64>,
 }
 
 impl Spread {
-    /// The spread to tell people: the robust one, where it says something.
+    /// The spread to print: the robust one if it is meaningful.
     pub fn typical(&self) -> Option<f64> {
         self.robust.or(self.plain)
     }
 }
 
-/// The spread of these values; `None` of no values.
+/// The spread of these values; `None` without values.
 pub fn spread(values: &[f64]) -> Option<Spread> {
     let sorted = sorted(values);
     let (least, greatest) = (*sorted.first()?, *sorted.last()?);
@@ -97,7 +96,7 @@ pub fn spread(values: &[f64]) -> Option<Spread> {
     })
 }
 
-/// The median distance from the median times 1.4826, in the unit of the values; `None` of fewer
+/// The median distance from the median times 1.4826, in the unit of the values; `None` for fewer
 /// than two.
 pub fn absolute_deviation(values: &[f64]) -> Option<f64> {
     let center = median(values).filter(|_| values.len() > 1)?;

@@ -1,4 +1,4 @@
-//! Where series change: what must be found, what must not, and what Apache Otava says of the same.
+//! Where series change: what must be found, what must not, and the results of Apache Otava.
 
 use holdup_gate::change_points::{ChangePoint, Options, change_points};
 use holdup_gate::stats::generator::Generator;
@@ -7,8 +7,8 @@ fn found(series: &[f64]) -> Vec<usize> {
     change_points(series, &Options::default()).iter().map(|p| p.index).collect()
 }
 
-/// Normal values around the levels, each level so many times, rounded to a tenth; `spread` is
-/// relative.
+/// Normal values around the levels, each level repeated this many times, rounded to a tenth;
+/// `spread` is relative.
 fn noisy(seed: u64, levels: &[(f64, usize)], spread: f64) -> Vec<f64> {
     let mut g = Generator::new(seed);
     let level = |(level, times): &(f64, usize)| std::iter::repeat_n(*level, *times);
@@ -16,13 +16,13 @@ fn noisy(seed: u64, levels: &[(f64, usize)], spread: f64) -> Vec<f64> {
     levels.iter().flat_map(level).map(noise).collect()
 }
 
-/// One value replaced.
+/// Replaces one value.
 fn with(mut series: Vec<f64>, at: usize, value: f64) -> Vec<f64> {
     series[at] = value;
     series
 }
 
-/// Levels that rise by 2 %, so many times.
+/// Levels that rise by 2 %, each repeated `times` times.
 fn drift(steps: i32, times: usize) -> Vec<(f64, usize)> {
     (0..steps).map(|k| (100.0 * 1.02f64.powi(k), times)).collect()
 }
@@ -39,7 +39,7 @@ fn flat(seed: u64, n: usize) -> Vec<f64> {
 }
 
 /// `compute_change_points(series, window_len=50, max_pvalue=0.0001, min_magnitude=0.05)` of
-/// apache-otava 0.8.0, given a list, beside ours.
+/// apache-otava 0.8.0, given a list, compared with ours.
 fn compared() -> Vec<Compared> {
     let same = |what, series, points| Compared { what, series, otava: points, ours: points };
     let other = |what, series, otava, ours| Compared { what, series, otava, ours };
@@ -63,14 +63,14 @@ fn compared() -> Vec<Compared> {
             &[20, 30],
         ),
         // Otava has 10, 26 and 36 before it merges. It removes 36 for its p-value and does not
-        // measure 26 again, which then goes for a size of 4.9 %, and so does 10.
+        // measure 26 again, which is then removed for a size of 4.9 %, and so is 10.
         other("a drift", noisy(7, &drift(8, 6), 0.02), &[], &[26]),
-        // Otava pools the variances, takes a single value for a part, and divides by n.
+        // Otava pools the variances, accepts a single value as a part, and divides by n.
         other("the last but one an outlier", with(flat(9, 40), 38, 220.0), &[38], &[]),
         other("the last an outlier", with(flat(10, 40), 39, 220.0), &[39], &[]),
-        // The price: a change is found some runs later.
+        // The drawback: a change is found some runs later.
         other("a step in the last three", levels(11, &[(100.0, 37), (130.0, 3)]), &[37], &[]),
-        // The outlier and what follows it is a change to Otava. Ours leaves it out.
+        // To Otava the outlier and the values after it are a change. Ours ignores the outlier.
         other(
             "a step beside an outlier",
             with(levels(14, &[(100.0, 10), (112.0, 30)]), 35, 200.0),
@@ -99,8 +99,8 @@ fn a_step_is_found_with_its_levels() {
     assert!(p > 0.0 && p < 1e-10, "{p}");
 }
 
-/// No step is larger than 2 %, which is the spread and below the least change, and the whole is
-/// 22 %.
+/// No step is larger than 2 %, which is the spread and below the least change, but the total is 22
+/// %.
 #[test]
 fn a_slow_drift_is_found_though_no_neighbours_differ_much() {
     let series = noisy(21, &drift(11, 5), 0.02);
@@ -110,7 +110,7 @@ fn a_slow_drift_is_found_though_no_neighbours_differ_much() {
     assert!(last / first > 1.1, "from {first} to {last}");
 }
 
-/// The same level, then what the gate was made for: nothing.
+/// The same level throughout: nothing may be found.
 #[test]
 fn noise_is_almost_never_a_change() {
     let noise = |seed| noisy(1000 + seed, &[(100.0, 30)], 0.05);
@@ -118,7 +118,7 @@ fn noise_is_almost_never_a_change() {
     assert!(false_alarms.len() <= 1, "{false_alarms:?}");
 }
 
-/// A level that wanders: each value is half the one before and half new.
+/// A level that wanders: each value is half the previous one and half new.
 fn wandering(seed: u64, levels: &[(f64, usize)]) -> Vec<f64> {
     let mut g = Generator::new(seed);
     let mut off = 0.0;
@@ -133,8 +133,8 @@ fn wandering(seed: u64, levels: &[(f64, usize)]) -> Vec<f64> {
         .collect()
 }
 
-/// A machine that is warm today and was warm yesterday is no change of the program. Taken for
-/// independent, these values are a change in a third of the cases.
+/// A machine that is warm today and was warm yesterday is no change of the program. If these values
+/// are taken as independent, they are a change in a third of the cases.
 #[test]
 fn what_wanders_is_seldom_a_change() {
     let false_alarms = (0..200).filter(|s| !found(&wandering(*s, &[(100.0, 200)])).is_empty());
@@ -187,8 +187,8 @@ fn options_that_nothing_meets_find_nothing() {
     assert!(none(Options { least_change: 0.8, ..default }));
 }
 
-/// When a point is removed, its neighbours on both sides have longer parts: what is said of them
-/// must be what these show.
+/// When a point is removed, its neighbours on both sides get longer parts: their figures must be
+/// those of these parts.
 #[test]
 fn levels_are_those_between_the_points_that_are_left() {
     let mut several = 0;

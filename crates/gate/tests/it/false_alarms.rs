@@ -1,5 +1,5 @@
-//! The experiment of `docs/ci.md`: its answers are those of the runs at hand and of the gate as it
-//! is, they keep the bounds, and the document has them.
+//! The experiment of `docs/ci.md`: its answers match the recorded runs and the current gate, they
+//! keep the bounds, and the document contains them.
 
 #[path = "../../examples/false_alarms/document.rs"]
 #[allow(dead_code, reason = "the program writes it")]
@@ -19,7 +19,7 @@ use holdup_gate::stats::generator::Generator;
 use results::{Other, Results, checksum};
 use std::collections::BTreeSet;
 
-/// Beside such a neighbour the gate does not answer.
+/// The gate gives no answer with such a background load.
 const CROWDED: &str = "crowd";
 
 fn recorded() -> Results {
@@ -59,7 +59,7 @@ fn the_document_has_the_table() {
     );
 }
 
-/// Answers to these questions, without those from the crowd.
+/// Answers to these questions, without the workload `crowd`.
 fn answers(of: &Results, wanted: impl Fn(u32, Design) -> bool) -> Vec<(String, Answer)> {
     of.rows()
         .filter(|(name, q, _)| *name != CROWDED && wanted(q.length, q.design))
@@ -79,7 +79,7 @@ fn at_most_one_in_two_hundred_unchanged_workloads_regresses() {
     }
 }
 
-/// Its runs scatter by 6 to 8 %: too much for five runs a side, and for ten pairs at 10 %.
+/// Its runs scatter by 6 to 8 %: too much for five runs per side, and for ten pairs at 10 %.
 const RESTLESS: &str = "mmap";
 
 #[test]
@@ -90,7 +90,7 @@ fn nineteen_of_twenty_slower_workloads_are_caught() {
     });
     slower.retain(|(words, _)| !words.starts_with(RESTLESS));
     assert_eq!(slower.len(), 4);
-    // Ten pairs see a quarter in every workload.
+    // Ten pairs detect a quarter in every workload.
     slower.extend(answers(&results, |length, design| (length, design) == (125, Design::Pairs(10))));
     for (words, Answer { all, .. }) in slower {
         assert!(all.all() >= 1000, "{words}: {all:?}");
@@ -114,7 +114,7 @@ fn beside_a_busy_neighbour_nothing_is_decided() {
     }
 }
 
-/// The numbers of a draw, and whether one stands twice.
+/// The run numbers of a draw, and whether they are distinct.
 fn distinct(drawn: &Drawn) -> bool {
     let all: BTreeSet<usize> = drawn.a.iter().chain(&drawn.b).copied().collect();
     all.len() == drawn.a.len() + drawn.b.len() && all.iter().all(|&i| i < 24)

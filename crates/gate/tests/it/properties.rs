@@ -1,4 +1,4 @@
-//! What must hold of the statistics for any values.
+//! What the statistics must satisfy for any values.
 
 use holdup_gate::change_points::{Options, change_points};
 use holdup_gate::stats::{bootstrap, discovery, pairs, ranks, spread};
@@ -46,12 +46,12 @@ proptest! {
         );
     }
 
-    /// What is seen from one side is the opposite of what is seen from the other.
+    /// Exchanging the sides gives the opposite result.
     #[test]
     fn both_sides_see_the_same(a in values(12), b in values(12)) {
         let (up, down) = (ranks::greater(&a, &b).unwrap(), ranks::greater(&b, &a).unwrap());
         prop_assert_eq!(up.statistic + down.statistic, (a.len() * b.len()) as f64);
-        // Both tails hold the outcome itself, so together they are more than all.
+        // Both tails contain the outcome itself, so together they exceed 1.
         prop_assert!(up.p + down.p > 1.0 - 1e-12);
     }
 
@@ -109,7 +109,7 @@ proptest! {
         prop_assert!(found.windows(2).all(|w| w[0].index + 2 <= w[1].index));
     }
 
-    /// The unit of a metric must not decide.
+    /// The unit of a metric must not affect the result.
     #[test]
     fn change_points_do_not_depend_on_the_unit(series in vec(1.0..100.0f64, 0..80)) {
         let indices = |s: &[f64]| -> Vec<usize> {

@@ -1,4 +1,4 @@
-//! Rounds of recordings on several numbers of CPUs, and what a gate says of them.
+//! Rounds of recordings on several numbers of CPUs, and the gate's answers.
 
 use holdup_gate::judge::{Finding, Sides};
 use holdup_gate::metric::Metric;
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 const ONE: Work = Work::Units(1.0);
 
-/// A recording of so many milliseconds on so many CPUs.
+/// A recording of this many milliseconds on this many CPUs.
 fn recording(name: &str, cpus: u32, ms: f64) -> (u32, Run) {
     let text = format!(
         r#"{{"schema": "holdup-baseline/1",
@@ -44,7 +44,7 @@ fn value(run: &Run, metric: &str) -> f64 {
     sample::value(run, &figure, per, &ONE).unwrap()
 }
 
-/// Perfect on two, three quarters on four.
+/// Perfect on two CPUs, three quarters on four.
 const BEFORE: [f64; 3] = [400.0, 200.0, 133.0];
 
 fn judged(after: [f64; 3]) -> Verdict {
@@ -86,13 +86,13 @@ fn worse_scaling_at_equal_speed_on_one_cpu_regresses() {
     assert_eq!(judged([400.0, 200.0, 120.0]).primary.finding, Finding::Better);
 }
 
-/// A colder machine, or another one: the times are worse, the ratios are not.
+/// A colder or different machine: the times are worse, the ratios are not.
 #[test]
 fn a_slower_machine_is_no_regression() {
     assert_eq!(judged(BEFORE.map(|ms| ms * 1.3)).outcome, Outcome::Pass);
 }
 
-/// Whoever halves the work of one thread must not be told that four scale worse.
+/// A change that halves the work of one thread must not be reported as worse scaling with four.
 #[test]
 fn what_got_faster_on_one_cpu_alone_passes() {
     let found = judged([300.0, 190.0, 132.0]);
@@ -131,7 +131,7 @@ fn what_is_no_round_is_said() {
 }
 
 proptest! {
-    /// Whatever makes a round slower as a whole makes no difference.
+    /// What slows down a whole round makes no difference.
     #[test]
     fn the_speed_of_the_machine_falls_out(
         times in (1.0..1e3f64, 1.0..1e3f64, 1.0..1e3f64), factor in 0.5..3.0f64,

@@ -1,4 +1,4 @@
-//! The experiment of `docs/ci.md` on gates on scaling: fewer comparisons of it are asked again, and
+//! The experiment of `docs/ci.md` on gates on scaling: some of its comparisons are repeated, and
 //! the document has a line for each.
 
 #[path = "../../examples/scaling_alarms/experiment.rs"]
@@ -9,7 +9,7 @@ use super::false_alarms::draw;
 use draw::Design;
 use experiment::{After, Answer, DOCUMENT, QUESTIONS, Question, WORKLOADS, Workload, heading, row};
 
-/// What is asked of each workload, at once.
+/// The answers for each workload, concurrently.
 fn answers(wanted: impl Fn(&Question) -> bool + Sync, times: usize) -> Vec<(Question, Answer)> {
     let of = |name: &str| {
         let workload = Workload::load(name).unwrap();
@@ -29,8 +29,8 @@ fn what_scales_as_before_seldom_regresses() {
     }
 }
 
-/// Rounds that others disturbed are set aside, and then ten pairs may be too few to say: never that
-/// nothing changed.
+/// Rounds that other programs disturbed are left out, and then ten pairs may be too few: but the
+/// gate never says that nothing changed.
 #[test]
 fn worse_scaling_is_caught_by_ten_pairs_and_never_passes() {
     let pairs = |q: &Question| !q.every_alarm_is_false() && q.design == Design::Pairs(10);

@@ -1,4 +1,4 @@
-//! The exact tests beside those of scipy 1.16.3, which printed the figures of the tables.
+//! The exact tests compared with those of scipy 1.16.3, which printed the figures of the tables.
 
 use holdup_gate::stats::ranks::RankTest;
 use holdup_gate::stats::{pairs, ranks};
@@ -188,7 +188,7 @@ fn pairs_with_ties_and_zeros() {
     check(PAIRS_WITH_TIES, pairs::greater);
 }
 
-/// How many values, step, modulus, least: (i * step) mod modulus + least.
+/// Number of values, step, modulus, least: (i * step) mod modulus + least.
 type Made = (usize, usize, usize, f64);
 
 fn made((n, step, modulus, least): Made) -> Vec<f64> {

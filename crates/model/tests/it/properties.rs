@@ -1,4 +1,4 @@
-//! What must hold of the models whatever the figures: limits, order, conservation.
+//! What the models must satisfy for any figures: limits, order, conservation.
 
 use holdup_model::{Class, Ladder, Lock, Mix, Network, Rung, Station, Usl};
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ prop_compose! {
 }
 
 proptest! {
-    /// Little's law for the whole: those who think and those who queue are all.
+    /// Little's law for the whole: thinking and queueing customers are all customers.
     #[test]
     fn nobody_is_lost(network in network(), customers in 1..40u32) {
         let s = network.solve(customers);
@@ -27,8 +27,8 @@ proptest! {
         prop_assert!(close(there, f64::from(customers), 1e-6), "{there} {customers}");
     }
 
-    /// No station is busier than always, none answers sooner than alone, and one customer more
-    /// never does less.
+    /// No station is more than always busy, none answers faster than without queueing, and one
+    /// customer more never reduces the throughput.
     #[test]
     fn throughput_rises_to_its_bound(network in network(), customers in 1..40u32) {
         let (s, more) = (network.solve(customers), network.solve(customers + 1));
@@ -52,7 +52,7 @@ proptest! {
         prop_assert!(lock.effective_cpus <= f64::from(cpus) && lock.effective_cpus >= 0.99);
     }
 
-    /// As many servers as customers: nobody waits.
+    /// With as many servers as customers, no customer waits.
     #[test]
     fn servers_for_all_leave_no_wait(demand in 0.01..5.0f64, customers in 1..20u32) {
         let station = Station { demand, servers: customers };
@@ -62,7 +62,7 @@ proptest! {
         prop_assert!(close(s.effective(&network), f64::from(customers), 1e-6));
     }
 
-    /// Classes of the same habits are one class.
+    /// Classes with the same demands are one class.
     #[test]
     fn like_classes_are_one(
         think in 0.0..20.0f64,
@@ -79,8 +79,8 @@ proptest! {
         prop_assert!(close(effective, one.effective(&network), 1e-9));
     }
 
-    /// Effective power rises with the processors, to no more than the lock lets through, and nobody
-    /// is lost: those who execute, wait and hold are all.
+    /// Effective power rises with the processors, up to what the lock lets through, and executing,
+    /// waiting and holding processors are all processors.
     #[test]
     fn a_lock_has_its_bound(hold in 0.01..5.0f64, think in 0.0..50.0f64, cpus in 1..64u32) {
         let lock = Lock { hold, think };
@@ -93,7 +93,7 @@ proptest! {
         prop_assert!(close(all, f64::from(cpus), 1e-9), "{all} {cpus}");
     }
 
-    /// Threads no more than CPUs: the closed network itself, whatever the locks.
+    /// With no more threads than CPUs it is the closed network itself, whatever the locks.
     #[test]
     fn a_cpu_for_each_thread_is_the_closed_network(
         network in network(), threads in 1..32u32, spare in 0..32u32,
@@ -104,8 +104,8 @@ proptest! {
         prop_assert!(close(load.effective_cpus(), effective, 1e-6), "{load:?} {effective}");
     }
 
-    /// Threads are executing, ready, waiting or holding; what executes is what Little's law says;
-    /// no more CPUs work than there are; no more rounds are made than CPUs and locks let pass.
+    /// Threads are executing, ready, waiting or holding; the executing ones obey Little's law; no
+    /// more CPUs work than there are; no more rounds are made than CPUs and locks allow.
     #[test]
     fn every_thread_is_somewhere(network in network(), cpus in 1..32u32, threads in 1..64u32) {
         let load = network.on(cpus, threads);
@@ -120,7 +120,7 @@ proptest! {
         prop_assert!(load.throughput <= power * (1.0 + 1e-6), "{load:?} {power}");
     }
 
-    /// One CPU or one thread more never does less, and a longer hold never more.
+    /// One CPU or one thread more never does less, and a longer hold never does more.
     #[test]
     fn more_of_either_does_no_harm(
         hold in 0.01..5.0f64, think in 0.0..50.0f64, cpus in 1..16u32, threads in 1..48u32,
@@ -146,7 +146,7 @@ proptest! {
         prop_assert!(sleeps.effective_cpus() >= spins.effective_cpus * (1.0 - 1e-9));
     }
 
-    /// What a demand loses gives the demand back.
+    /// The loss of a demand gives the demand back.
     #[test]
     fn a_loss_tells_the_demand(demand in 0.02..0.98f64, cpus in 2..16u32, more in 0..8u32) {
         let threads = cpus + more;
@@ -156,7 +156,7 @@ proptest! {
         prop_assert!(close(found, demand, 1e-4), "{found} {demand}");
     }
 
-    /// The law that made a ladder is the one the fit finds.
+    /// The fit finds the law that made a ladder.
     #[test]
     fn a_ladder_of_the_law_gives_the_law_back(
         sigma in 0.0..0.5f64, kappa in 0.0..0.05f64, one in 0.1..1e6f64,
@@ -170,7 +170,7 @@ proptest! {
         prop_assert!((found.kappa - kappa).abs() < 1e-6, "{found:?}");
     }
 
-    /// Whatever the times are, no coefficient is below 0 and the interval holds the value.
+    /// Whatever the times are, no coefficient is below 0 and the interval contains the value.
     #[test]
     fn a_fit_is_a_law(times in prop::collection::vec(1e-3..1e3f64, 3..7)) {
         let rungs: Vec<Rung> =
@@ -186,7 +186,7 @@ proptest! {
     }
 }
 
-/// Who takes the lock seldom is held up by who takes it often, and less than that one.
+/// A thread that seldom takes the lock is delayed less than one that often takes it.
 #[test]
 fn unlike_threads_wait_unlike() {
     let mix = Mix {
@@ -204,8 +204,8 @@ fn unlike_threads_wait_unlike() {
     );
 }
 
-/// A mix whose exact answer would take gigabytes is solved nearly: like classes are one network,
-/// and the approximation is within 2 % of it. One of unlike classes keeps the bounds.
+/// A mix whose exact answer would take gigabytes is approximated: equal classes are one network,
+/// and the approximation is within 2 % of it. A mix of unequal classes keeps the bounds.
 #[test]
 fn a_mix_too_large_is_solved_nearly() {
     for demand in [0.0001, 0.0004, 0.002, 0.1] {

@@ -1,4 +1,4 @@
-//! The models against the ladders that papers print.
+//! The models compared with the ladders that papers print.
 
 use holdup_model::{Class, Ladder, Lock, Mix, Rung, Served, Usl};
 
@@ -8,8 +8,8 @@ fn ladder(rungs: &[(u32, f64)]) -> Ladder {
 
 /// Kaieda et al., "Analysis and Measurement of the Effect of Kernel Locks in SMP Systems", tables 1
 /// to 4 and 6 to 9: time on 1, 2, 3, 4 processors in seconds, half a unit of the last digit
-/// printed, and the speedups printed beside them. The time of table 2 on one processor is 254 s;
-/// its row is printed with the columns shifted.
+/// printed, and the printed speedups. The time of table 2 on one processor is 254 s; its row is
+/// printed with the columns shifted.
 type Table = (&'static str, &'static [(u32, f64)], f64, &'static [f64]);
 const KAIEDA: [Table; 8] = [
     ("1", &[(1, 415.0), (2, 213.0)], 0.5, &[1.0, 1.95]),
@@ -41,8 +41,8 @@ fn speedups_of_kaieda_are_those_of_their_times() {
 
 /// The compilation of the DG/UX kernel (DG/UX Technical Brief 012-004246, test 3): 37 minutes of
 /// serial set-up; the rest is 1.99, 3.65 and 5.63 times as fast on 2, 4 and 8 processors. If the
-/// rest were perfect, Karp and Flatt's fraction would be the part that is set-up, whatever the rest
-/// takes; as it is, the fraction is larger and grows with every step.
+/// rest scaled perfectly, Karp and Flatt's fraction would be the set-up's share, however long the
+/// rest takes. It does not, so the fraction is larger and grows with every step.
 #[test]
 fn serial_set_up_is_the_serial_fraction() {
     let set_up = 37.0;
@@ -67,8 +67,8 @@ fn serial_set_up_is_the_serial_fraction() {
 }
 
 /// The parallel part alone, the multiuser benchmark's greatest multipliers (same brief, test 4),
-/// and Kaieda's parallel make: the law goes through them within 3 %, and each has its peak beyond
-/// what was measured.
+/// and Kaieda's parallel make: the law fits them within 3 %, and each has its peak beyond what was
+/// measured.
 #[test]
 fn the_universal_law_fits_the_published_ladders() {
     let of = |speedups: &[(u32, f64)]| {
@@ -90,9 +90,9 @@ fn the_universal_law_fits_the_published_ladders() {
     }
 }
 
-/// Bier and Vernon suppose that all processors want the semaphore alike. Where half of them want it
-/// often and half seldom, the demand that the held time tells on eight is too large for sixteen:
-/// those who want it seldom are not held up as much. Figures of docs/models.md.
+/// Bier and Vernon assume that all processors want the semaphore equally. If half of them want it
+/// often and half seldom, the demand that follows from the held time on eight is too large for
+/// sixteen, because those that want it seldom are delayed less. Figures of docs/models.md.
 #[test]
 fn unlike_threads_scale_better_than_their_mean() {
     for (often, seldom, eight, of_mean, sixteen, of_the_same_mean) in [

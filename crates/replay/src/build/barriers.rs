@@ -1,4 +1,4 @@
-//! Rounds of barriers: who takes part in each.
+//! Rounds of barriers: the threads that take part in each.
 
 use super::Builder;
 use super::ends::Ended;
@@ -6,12 +6,12 @@ use super::objects::Class;
 use holdup_passes::{Did, Object};
 use holdup_trace::Nanos;
 
-/// Wake-ups of one barrier by one thread within so long are one round.
+/// Wake-ups of one barrier by one thread within this time are one round.
 const ROUND_NS: Nanos = 2_000_000;
 
 impl Builder<'_> {
-    /// Who wakes the others at a barrier came last; all of them take part in one round. Some go to
-    /// sleep once more before they leave it: that is an ordinary wait for the one that wakes them.
+    /// The thread that wakes the others at a barrier arrived last; all of them take part in one
+    /// round. Some sleep once more before they leave: an ordinary wait for their waker.
     pub(super) fn find_rounds(&mut self) {
         for &(slot, _) in &self.slots {
             let mut open: Option<(Object, Nanos, u32)> = None;

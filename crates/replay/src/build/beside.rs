@@ -1,18 +1,17 @@
-//! How long idle CPUs take: to take a thread, and to take over one that queues for another.
+//! How long idle CPUs take to pick up a woken thread, and to pull one that queues for another CPU.
 
 use super::Builder;
 use crate::program::Op;
 use holdup_passes::{Did, Slot, Step};
 use holdup_trace::Nanos;
 
-/// So many times idle CPUs must have taken threads over to tell how long that takes.
+/// Idle CPUs must have pulled threads this many times for the median to be used.
 const LOOKS: usize = 5;
-/// Else it takes so long: the tick of a busy CPU sends an idle one to look (`nohz_balancer_kick`).
+/// Used otherwise: the tick of a busy CPU makes an idle one balance (`nohz_balancer_kick`).
 const LOOK_NS: Nanos = 1_000_000;
 
 impl Builder<'_> {
-    /// How long CPUs that idled let threads queue for others before they took them over: the
-    /// median.
+    /// How long idle CPUs let threads queue for other CPUs before they pulled them: the median.
     pub(super) fn usual_look(&self) -> Nanos {
         let steps = self.slots.iter().flat_map(|s| self.analysis.steps(s.0).steps);
         let looks = steps.filter_map(|step| match step.what {
@@ -22,15 +21,15 @@ impl Builder<'_> {
         median(looks.collect(), LOOKS).unwrap_or(LOOK_NS)
     }
 
-    /// How long idle CPUs take to take threads that are woken: the median.
+    /// How long idle CPUs take to pick up woken threads: the median.
     pub(super) fn usual_delay(&self, slots: impl Iterator<Item = Slot>) -> Option<Nanos> {
         let pairs = slots.flat_map(|slot| self.analysis.steps(slot).steps.windows(2));
         median(pairs.filter_map(|pair| delay(&pair[0], &pair[1])).collect(), 1)
     }
 
-    /// How a thread is ready, where this step says that it did not get a CPU that idled.
+    /// How a thread becomes ready if this step says that it did not get an idle CPU.
     pub(super) fn queues(&self, step: &Step, allowed: u64) -> Option<Op> {
-        // That a thread is bound says more.
+        // A CPU affinity explains the queueing already.
         if allowed != u64::MAX {
             return None;
         }
@@ -46,7 +45,7 @@ impl Builder<'_> {
     }
 }
 
-/// How long an idle CPU took to take a thread after its sleep.
+/// How long an idle CPU took to pick up a thread after its sleep.
 pub(super) fn delay(sleep: &Step, next: &Step) -> Option<Nanos> {
     match (sleep.what, next.what) {
         (Did::Sleep(..), Did::Delay(ns)) => Some(ns),
@@ -63,8 +62,8 @@ pub(super) fn ran_to(step: &Step) -> Option<Nanos> {
     }
 }
 
-/// The one in the middle of at least so many: one that is hundreds of milliseconds says nothing
-/// about the others.
+/// The median of at least `least` times: one delay of hundreds of milliseconds says nothing about
+/// the others.
 fn median(mut times: Vec<Nanos>, least: usize) -> Option<Nanos> {
     let middle = times.len() / 2;
     (times.len() >= least).then(|| *times.select_nth_unstable(middle).1)

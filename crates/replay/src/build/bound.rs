@@ -5,22 +5,22 @@ use holdup_passes::limits::{MATTERS, Thresholds};
 use holdup_passes::{Thread, ThreadSteps, role};
 use holdup_trace::Nanos;
 
-/// Threads that are mostly bound alike.
+/// Groups of threads that mostly have the same CPU affinity.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Alike {
-    /// Those of a process.
+    /// The threads of a process.
     Process(u32),
-    /// Those with this name, but for a number at its end.
+    /// The threads with this name, ignoring a number at its end.
     Name(Vec<u8>),
 }
 
-/// What threads did while they were ready and CPUs idled: of one, or of those that are mostly bound
-/// alike, which share the idle time among them.
+/// What threads did while they were ready and CPUs idled: one thread, or a group with the same
+/// affinity, which shares the idle time.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct PassedOver {
     ns: Nanos,
     ready: Nanos,
-    /// The CPUs that they waited for, and ran on since.
+    /// The CPUs that they waited for or ran on since.
     waited_for: u64,
     since: u64,
 }
@@ -42,15 +42,15 @@ impl PassedOver {
         self.since |= o.since;
     }
 
-    /// Whether one thread was not allowed elsewhere. Who has run elsewhere since, or waited so a
-    /// few times only, was left where it was.
+    /// Whether one thread was not allowed elsewhere. A thread that has run elsewhere since, or
+    /// waited like this only a few times, could have moved but was not.
     fn is_bound(&self, wall_ns: Nanos, limits: &Thresholds) -> bool {
         self.stayed()
             && is_part(self.ns, wall_ns, limits.get(&MATTERS))
             && is_part(self.ns, self.ready, limits.get(&MATTERS))
     }
 
-    /// Whether threads together kept to some CPUs, half of all `cpus` at most, while others idled.
+    /// Whether threads together kept to some CPUs, at most half of all `cpus`, while others idled.
     fn are_bound(&self, wall_ns: Nanos, cpus: usize, limits: &Thresholds) -> bool {
         self.stayed()
             && self.waited_for.count_ones() as usize * 2 <= cpus
@@ -63,7 +63,7 @@ impl PassedOver {
 }
 
 impl Builder<'_> {
-    /// What the threads of each process did, and those with one name but for a number.
+    /// Add up what the threads of each process did, and those of one name ignoring a number.
     pub(super) fn find_passed_over(&mut self) {
         for &(slot, t) in &self.slots {
             let of = self.analysis.steps(slot);
@@ -73,20 +73,21 @@ impl Builder<'_> {
         }
     }
 
-    /// Whom a thread is mostly bound as.
+    /// The groups whose affinity a thread mostly shares.
     fn alike(&self, t: &Thread) -> impl Iterator<Item = Alike> {
         let name = Alike::Name(role(self.analysis.comm(t).as_bytes()).to_vec());
         self.analysis.pid(t).map(Alike::Process).into_iter().chain([name])
     }
 
-    /// The CPUs that a thread may run on, as far as what it did tells.
+    /// The CPUs that a thread may run on, as far as its behaviour tells.
     pub(super) fn allowed(&self, t: &Thread, of: &ThreadSteps<'_>) -> u64 {
         let cpus = self.analysis.cpu_list();
         let all = cpus.iter().fold(0_u64, |all, cpu| all | 1 << (cpu.0 % 64));
         let wall_ns = self.analysis.wall_ns();
         let limits = self.analysis.limits();
         let own = PassedOver::of(t, of);
-        // One that never waited so may have run elsewhere: then it is not bound as the others are.
+        // A thread that never waited like this may have run elsewhere: it is not bound like its
+        // group.
         let mut alike =
             self.alike(t).filter_map(|alike| self.passed_over.get(&alike)).filter(|a| {
                 a.are_bound(wall_ns, cpus.len(), limits)
@@ -102,20 +103,20 @@ impl Builder<'_> {
         if cpus.len() > 64 || bound_to == 0 || bound_to & all == all {
             return u64::MAX;
         }
-        // As places in the list of CPUs.
+        // As indices in the list of CPUs.
         let places = cpus.iter().enumerate().filter(|(_, cpu)| bound_to >> (cpu.0 % 64) & 1 == 1);
         places.fold(0, |allowed, (place, _)| allowed | 1 << place)
     }
 }
 
-/// How long a thread was skipped by idle CPUs, if ever for long: every scheduler lets threads wait
-/// for a little, which says nothing of where they may run, and of thousands of them adds up.
+/// How long idle CPUs skipped a thread, counting long waits only. Every scheduler lets threads wait
+/// a little, which says nothing about their affinity but adds up over thousands of threads.
 fn long_waits(of: &ThreadSteps<'_>) -> Nanos {
     if of.waited_for == 0 { 0 } else { of.passed_over_ns }
 }
 
-/// Whether a thread of this name is one that the kernel has for each CPU, such as `ksoftirqd/3`
-/// and `kworker/3:1H`.
+/// Whether the kernel has a thread of this name for each CPU, such as `ksoftirqd/3` and
+/// `kworker/3:1H`.
 fn is_per_cpu(comm: &str) -> bool {
     comm.split_once('/').is_some_and(|(_, of)| of.starts_with(|c: char| c.is_ascii_digit()))
 }
@@ -133,7 +134,7 @@ mod tests {
         let mut all = PassedOver::default();
         (0..8).for_each(|_| all.add(one));
         assert_eq!((one.is_bound(500, &limits), all.are_bound(500, 2, &limits)), (false, true));
-        // Whoever of them ran elsewhere since, or most CPUs being theirs: nobody forbade it.
+        // No affinity if one of them ran elsewhere since, or if they use most of the CPUs.
         let mut roaming = all;
         roaming.add(PassedOver { since: 2, ..PassedOver::default() });
         assert!(!roaming.are_bound(500, 2, &limits));
@@ -142,8 +143,8 @@ mod tests {
         assert!(!PassedOver::default().are_bound(0, 2, &limits));
     }
 
-    /// One of 8,000 short-lived threads waited for a millisecond, and all others that ran on its
-    /// CPU alone were taken for bound to it, as together they had waited for long.
+    /// One of 8,000 short-lived threads waited for a millisecond. All others that ran on its CPU
+    /// alone were taken to be bound to it, because together they had waited for long.
     #[test]
     fn short_waits_of_many_threads_bind_none() {
         let waits = |passed_over_ns, waited_for| {

@@ -1,4 +1,4 @@
-//! Which sleeps other threads ended, and who made whom.
+//! Which sleeps other threads ended, and which thread created which.
 
 use super::{Builder, is_part};
 use crate::spans::Spans;
@@ -8,21 +8,21 @@ use holdup_trace::Nanos;
 
 /// A sleep that a thread ended.
 pub(super) struct Ended {
-    /// Who slept.
+    /// The sleeping thread.
     pub(super) sleeper: Slot,
-    /// Number of the sleep among its steps.
+    /// Index of the sleep among the thread's steps.
     pub(super) number: u32,
-    /// Since when.
+    /// When it began.
     pub(super) at: Nanos,
-    /// For how long.
+    /// How long it lasted.
     pub(super) ns: Nanos,
-    /// For what.
+    /// What it was for.
     pub(super) object: Object,
 }
 
 impl Builder<'_> {
-    /// The sleep that is ended by a step of `waker`, if one is. An interrupt that ends one is not
-    /// what the thread does on top of which it came.
+    /// The sleep that this step of `waker` ended, if any. A wake-up from an interrupt is not
+    /// charged to the thread that the interrupt came on top of.
     pub(super) fn ended(&self, waker: Slot, step: &Step) -> Option<Ended> {
         let Did::Wake { thread: sleeper, step: number } = step.what else { return None };
         let slept = self.analysis.steps(sleeper).steps[number as usize];
@@ -38,9 +38,9 @@ impl Builder<'_> {
         Some(Ended { sleeper, number, at: slept.at, ns, object })
     }
 
-    /// Whether a thread of the kernel slept for nearly all of this time. Then its work is not what
-    /// was waited for, but time that has to pass, such as until all CPUs were somewhere else (RCU):
-    /// it would pass as well had the wait begun sooner.
+    /// Whether a kernel thread slept for nearly all of this time. Then the sleeper did not wait for
+    /// its work but for time to pass, for example until all CPUs had been through a quiescent state
+    /// (RCU). That time would pass as well had the wait begun earlier.
     fn only_answers(&self, waker: Slot, from: Nanos, to: Nanos) -> bool {
         let Some(slept) = self.kernel_slept.get(&waker) else { return false };
         let nearly_all = 100.0 - self.analysis.limit(&NAMED);
@@ -60,14 +60,14 @@ impl Builder<'_> {
         }
     }
 
-    /// Whether an object is the end of a thread or process. Whoever waits for it has nothing more
-    /// to ask.
+    /// Whether an object is the end of a thread or process. A thread that waits for an end asks
+    /// nothing of it.
     pub(super) fn is_end(&self, object: Object) -> bool {
         let known = self.objects.get(self.id(object).0 as usize);
         known.is_some_and(|o| o.kind == ObjectKind::Child || o.usage == Some(FutexUse::Join))
     }
 
-    /// Which sleeps were ended by threads, and which threads were made by others.
+    /// Find which sleeps threads ended, and which threads other threads created.
     pub(super) fn find_ends(&mut self) {
         for &(slot, _) in &self.slots {
             for step in self.analysis.steps(slot).steps {

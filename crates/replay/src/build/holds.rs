@@ -1,4 +1,4 @@
-//! From when to when threads had locks.
+//! When threads held locks, from and to.
 
 use super::Builder;
 use super::objects::Class;
@@ -9,8 +9,9 @@ use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
 
 impl Builder<'_> {
-    /// Nobody sees a lock of the kernel being taken. Who wakes the next had it: since it was woken
-    /// for it itself, or the one before gave it back, or the waiting began, whatever came last.
+    /// A kernel lock's acquisition is not traced. The thread that wakes the next one held it: since
+    /// its own wake-up for it, or the previous holder's release, or the beginning of the wait,
+    /// whichever is latest.
     pub(super) fn infer_holds(&mut self) {
         let mut ends: Vec<(Object, Nanos, Nanos, Slot, Slot)> = Vec::new();
         for &(slot, _) in &self.slots {
@@ -34,14 +35,14 @@ impl Builder<'_> {
         }
     }
 
-    /// What the thread held of locks: from, to, which.
+    /// The thread's holds of locks: from, to, lock.
     pub(super) fn holds(&self, slot: Slot) -> Vec<Hold> {
         let inferred = self.inferred.get(&slot).map_or(&[][..], Vec::as_slice);
         let held = self.analysis.steps(slot).held.iter().chain(inferred);
         let lock = |h: &Held| {
             (self.class(h.object) == Class::Lock).then(|| (h.from, h.to, self.id(h.object)))
         };
-        // Of locks that whoever comes first can have, all are known.
+        // All holds are known of locks that go to the first thread to arrive.
         let traced =
             |h: &Hold| h.2 != ObjectId::NONE && self.objects[h.2.0 as usize].order == Order::Traced;
         let held = held.filter_map(lock).filter(traced);

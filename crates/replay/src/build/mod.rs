@@ -1,9 +1,9 @@
 //! From the steps of an analysis to programs.
 //!
 //! What happened becomes what must happen again. A sleep that another thread ended becomes a wait
-//! for that thread to get there again: so a lock goes round in the order of the trace. A sleep that
-//! nobody of the trace ended keeps its length. Only at a barrier it is not one thread's arrival
-//! that counts but everybody's: under a change another may well come last.
+//! for that thread to reach the same step, so a lock is passed on in the order of the trace. A
+//! sleep that no traced thread ended keeps its length. Only a barrier waits for all its threads and
+//! not for one: under a change another thread may arrive last.
 
 mod barriers;
 mod beside;
@@ -28,17 +28,17 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-/// How long a thread runs while others wait, where the trace does not tell
-/// (`sysctl_sched_base_slice` of machines with some CPUs).
+/// A thread's time slice while others wait, if the trace does not tell (`sysctl_sched_base_slice`
+/// of machines with a few CPUs).
 const SLICE_NS: Nanos = 3_000_000;
 
 /// Why a trace cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum CannotReplay {
-    /// Nobody knows who ran.
+    /// The trace does not say which threads ran.
     #[error("the trace has no sched_switch events, so it is unknown which threads ran when")]
     NoSwitches,
-    /// Nothing ran.
+    /// No thread ran.
     #[error("no thread runs in this trace")]
     NothingRan,
 }
@@ -48,7 +48,7 @@ struct Builder<'a> {
     slots: Vec<(Slot, &'a Thread)>,
     /// Thread number by slot.
     numbers: FxHashMap<Slot, u32>,
-    /// Where the numbers of each thread's waits begin.
+    /// The number of each thread's first wait.
     bases: Vec<u32>,
     stats: BTreeMap<Object, ObjectStats>,
     objects: Vec<ReplayObject>,
@@ -57,17 +57,17 @@ struct Builder<'a> {
     kernel: FxHashMap<u64, ObjectId>,
     /// Holds of locks whose acquisition is not traced.
     inferred: FxHashMap<Slot, Vec<Held>>,
-    /// Holds of locks that whoever comes first can have.
+    /// Holds of locks that go to the first thread to arrive.
     taken: FxHashMap<Slot, Vec<writer::Hold>>,
-    /// Rounds of barriers, by who slept in them.
+    /// Rounds of barriers, by the thread that slept in them and the sleep's index.
     in_round: FxHashMap<(Slot, u32), u32>,
-    /// How threads were skipped by idle CPUs.
+    /// How idle CPUs skipped groups of threads.
     passed_over: FxHashMap<bound::Alike, bound::PassedOver>,
     /// When threads of the kernel slept.
     kernel_slept: FxHashMap<Slot, Spans>,
     /// Sleeps that a thread of the trace ended, by number.
     woken: BitSet,
-    /// Threads that others made.
+    /// Threads that other threads created.
     spawned: FxHashSet<Slot>,
     rounds: Vec<u32>,
     ops: Vec<Op>,
@@ -77,10 +77,10 @@ struct Builder<'a> {
 }
 
 impl Program {
-    /// Of an analysis with [`holdup_passes::Detail::Steps`].
+    /// Builds the program from an analysis with [`holdup_passes::Detail::Steps`].
     ///
     /// # Errors
-    /// The trace does not say who ran.
+    /// The trace does not say which threads ran.
     pub fn new(analysis: &Analysis) -> Result<Program, CannotReplay> {
         if !analysis.capabilities.switches {
             return Err(CannotReplay::NoSwitches);
@@ -155,7 +155,7 @@ impl Program {
     }
 }
 
-/// Whether `part` is at least so many per cent of `whole`.
+/// Whether `part` is at least `pct` per cent of `whole`.
 pub(crate) fn is_part(part: Nanos, whole: Nanos, pct: f64) -> bool {
     part as f64 * 100.0 >= whole as f64 * pct
 }

@@ -1,4 +1,4 @@
-//! What threads waited for: its name, its kind, and what a wait for it means to the replay.
+//! What threads waited for: its name, its kind, and what a wait for it means in the replay.
 
 use super::Builder;
 use crate::program::{ObjectId, Order, ReplayObject};
@@ -7,7 +7,7 @@ use holdup_passes::{Analysis, FutexUse, Object, ObjectKind, ObjectStats};
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
 
-/// What a sleep of the trace is to the replay.
+/// What a sleep of the trace is in the replay.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
     Lock,
@@ -29,8 +29,8 @@ impl Builder<'_> {
     }
 
     pub(super) fn name_objects(&mut self) {
-        // A condition variable of glibc sleeps on two words in turn: they are one object, named
-        // after the word that was waited for longer, as in the table of waits.
+        // A glibc condition variable sleeps on two words in turn. They are one object, named after
+        // the word with the longer waits, as in the table of waits.
         let mut words: FxHashMap<(u32, u64), (ObjectId, Nanos)> = FxHashMap::default();
         let waited = self.analysis.waited_by();
         let held_up = |object: &Object| -> u128 {
@@ -86,7 +86,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Locks of the kernel that threads only ever spin for.
+    /// Name the kernel locks that threads only ever spin for.
     pub(super) fn name_spinlocks(&mut self) {
         for &(slot, _) in &self.slots {
             for spun in self.analysis.steps(slot).contended {
@@ -116,8 +116,8 @@ impl Builder<'_> {
         }
     }
 
-    /// The same address in two processes of one name is two objects: their processes tell them
-    /// apart.
+    /// The same address in two processes of the same name is two objects: add the process ids to
+    /// their names.
     pub(super) fn tell_apart(&mut self) {
         let mut often: FxHashMap<String, u32> = FxHashMap::default();
         for o in &self.objects {
@@ -141,7 +141,7 @@ impl Builder<'_> {
     }
 }
 
-/// What it is, which, and whose: a lock of the kernel is nobody's.
+/// The object's kind, address and process; a kernel lock belongs to no process.
 fn name_of(analysis: &Analysis, object: Object, o: &ObjectStats) -> String {
     let kind = o.usage.map_or(analysis.kind_name(object, o.kind), FutexUse::name);
     let of = o.first.filter(|_| o.kind != ObjectKind::KernelLock);
@@ -149,7 +149,7 @@ fn name_of(analysis: &Analysis, object: Object, o: &ObjectStats) -> String {
     in_words(kind, None, &analysis.object_name(object)) + &of.unwrap_or_default()
 }
 
-/// Whether those who come to wait for a mutex seldom sleep.
+/// Whether threads that come to wait for a mutex seldom sleep.
 pub(super) fn is_fought_for(o: &ObjectStats) -> bool {
     matches!(o.usage, Some(FutexUse::Mutex | FutexUse::RwLock)) && o.retries * 2 > o.came
 }

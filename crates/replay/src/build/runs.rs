@@ -3,7 +3,7 @@
 use holdup_passes::{Did, Step};
 use holdup_trace::Nanos;
 
-/// The times that a thread ran, from and to, in their order; what touches is one.
+/// The times that a thread ran, from and to, in order; adjacent ones are merged.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Runs(Vec<(Nanos, Nanos)>);
 
@@ -20,14 +20,14 @@ impl Runs {
         Runs(runs)
     }
 
-    /// How long it ran between two moments.
+    /// How long the thread ran between two moments.
     pub(super) fn within(&self, from: Nanos, to: Nanos) -> Nanos {
         let first = self.0.partition_point(|run| run.1 <= from);
         let runs = self.0[first..].iter().take_while(|run| run.0 < to);
         runs.map(|run| run.1.min(to).saturating_sub(run.0.max(from))).sum()
     }
 
-    /// The moment from which on it ran for so long until `to`.
+    /// The latest moment from which the thread ran for `ns` until `to`.
     pub(super) fn before(&self, to: Nanos, ns: Nanos) -> Nanos {
         let mut left = ns;
         let after = self.0.partition_point(|run| run.0 < to);
@@ -41,7 +41,7 @@ impl Runs {
         self.0.first().map_or(to, |run| run.0.min(to))
     }
 
-    /// The times it ran, less those in `busy`, which is in order of time.
+    /// The times it ran, except those in `busy`, which is in order of time.
     pub(super) fn without(&self, busy: &[(Nanos, Nanos)]) -> Vec<(Nanos, Nanos)> {
         let mut free = Vec::new();
         let mut next = 0;

@@ -1,7 +1,7 @@
-//! Locks that a changed replay gives to whoever comes first, in place of the order of the trace.
+//! Locks that a changed replay gives to the first thread to arrive, and not in the traced order.
 //!
-//! For that every hold must be known. Of locks that are system calls it is. Of a mutex only those
-//! holds are seen that somebody waited for: the others are as many as [`HeldInAll`] says
+//! This needs every hold. For locks that are system calls every hold is known. For a mutex only the
+//! holds that another thread waited for are seen; [`HeldInAll`] gives the number of the others
 //! (`unseen`).
 
 use super::Builder;
@@ -19,16 +19,16 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Of so many locks, those waited for longest, all holds are looked for: each costs a look at all
-/// that its threads did.
+/// Only this many locks, those with the longest waits, are searched for all their holds: each
+/// search goes through all steps of the lock's threads.
 const LOCKS: usize = 64;
 
-/// A lock with all of its holds, in the order of time, but for so many.
+/// A lock with all its holds in order of time, and the number of holds that were not seen.
 struct Taken {
     id: ObjectId,
     order: Order,
     holds: Vec<Of>,
-    /// How long a hold takes a CPU, the mean.
+    /// The mean CPU time of a hold.
     usual: Nanos,
     unseen: u64,
 }
@@ -78,7 +78,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The lock with its holds from beginning to end, if they are all known.
+    /// The lock with all its holds, if they are all known.
     fn whole(
         &self,
         stats: &ObjectStats,
@@ -102,7 +102,7 @@ impl Builder<'_> {
             .then_some(Taken { id, order, holds, usual, unseen })
     }
 
-    /// What the thread held of those locks.
+    /// The thread's holds of those locks.
     pub(super) fn taken(&self, slot: Slot) -> &[Hold] {
         self.taken.get(&slot).map_or(&[], Vec::as_slice)
     }
@@ -112,18 +112,18 @@ impl Builder<'_> {
 /// known.
 fn order(o: &ObjectStats) -> Option<Order> {
     match o.kind {
-        // The kernel gives the semaphore, or the message, to the one who waits longest.
+        // The kernel gives the semaphore, or the message, to the longest waiter.
         ObjectKind::Semop | ObjectKind::MessageQueue | ObjectKind::Mqueue => Some(Order::Handed),
-        // It wakes the one who waits longest, and whoever is there first has it. Those who fight
-        // for it do not wait to be woken.
+        // The kernel wakes the longest waiter, and the first thread to arrive gets the lock.
+        // Threads that contend for a mutex that seldom makes them sleep do not wait to be woken.
         ObjectKind::Futex if !is_fought_for(o) => Some(Order::Taken),
-        // Who tries and naps is woken by nobody.
+        // A thread that tries and naps is not woken.
         ObjectKind::Flock | ObjectKind::PosixLock if o.retries == 0 => Some(Order::Taken),
         _ => None,
     }
 }
 
-/// Whether holds, which are in the order of time, lie within each other.
+/// Whether holds, which are in order of time, overlap.
 fn overlap(holds: &[Of], pct: f64) -> bool {
     let (mut end, mut both, mut all) = (0, 0, 0);
     for of in holds {

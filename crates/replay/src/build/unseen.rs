@@ -1,7 +1,7 @@
-//! Holds of a mutex that no call shows, or shows the end of only: where they may have been.
+//! Holds of a mutex that no call shows, or of which only the end shows: where they may have been.
 //!
-//! They are put where they leave no trace: while their thread runs, has no other lock, and no
-//! other thread has this one.
+//! They are put where they leave no trace: while their thread runs and holds no other lock, and no
+//! other thread holds this one.
 
 use super::runs::Runs;
 use holdup_passes::Slot;
@@ -18,7 +18,7 @@ pub(super) struct Of {
     pub(super) seen: bool,
 }
 
-/// When each thread has a lock: from, to.
+/// When each thread holds a lock: from, to.
 #[derive(Default)]
 pub(super) struct Own(FxHashMap<Slot, Vec<(Nanos, Nanos)>>);
 
@@ -28,8 +28,8 @@ impl Own {
     }
 }
 
-/// A hold whose beginning is not seen takes as much CPU time as those that are seen do, on
-/// average; it begins after the one before ended. What they take.
+/// Set the beginnings that are not seen. Such a hold takes as much CPU time as the average hold
+/// that is seen, and begins after the previous one ended. Returns that average.
 pub(super) fn begin(holds: &mut [Of], runs: &FxHashMap<Slot, Runs>) -> Nanos {
     let ran = |of: &Of| runs[&of.slot].within(of.from, of.to);
     let seen = holds.iter().filter(|of| of.seen);
@@ -46,9 +46,9 @@ pub(super) fn begin(holds: &mut [Of], runs: &FxHashMap<Slot, Runs>) -> Nanos {
     usual
 }
 
-/// So many more holds of a lock, each as long as `usual`, evenly over the time that is left beside
-/// its `holds`, which are in the order of time, and those of other locks that its threads have.
-/// Fewer where there is no place for them.
+/// Add this many unseen holds of a lock, each as long as `usual`, evenly over the time that is left
+/// by its `holds` (in order of time) and by other locks of its threads. Adds fewer where there is
+/// no room.
 pub(super) fn put(
     holds: &[Of],
     count: u64,
@@ -67,9 +67,9 @@ pub(super) fn put(
     }
     free.sort_unstable();
     let all: Nanos = free.iter().map(|f| f.1 - f.0).sum();
-    // By thread, in holds: what is due.
+    // By thread: the number of holds that are due.
     let mut due: FxHashMap<Slot, f64> = FxHashMap::default();
-    // Where they are, from and to.
+    // Where they are put, from and to.
     let mut places: BTreeMap<Nanos, Nanos> = BTreeMap::new();
     let mut put = Vec::new();
     for (from, to, slot) in free {
@@ -80,7 +80,7 @@ pub(super) fn put(
         let mut at = from;
         for _ in 0..n {
             at += gap;
-            // Behind those of other threads.
+            // After those of other threads.
             while let Some((_, &end)) = places.range(..at + usual).next_back()
                 && end > at
             {

@@ -1,4 +1,4 @@
-//! Which threads do the work, from when to when.
+//! Which threads do the work, and when it begins and ends.
 
 use super::{Builder, is_part};
 use crate::program::{Op, ThreadProgram};
@@ -9,12 +9,12 @@ use holdup_trace::Nanos;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Of the threads that are neither the kernel's nor a recorder's, the busiest; of those that the
-/// recorder started, where it is known that they are the work.
+/// Mark the busiest threads, without the kernel's and recorders'. If the traced program is known,
+/// only threads that the recorder started count.
 pub(super) fn mark_workers(analysis: &Analysis, threads: &mut [ThreadProgram]) {
     let known = who_works(analysis);
     let pid = |t: &ThreadProgram| analysis.pid(analysis.thread(t.slot)).unwrap_or(t.tid);
-    // Who sleeps for half of the recording only says when it is over.
+    // A thread that sleeps for half of the recording only reports the end.
     let active = |t: &ThreadProgram| !is_recorder(&t.comm) && t.longest_ns < analysis.wall_ns() / 2;
     let of_program = |t: &ThreadProgram| active(t) && !t.is_kthread;
     let of_work =
@@ -26,7 +26,7 @@ pub(super) fn mark_workers(analysis: &Analysis, threads: &mut [ThreadProgram]) {
     if analysis.has_chosen_work() {
         rules = [&active_and_chosen, &chosen, &chosen, &chosen];
     }
-    // Of a thread that runs tasks its own code is what finds the next.
+    // In a thread that runs tasks, the thread's own code is what finds the next task.
     let carries = |t: &ThreadProgram| analysis.thread(t.slot).carries;
     let of = |rule: &dyn Fn(&ThreadProgram) -> bool| -> Vec<usize> {
         let does = |t: &ThreadProgram| t.run_ns > 0 && !carries(t) && rule(t);
@@ -34,8 +34,8 @@ pub(super) fn mark_workers(analysis: &Analysis, threads: &mut [ThreadProgram]) {
     };
     let found = rules.into_iter().map(of).find(|found| !found.is_empty()).unwrap_or_default();
     let run_ns = |of: &[usize]| -> Nanos { of.iter().map(|&i| threads[i].run_ns).sum() };
-    // Who naps for most of it looks now and then whether all is well, as long as there is work; if
-    // most of the work is done between naps, they are its own.
+    // A thread that naps most of the time polls for the end of the work. If most of the work is
+    // done between its naps, the naps are part of the work.
     let naps =
         |i: &usize| is_part(threads[*i].napped_ns, analysis.wall_ns(), analysis.limit(&ALONE));
     let napping: Vec<usize> = (0..threads.len()).filter(naps).collect();
@@ -43,8 +43,8 @@ pub(super) fn mark_workers(analysis: &Analysis, threads: &mut [ThreadProgram]) {
     let counted = if run_ns(&awake) * 2 >= run_ns(&found) { awake } else { found };
     let all = run_ns(&counted);
     let nearly_all = |sum: Nanos| is_part(sum, all, 100.0 - analysis.limit(&WELL_MET));
-    // Busy programs first: one that makes thousands of threads does the work, although each of them
-    // runs for less than a player beside it.
+    // Busy programs first: a program that creates thousands of threads does the work, although each
+    // runs for less time than, say, an unrelated audio player.
     let mut programs: BTreeMap<u32, Nanos> = BTreeMap::new();
     for &i in &counted {
         *programs.entry(pid(&threads[i])).or_default() += threads[i].run_ns;
@@ -61,7 +61,7 @@ pub(super) fn mark_workers(analysis: &Analysis, threads: &mut [ThreadProgram]) {
     for i in napping {
         threads[i].watches = !threads[i].works && threads[i].may_ask();
     }
-    // Who is not a part of it waits for nothing that is.
+    // A thread outside the work waits for no thread of the work.
     let counts: Vec<bool> = threads.iter().map(ThreadProgram::may_ask).collect();
     for t in threads {
         let ends = t.ends.iter().filter(|of| counts[of.0 as usize]);
@@ -69,7 +69,7 @@ pub(super) fn mark_workers(analysis: &Analysis, threads: &mut [ThreadProgram]) {
     }
 }
 
-/// Those that ran longest, until they have run for enough together.
+/// The items that ran longest, until together they have run for enough.
 fn busiest<T>(
     mut of: Vec<(T, Nanos)>,
     is_enough: impl Fn(Nanos) -> bool,
@@ -84,7 +84,7 @@ fn busiest<T>(
     longest.map(|(who, _)| who)
 }
 
-/// The step after which a thread has done its work.
+/// The step at which a thread has done its work.
 pub(super) fn work_to(ops: &[Op], run_ns: Nanos, last_pct: f64) -> usize {
     let mut sum = 0;
     for (op, next) in ops.iter().zip(1..) {
@@ -99,7 +99,7 @@ pub(super) fn work_to(ops: &[Op], run_ns: Nanos, last_pct: f64) -> usize {
 }
 
 impl Builder<'_> {
-    /// From the moment those threads began that do the work to the one when they had done it.
+    /// The time from the first start of a working thread to the moment when all had done the work.
     pub(super) fn traced_span(&self, threads: &[ThreadProgram]) -> Option<Nanos> {
         let mut span: Option<(Nanos, Nanos)> = None;
         for t in threads.iter().filter(|t| t.works) {

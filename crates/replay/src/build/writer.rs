@@ -3,7 +3,7 @@
 use crate::program::{ObjectId, Op};
 use holdup_trace::Nanos;
 
-/// From, to, which.
+/// From, to, lock.
 pub(super) type Hold = (Nanos, Nanos, ObjectId);
 
 /// Writes one thread's program: cuts its runs where holds begin and end, and where it spins.
@@ -26,7 +26,7 @@ impl<'b> Writer<'b> {
         spins: Vec<Hold>,
     ) -> Writer<'b> {
         let ends = holds.iter().flat_map(|&(from, to, id)| [(from, true, id), (to, false, id)]);
-        // Who gives a lock back and takes another in the same moment gives back first.
+        // A thread that releases one lock and takes another in the same moment releases first.
         let mut marks: Vec<_> = ends.collect();
         marks.sort_unstable_by_key(|&(at, begins, id)| (at, begins, id));
         Writer { ops, times, marks, next_mark: 0, spins, next_spin: 0, holding: Vec::new() }
@@ -37,7 +37,7 @@ impl<'b> Writer<'b> {
         self.ops.push(op);
     }
 
-    /// Begin and end holds up to `at`.
+    /// Write the beginnings and ends of holds up to `at`.
     pub(super) fn marks_until(&mut self, at: Nanos) {
         while let Some(&(time, begins, lock)) = self.marks.get(self.next_mark)
             && time <= at

@@ -1,11 +1,11 @@
-//! Threads that are ready for a CPU that is not free, while others idle.
+//! Threads that queue for a busy CPU while other CPUs idle.
 //!
-//! In Linux each CPU has its own queue, and one that idles looks into those of others only now and
-//! then. So a thread that in the trace was left in a queue beside an idle CPU keeps to the CPU that
-//! it queues for here, until that is free, or others have idled for as long as they let it wait
-//! then. How long that was is a fact about the machine; for which CPU, and whether one idles, the
-//! replay finds anew. Once anything is changed no thread is left beside an idle CPU: who is in
-//! whose way then is another question.
+//! In Linux each CPU has its own queue, and an idle CPU looks into other queues only now and then.
+//! So a thread that queued in the trace while a CPU idled stays on its queue here, until its CPU is
+//! free or other CPUs have idled as long as they let it wait in the trace. That delay is a fact
+//! about the machine; the CPU, and whether one idles, the replay finds anew. Once anything is
+//! changed, no thread queues while a CPU idles, because which thread is in the way then is another
+//! question.
 
 use super::{Machine, NOBODY, State, Thread, What};
 use crate::program::Op;
@@ -13,12 +13,12 @@ use holdup_trace::Nanos;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Who rests in a queue.
+/// The threads that stay in their queues.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Resting {
-    /// By the idle time after which another CPU takes it: that, its number in the queue, and who.
+    /// A thread, the idle time after which another CPU takes it, and its place in the queue.
     until: BinaryHeap<Reverse<(Nanos, u32, u32)>>,
-    /// Time in which some CPU idled, up to `since`.
+    /// Time during which some CPU idled, up to `since`.
     idled: Nanos,
     /// Since when some CPU idles, if one does.
     since: Option<Nanos>,
@@ -29,11 +29,11 @@ pub(super) struct Resting {
 /// How a thread queued in the trace.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Queues {
-    /// The thread that had the CPU.
+    /// The thread that ran on the CPU.
     pub(super) behind: u32,
-    /// For how long idle CPUs left it there; `None` if it took the CPU from that thread.
+    /// How long idle CPUs left it there; `None` if it took the CPU from that thread.
     pub(super) ns: Option<Nanos>,
-    /// One idled already when it was put there.
+    /// A CPU idled already when it was queued.
     pub(super) idle: bool,
 }
 
@@ -52,8 +52,8 @@ impl Machine<'_> {
         Some(queues).filter(|_| here)
     }
 
-    /// The CPU that `thread`, which is woken now, queues for: that of the thread `behind` which it
-    /// queued, its last, or the one that is furthest ahead.
+    /// The CPU that `thread`, which is woken now, queues for: the CPU of the thread `behind` which
+    /// it queued, its own last one, or that of the thread that is furthest ahead.
     pub(super) fn home(&self, thread: u32, behind: u32) -> u32 {
         let last = match self.threads.get(behind as usize) {
             Some(behind) if is_there(behind) => behind.last_cpu,
@@ -67,13 +67,13 @@ impl Machine<'_> {
             .unwrap_or(0)
     }
 
-    /// Whether this thread, if it is one, neither has a CPU nor waits for one.
+    /// Whether this thread exists, has no CPU and does not wait for one.
     pub(super) fn is_away(&self, thread: u32) -> bool {
         self.threads.get(thread as usize).is_some_and(|t| !is_there(t))
     }
 
-    /// `thread` lost its CPU here, and idle CPUs left it where it was for `ns`. False if it leaves
-    /// its CPU at once.
+    /// `thread` lost its CPU here, and idle CPUs left it where it was for `ns`. Returns false if it
+    /// leaves its CPU at once.
     pub(super) fn loses_cpu(&mut self, thread: u32, ns: Nanos) -> bool {
         let cpu = self.threads[thread as usize].last_cpu;
         let contended = self.is_contended(cpu);
@@ -85,7 +85,7 @@ impl Machine<'_> {
         if contended {
             t.left_for = Some(ns);
         } else {
-            // To whom that does not depend on the work: it does so again.
+            // The thread that took the CPU does not depend on the work: it does so again.
             t.state = State::Asleep;
             self.later(self.now.saturating_add(ns), What::Wakes(thread));
         }
@@ -97,8 +97,8 @@ impl Machine<'_> {
         self.rest_until(thread, cpu, self.idled().saturating_add(ns));
     }
 
-    /// `thread` has had its slice on `cpu`, and others idle. Whoever has it next was to be taken
-    /// over at a time: then this one is.
+    /// `thread` has had its slice on `cpu`, and others idle. The next thread on `cpu` was due to be
+    /// taken by an idle CPU; now `thread` is.
     pub(super) fn rest_again(&mut self, thread: u32, cpu: u32) {
         let next = self.ready_on[cpu as usize].peek().map(|next| next.0.2);
         let next = next.filter(|&next| self.allowed(next) == u64::MAX);
@@ -114,13 +114,13 @@ impl Machine<'_> {
         let t = &mut self.threads[thread as usize];
         (t.queued, t.until, t.last_cpu) = (self.count, until, cpu);
         self.ready_on[cpu as usize].push(Reverse((t.course, self.count, thread)));
-        // While no CPU idles nobody else takes out who rests no longer.
+        // While no CPU idles, nothing else removes threads that no longer stay.
         self.first_resting();
         self.resting.until.push(Reverse((until, self.count, thread)));
         self.look_around();
     }
 
-    /// Until when the first rests that still does: that, its number in the queue, and who.
+    /// The first thread that still stays: idle time until which, number in the queue, thread.
     fn first_resting(&mut self) -> Option<(Nanos, u32, u32)> {
         while let Some(&Reverse(first)) = self.resting.until.peek() {
             let t = &self.threads[first.2 as usize];
@@ -132,7 +132,7 @@ impl Machine<'_> {
         None
     }
 
-    /// Time in which some CPU idled.
+    /// Time during which some CPU idled.
     fn idled(&self) -> Nanos {
         let since = self.resting.since.map_or(0, |since| self.now.saturating_sub(since));
         self.resting.idled + since
@@ -153,7 +153,7 @@ impl Machine<'_> {
         }
     }
 
-    /// An idle CPU will look into the queues of others when the first has rested long enough.
+    /// Have an idle CPU look into other queues when the first thread has stayed long enough.
     fn look_around(&mut self) {
         if self.resting.since.is_none() {
             return;
@@ -164,7 +164,7 @@ impl Machine<'_> {
         self.later(at, What::Looks(self.resting.turn));
     }
 
-    /// Idle CPUs take over who has rested long enough.
+    /// Idle CPUs take the threads that have stayed long enough.
     pub(super) fn take_over(&mut self, turn: u32) {
         if turn != self.resting.turn {
             return;

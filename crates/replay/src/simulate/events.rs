@@ -1,18 +1,18 @@
-//! What will happen, the soonest first.
+//! The events to come, the earliest first.
 
 use super::What;
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What happens at one moment happens in the order in which it was said.
+/// Events at the same time happen in the order in which they were pushed.
 type Event = (Nanos, u32, What);
 
-/// The soonest is kept beside the heap: what a thread does next is often the next thing that
-/// happens at all, and needs no heap then.
+/// The earliest is kept outside the heap: a thread's next step is often the next event, and needs
+/// no heap then.
 #[derive(Debug, Default)]
 pub(super) struct Events {
-    /// No later than all of the heap. There is none while the heap's first is as good.
+    /// No later than any in the heap. `None` while the heap's first serves as well.
     soonest: Option<Event>,
     rest: BinaryHeap<Reverse<Event>>,
     said: u32,
@@ -42,7 +42,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever is pushed and popped in whatever order comes as from a sorted list.
+        /// However events are pushed and popped, they come as from a sorted list.
         #[test]
         fn the_soonest_comes_first(
             doing in prop::collection::vec(prop::option::of(0u64..9), 0..99),

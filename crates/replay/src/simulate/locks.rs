@@ -1,11 +1,11 @@
-//! Locks that go to whoever comes first.
+//! Locks that go to the first thread to arrive.
 
 use super::{Machine, NOBODY, State};
 use crate::change::Rule;
 use crate::program::{ObjectId, Order};
 use std::collections::VecDeque;
 
-/// One lock, and who waits for it.
+/// One lock and its waiters.
 #[derive(Clone, Debug)]
 pub(super) struct Lock {
     holder: u32,
@@ -13,7 +13,7 @@ pub(super) struct Lock {
 }
 
 impl Machine<'_> {
-    /// The thread wants the lock. False if it has to wait.
+    /// The thread wants the lock. Returns false if it has to wait.
     pub(super) fn takes(&mut self, thread: u32, object: ObjectId) -> bool {
         let parts = match self.view.rules[object.0 as usize] {
             Rule::Gone => return true,
@@ -38,7 +38,7 @@ impl Machine<'_> {
         false
     }
 
-    /// The thread gives the lock back, if it has it.
+    /// The thread releases the lock if it holds it.
     pub(super) fn gives_back(&mut self, thread: u32, object: ObjectId) {
         let t = &mut self.threads[thread as usize];
         let Some(at) = t.took.iter().position(|took| took.0 == object) else { return };
@@ -46,7 +46,7 @@ impl Machine<'_> {
         self.frees(object, part);
     }
 
-    /// A thread that has come to its end has no lock any more.
+    /// A thread that ends holds no lock any more.
     pub(super) fn gives_all_back(&mut self, thread: u32) {
         for (object, part) in std::mem::take(&mut self.threads[thread as usize].took) {
             self.frees(object, part);
@@ -67,7 +67,7 @@ impl Machine<'_> {
         self.wake(next, delay);
     }
 
-    /// It waits for no lock any more.
+    /// The thread waits for no lock any more.
     pub(super) fn leave_queues(&mut self, thread: u32) {
         if let State::Locked(object, part) = self.threads[thread as usize].state {
             self.locks[object.0 as usize][part as usize].queue.retain(|&t| t != thread);
@@ -82,8 +82,8 @@ mod tests {
     use crate::tests::{LOCK, any_threads, freely, program, wall};
     use proptest::prelude::*;
 
-    /// The threads run for so long before, in and after a hold; whoever is not the first waited for
-    /// the one before.
+    /// Each thread runs for these times before, in and after a hold; each thread after the first
+    /// waited for the one before.
     fn in_turns(order: Order, threads: &[[u64; 3]]) -> Program {
         let count = threads.len() as u32;
         let steps = threads.iter().zip(0..).map(|(&[before, within, after], i)| {
@@ -120,10 +120,10 @@ mod tests {
         assert_eq!(wall(&p, &[Change::Lock(LOCK, LockChange::None)]), 14_000);
     }
 
-    /// A time of work that the order of locks alone changes is no gain.
+    /// A time of the work that only another order of locks changes is no gain.
     #[test]
     fn what_the_order_alone_makes_is_no_gain() {
-        // In the trace the one that came later had the lock first.
+        // In the trace the thread that came later had the lock first.
         let p = in_turns(Order::Taken, &[[3_000, 2_000, 0], [1_000, 2_000, 29_000]]);
         assert_eq!(wall(&p, &[]), 36_000);
         assert_eq!(wall(&p, &[Change::Cpus(64)]), 36_000, "32,000 if nobody waits in vain");
@@ -133,14 +133,14 @@ mod tests {
     #[test]
     fn locks_whose_order_alone_changes_too_much_keep_it() {
         let p = in_turns(Order::Taken, &[[6_000, 2_000, 0], [1_000, 2_000, 9_000]]);
-        // The second would be done at 12,000; so it waits, as in the trace, for a first that is
+        // The second would be done at 12,000; so it waits, as in the trace, for the first, which is
         // late now.
         assert_eq!(wall(&p, &[SLOW_FIRST]), 8_000_000 + 11_000);
         assert_eq!(p.free.get().map(|o| (o.traced_ns, o.free_ns)), Some((19_000, 12_000)));
     }
 
-    /// The first gives it back and wants it again at once: it has it before the second is awake,
-    /// unless the second was given it.
+    /// The first thread releases it and wants it again at once. It gets it before the second is
+    /// awake, unless it was handed to the second.
     #[test]
     fn who_waits_longest_is_overtaken_unless_the_lock_is_handed_over() {
         for (order, first_ends) in [(Order::Taken, 20_000), (Order::Handed, 30_500)] {
@@ -155,7 +155,7 @@ mod tests {
         }
     }
 
-    /// It ended with the lock, and the one that got it was put on its CPU: that one was lost.
+    /// A thread ended with the lock, and the next holder was put on its CPU: that thread was lost.
     #[test]
     fn who_ends_with_a_lock_leaves_its_cpu_to_whoever_gets_it() {
         let (hold, run) = (Op::Hold(LOCK), Op::Run);
@@ -175,8 +175,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever threads do with a lock that one at a time has: all of it comes to its end, and
-        /// nothing of their CPU time is lost.
+        /// Whatever threads do with a lock, all of them end, and no CPU time is lost.
         #[test]
         fn nobody_waits_for_ever(threads in any_threads(), cpus in 1_u32..6, handed: bool) {
             let mut p = program(cpus, &threads);
@@ -190,7 +189,7 @@ mod tests {
             }
         }
 
-        /// Holds of one lock follow each other: the work takes as long as all of them.
+        /// Holds of one lock follow each other: the work takes as long as all of them together.
         #[test]
         fn one_at_a_time_has_it(holds in prop::collection::vec(1..9_000_000_u64, 1..8)) {
             let threads: Vec<Vec<Op>> = holds

@@ -20,14 +20,14 @@ use std::collections::BinaryHeap;
 
 const NOBODY: u32 = u32::MAX;
 
-/// What came out of one run.
+/// The result of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ran {
-    /// From the moment the work began to its end.
+    /// Time from the beginning of the work to its end.
     pub(crate) wall_ns: Nanos,
-    /// CPU time that was used meanwhile, by whomever.
+    /// CPU time used meanwhile, by any thread.
     pub(crate) busy_ns: Nanos,
-    /// Threads that all waited for each other, and of which one was let go.
+    /// How often all threads waited for each other and one was released.
     pub(crate) forced: u64,
     /// CPU time of each thread.
     pub(crate) run_ns: Vec<Nanos>,
@@ -35,61 +35,61 @@ pub(crate) struct Ran {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// Has not been made yet.
+    /// Not created yet.
     Unborn,
     Ready,
     Running,
-    /// Until a moment.
+    /// Until a given time.
     Asleep,
     /// Until its wait of this number is ended.
     Waiting(u32),
     /// At a barrier, or where a client has to ask first.
     Arrived,
-    /// A part of a thread for which there is nothing to do yet.
+    /// A part of a split thread that has nothing to do yet.
     Idle,
-    /// Until it gets a lock, of its kind this one.
+    /// Waits for a lock: the object, and which of its parts.
     Locked(ObjectId, u32),
     Ended,
 }
 
 #[derive(Clone, Debug)]
 struct Thread {
-    /// Which thread of the program it is, or is a part of.
+    /// The program's thread that it is, or is a part of.
     of: u32,
-    /// It works, and has not done its work yet.
+    /// It belongs to the work, and has not finished.
     works: bool,
-    /// It is a part of one that is split, and has a piece of its work.
+    /// It is a part of a split thread, and has a piece of the work.
     in_piece: bool,
     /// The next step, and the end of this piece of its program.
     at: u32,
     end: u32,
-    /// What is left of the run it is in.
+    /// What is left of its current run, in ns.
     left: Nanos,
-    /// How far it has come, as the moment of the trace at which it was there.
+    /// Its progress, as the time of the trace at which it was there.
     course: Nanos,
     ran: Nanos,
     last_cpu: u32,
     /// The number of its place in a queue.
     queued: u32,
-    /// Idle time after which another CPU takes it from there.
+    /// The idle time after which another CPU takes it from there.
     until: Nanos,
-    /// For so long idle CPUs leave it where it is when it loses its CPU now.
+    /// How long idle CPUs leave it there if it loses its CPU now.
     left_for: Option<Nanos>,
     state: State,
-    /// The locks it has that are held for longer or shorter.
+    /// Locks it holds whose holds are changed.
     held: Vec<ObjectId>,
-    /// The locks it took before others.
+    /// Locks that it took as the first to come.
     took: Vec<(ObjectId, u32)>,
-    /// It was woken to take one of this kind, this one.
+    /// It was woken to try for a lock: the object, and which of its parts.
     tries: Option<(ObjectId, u32)>,
-    /// Product of the factors of the locks it has.
+    /// Product of the factors of the locks that it holds.
     holding: f64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Cpu {
     thread: u32,
-    /// Since when it runs what it runs, and how long its slice is.
+    /// Since when it runs the current thread, and the length of its slice.
     since: Nanos,
     slice_ends: Nanos,
     /// Only the latest event of a CPU counts.
@@ -103,11 +103,11 @@ enum What {
         turn: u32,
     },
     Wakes(u32),
-    /// A CPU that idles looks for threads.
+    /// An idle CPU looks for threads.
     Looks(u32),
 }
 
-/// Threads that are ready: who is furthest behind comes first.
+/// Ready threads: the one that is furthest behind comes first.
 type Queue = BinaryHeap<Reverse<(Nanos, u32, u32)>>;
 
 pub(crate) struct Machine<'a> {
@@ -119,43 +119,43 @@ pub(crate) struct Machine<'a> {
     cpus: Vec<Cpu>,
     idle: u32,
     ready: Queue,
-    /// Of threads that may not run everywhere, by the CPU they were put on.
+    /// Ready threads that may not run everywhere, by the CPU that they were put on.
     ready_on: Vec<Queue>,
     resting: Resting,
     threads: Vec<Thread>,
-    /// Of threads that are split.
+    /// The pieces of split threads.
     pieces: FxHashMap<u32, Pieces>,
-    /// Who waits for a client to ask, by the number of the client's wait.
+    /// Threads that wait for a client to ask, by the number of the client's wait.
     awaiting: FxHashMap<u32, u32>,
-    /// Waits that were ended.
+    /// Numbers of the waits that were ended.
     ended: BitSet,
-    /// Waits that were begun, where somebody is split.
+    /// Numbers of the waits that were begun, if a thread is split.
     begun: Option<BitSet>,
-    /// Locks that go to whoever comes first, by object; several of one that is split.
+    /// Locks that go to the first thread to arrive, by object; a split lock has several.
     locks: Vec<Vec<locks::Lock>>,
-    /// Who has arrived, by round.
+    /// The threads that have arrived, by round.
     arrived: Vec<Vec<u32>>,
     chance: u64,
     jitter: bool,
-    /// Threads of the work that have not ended.
+    /// Number of working threads that have not ended.
     left: u32,
     work: Option<Work>,
-    /// CPU time that was used so far.
+    /// CPU time used so far.
     ran: Nanos,
     forced: u64,
 }
 
-/// From when to when the work was done.
+/// When the work began and ended.
 #[derive(Clone, Copy, Debug)]
 struct Work {
     from: Nanos,
     to: Nanos,
-    /// CPU time that had been used at both ends.
+    /// CPU time that had been used at its beginning and end.
     ran_from: Nanos,
     ran_to: Nanos,
 }
 
-/// Replay `view` once. Seed 0 is the scheduler without chance.
+/// Replay `view` once. Seed 0 is the scheduler without randomness.
 pub(crate) fn simulate(view: &View<'_>, seed: u64) -> Ran {
     let mut machine = Machine::new(view, seed);
     machine.go();
@@ -234,7 +234,7 @@ impl<'a> Machine<'a> {
             }
         }
         loop {
-            // What is done after the work is of no interest once anything is changed.
+            // After the work nothing matters once anything is changed.
             if self.left == 0 && !self.view.unchanged {
                 break;
             }
@@ -259,15 +259,15 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Nothing will happen any more, and there is work left: all wait for each other, in an order
-    /// that the trace did not have. Let the first go.
+    /// No event is left but work is: the threads wait for each other in an order that the trace did
+    /// not have. Releases the first.
     fn force(&mut self) -> bool {
-        // Who has a CPU has an event, and nobody queues for one that idles.
+        // A thread with a CPU has an event, and no thread queues for an idle CPU.
         let lost = |t: &Thread| matches!(t.state, State::Running | State::Ready);
         debug_assert!(!self.threads.iter().any(lost), "a thread has lost its CPU");
         let stuck =
             |t: &Thread| matches!(t.state, State::Waiting(_) | State::Arrived | State::Locked(..));
-        // Who would have made a thread did not get there: its work is to be done all the same.
+        // A thread whose creator did not get there still has to do its work.
         let unborn = |t: &Thread| t.state == State::Unborn;
         let first = self.threads.iter().position(stuck);
         let first = first.or_else(|| self.threads.iter().position(unborn));
@@ -291,7 +291,7 @@ impl<'a> Machine<'a> {
         self.events.push(at, what);
     }
 
-    /// A number below `n`; always the first without chance.
+    /// A number below `n`; always 0 without randomness.
     fn draw(&mut self, n: u32) -> u32 {
         if self.jitter && n > 1 { self.random(n) } else { 0 }
     }

@@ -5,27 +5,27 @@ use crate::bits::BitSet;
 use crate::change::arrives;
 use crate::program::Op;
 
-/// The work of a thread that is split, in pieces: what each part takes next.
+/// The work of a split thread, in pieces: what each part takes next.
 #[derive(Clone, Debug)]
 pub(super) struct Pieces {
-    /// Where each begins.
+    /// Where each piece begins.
     starts: Vec<u32>,
     next: usize,
     end: u32,
     /// The threads that share them.
     pub(super) parts: Vec<u32>,
-    /// Pieces with work in them that are not done yet.
+    /// Pieces with work in them that are not finished.
     open: u32,
-    /// Parts that are in a piece.
+    /// Parts that have a piece.
     busy: u32,
-    /// One sleeps until there is something to do: what comes then nobody has yet.
+    /// A part sleeps until there is something to do: the pieces after that are not available yet.
     gate: Option<u32>,
-    /// Parts that can have the next piece later.
+    /// Parts that may get the next piece later.
     idle: Vec<u32>,
 }
 
 impl Machine<'_> {
-    /// Make the parts of a thread that is split. True if it has work to do.
+    /// Create the parts of a split thread. Returns true if it has work to do.
     pub(super) fn split(&mut self, thread: u32) -> bool {
         let works = self.threads[thread as usize].works;
         let parts = self.view.parts[thread as usize];
@@ -36,7 +36,7 @@ impl Machine<'_> {
         let t = &program.threads[thread as usize];
         let starts = self.view.pieces(thread as usize);
         let open = starts.iter().filter(|&&start| works && start < t.work_to).count() as u32;
-        // None has a piece yet.
+        // No part has a piece yet.
         let part = &mut self.threads[thread as usize];
         (part.at, part.end, part.works) = (t.to, t.to, false);
         let part = part.clone();
@@ -60,15 +60,14 @@ impl Machine<'_> {
         open > 0
     }
 
-    /// Whether this was the last piece with work in it of a thread that is split.
+    /// Whether this was the split thread's last piece with work in it.
     pub(super) fn is_last_piece(&mut self, of: u32) -> bool {
         let Some(pieces) = self.pieces.get_mut(&of) else { return true };
         pieces.open = pieces.open.saturating_sub(1);
         pieces.open == 0
     }
 
-    /// The thread has come to the end of a piece of its program. False if there is no other, or
-    /// not yet.
+    /// The thread is at the end of a piece. Returns false if there is no other piece, or not yet.
     pub(super) fn next_piece(&mut self, thread: u32) -> bool {
         let of = self.threads[thread as usize].of;
         let Some(pieces) = self.pieces.get_mut(&of) else {
@@ -85,7 +84,7 @@ impl Machine<'_> {
             self.threads[thread as usize].state = State::Ended;
             return false;
         };
-        // Nobody outside asks again before the answer is there.
+        // An outside client does not ask again before it has its answer.
         let sleeps = arrives(program, program.ops[from as usize]);
         if pieces.gate.is_some() || sleeps && pieces.busy > 0 {
             pieces.idle.push(thread);
@@ -102,7 +101,7 @@ impl Machine<'_> {
         t.works = owner.works && from < owner.work_to;
         t.held.clear();
         t.holding = 1.0;
-        // Its work is for the one whose wait it ends: nobody works for who has not asked yet.
+        // The piece's work is for the thread whose wait it ends, and not done before that asks.
         if let Op::Wake { number, .. } = program.ops[to as usize - 1]
             && self.view.asked.contains(&number)
             && self.begun.as_ref().is_some_and(|begun| !begun.contains(number))
@@ -115,7 +114,7 @@ impl Machine<'_> {
         true
     }
 
-    /// The thread has slept. If it did so until there was something to do, others may be next.
+    /// The thread has slept. If it slept until there was something to do, other parts may be next.
     pub(super) fn has_slept(&mut self, thread: u32) {
         let t = &self.threads[thread as usize];
         let (of, at) = (t.of, t.at);
@@ -128,8 +127,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Parts that could not have a piece look once more: not at once, as they may take the CPU that
-    /// this one is about to leave.
+    /// Parts that could not get a piece look again: not at once, because they may take the CPU that
+    /// this thread is about to leave.
     fn pieces_go_on(&mut self, of: u32) {
         let idle = self.pieces.get_mut(&of).map(|p| std::mem::take(&mut p.idle));
         for part in idle.into_iter().flatten() {

@@ -1,36 +1,36 @@
-//! The scheduler: who runs where, from when to when.
+//! The scheduler: which thread runs on which CPU, and for how long.
 //!
-//! It keeps all threads as far as they were in the trace: whoever is furthest behind
-//! goes first, for a time slice if others wait. So what the traced scheduler did about priorities,
-//! groups and fairness is kept, and the rest is as in Linux: who wakes up goes to an idle CPU, its
-//! last one if it can be, else it takes the place of whoever is further ahead, or queues for that
-//! CPU: see [`super::beside`]. Ties and lengths of slices are drawn from a seed.
+//! It keeps all threads at the progress they had in the trace: the one that is furthest behind runs
+//! first, for a time slice if others wait. This preserves what the traced scheduler did about
+//! priorities, groups and fairness. The rest is as in Linux: a woken thread goes to an idle CPU, if
+//! possible its last one; else it preempts the thread that is furthest ahead, or queues for that
+//! CPU (see [`super::beside`]). Ties and lengths of slices are drawn from a seed.
 
 use super::beside::Queues;
 use super::{Cpu, Machine, NOBODY, Queue, State, What};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
 
-/// Who wakes up takes the CPU of a thread that has run for so much longer
+/// A woken thread preempts one that has run for this much longer
 /// (`sysctl_sched_wakeup_granularity`).
 const WAKE_UP_NS: Nanos = 1_000_000;
-/// Those who are no part of the work come so much later: after all who are.
+/// Threads outside the work get this much later progress, so they come after all others.
 const BACKGROUND_LATER: Nanos = 1 << 62;
 
 impl Machine<'_> {
     fn slice(&mut self) -> Nanos {
-        // From 4/5 to 6/5.
+        // A factor from 4/5 to 6/5.
         let odd = self.draw(401);
         let ns = self.view.program.slice_ns;
         if self.jitter { ns * (800 + Nanos::from(odd)) / 1000 } else { ns }
     }
 
-    /// A thread is ready; a CPU that idles takes it after `delay`.
+    /// A thread is ready; an idle CPU takes it after `delay`.
     pub(super) fn wake(&mut self, thread: u32, mut delay: u32) {
         let beside = self.left_beside(thread);
         self.find_course(thread);
         if self.view.fair {
-            // It is not owed the time for which it slept.
+            // It has no claim to the time that it slept.
             let least = self.least_course();
             let course = &mut self.threads[thread as usize].course;
             *course = (*course).max(least);
@@ -41,14 +41,14 @@ impl Machine<'_> {
         let looks_ns = self.view.program.looks_ns;
         if let Some(Queues { behind, ns, idle }) = beside {
             let cpu = self.home(thread, behind);
-            // A CPU that idles is taken, unless one was not.
+            // It takes an idle CPU, unless it did not in the trace.
             if self.cpus[cpu as usize].thread != NOBODY && (idle || self.idle == 0) {
                 return match ns {
                     Some(ns) => self.queue_beside(thread, cpu, ns.max(looks_ns)),
                     None => self.preempt(thread, cpu),
                 };
             }
-            // Who was in its way comes and goes by itself: another time it will be.
+            // The thread in its way comes and goes independently: next time it will be there.
             if let Some(ns) = ns
                 && self.is_away(behind)
             {
@@ -74,7 +74,7 @@ impl Machine<'_> {
             let cpu = self.home(thread, NOBODY);
             return self.queue_beside(thread, cpu, looks_ns);
         }
-        // The one that has run most gives way.
+        // The thread that has run most is preempted.
         let candidates = (0..self.cpus.len() as u32).filter(|&c| allowed >> (c % 64) & 1 == 1);
         let run = |c: u32| (self.course_on(c), c == last);
         let Some(cpu) = candidates.max_by_key(|&c| run(c)) else { return };
@@ -87,7 +87,7 @@ impl Machine<'_> {
         }
     }
 
-    /// The CPU of the thread that has run most, of those that do not go first.
+    /// The CPU of the thread that has run most, of those without priority.
     fn cpu_of_another(&self, allowed: u64) -> Option<u32> {
         let cpus = (0..self.cpus.len() as u32).filter(|&c| allowed >> (c % 64) & 1 == 1);
         let others = cpus.filter(|&c| {
@@ -109,22 +109,22 @@ impl Machine<'_> {
         }
     }
 
-    /// A thread takes `cpu` from whoever has it.
+    /// `thread` takes `cpu` from the thread that runs there.
     fn preempt(&mut self, thread: u32, cpu: u32) {
         self.stop(cpu);
         self.put_on(cpu, thread, self.now);
         self.look_at(cpu, self.now);
     }
 
-    /// The thread on `cpu` leaves it to one that queues for it.
+    /// The thread on `cpu` yields to one that queues for it.
     fn gives_way(&mut self, cpu: u32) {
         self.stop(cpu);
         self.take_next(cpu);
-        // Not at once: whoever wakes others has not taken its own step yet.
+        // Not at once: a waker has not finished its own step yet.
         self.look_at(cpu, self.now);
     }
 
-    /// How far the thread on `cpu` is.
+    /// The progress of the thread on `cpu`.
     pub(super) fn course_on(&self, cpu: u32) -> Nanos {
         let c = &self.cpus[cpu as usize];
         let course = self.threads.get(c.thread as usize).map_or(0, |t| t.course);
@@ -151,9 +151,9 @@ impl Machine<'_> {
         (0..count).map(|i| (from + i) % count).find(|&cpu| is_free(cpu, &self.cpus))
     }
 
-    /// How far it has come.
+    /// Set a thread's progress.
     pub(super) fn find_course(&mut self, thread: u32) {
-        // Who shares CPUs fairly has come as far as it ran.
+        // With fair sharing, a thread's progress is its running time.
         if self.view.fair {
             return;
         }
@@ -161,16 +161,16 @@ impl Machine<'_> {
         if t.left == 0
             && let Some(&time) = self.view.program.times.get(t.at as usize)
         {
-            // A replay that others are in the way of as they were gains nothing: whatever is done
-            // sooner than it was waits for all who are not. So those who are no part of the work
-            // have what it leaves.
+            // If threads outside the work hindered it as in the trace, no change could gain
+            // anything: all that is done earlier would wait for them. So they get what the work
+            // leaves.
             let of = &self.view.program.threads[t.of as usize];
             let after = if self.view.alone && of.is_background { BACKGROUND_LATER } else { 0 };
             t.course = time.saturating_add(after);
         }
     }
 
-    /// How far whoever is furthest behind has come, of those who are ready or run.
+    /// The least progress of all threads that are ready or run.
     fn least_course(&self) -> Nanos {
         let first = |queue: &Queue| queue.peek().map(|r| r.0.0);
         let ready = self.ready_on.iter().chain([&self.ready]).filter_map(first);
@@ -189,7 +189,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Somebody waits now: who runs without an end of its slice gets one.
+    /// A thread waits now: a thread that runs without a time slice gets one.
     fn cut_slices(&mut self, allowed: u64, cpu: u32) {
         if allowed != u64::MAX {
             if self.ready_on[cpu as usize].len() == 1 {
@@ -204,7 +204,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Somebody who is ready is further behind than the thread on `cpu`.
+    /// Whether a ready thread is further behind than the thread on `cpu`.
     fn is_ahead(&self, cpu: u32) -> bool {
         let thread = self.cpus[cpu as usize].thread;
         if self.goes_first(thread) {
@@ -236,7 +236,7 @@ impl Machine<'_> {
         self.later(at, What::Cpu { cpu, turn });
     }
 
-    /// Whether somebody who is ready waits for `cpu`, and may have it.
+    /// Whether a ready thread waits for `cpu` and may have it.
     pub(super) fn is_contended(&self, cpu: u32) -> bool {
         let thread = self.cpus[cpu as usize].thread;
         if thread != NOBODY && self.goes_first(thread) {
@@ -245,7 +245,7 @@ impl Machine<'_> {
         !self.ready.is_empty() || !self.ready_on[cpu as usize].is_empty()
     }
 
-    /// `cpu` is `thread`'s from `since` on.
+    /// `cpu` belongs to `thread` from `since` on.
     pub(super) fn put_on(&mut self, cpu: u32, thread: u32, since: Nanos) {
         let slice = self.slice();
         let c = &mut self.cpus[cpu as usize];
@@ -254,9 +254,9 @@ impl Machine<'_> {
         (t.state, t.last_cpu, t.left_for) = (State::Running, cpu, None);
     }
 
-    /// Charge what ran on `cpu` up to now.
+    /// Charge the thread on `cpu` for its time up to now.
     fn charge(&mut self, cpu: u32) {
-        // A real-time priority costs a thread nothing of its share.
+        // Real-time priority is not charged to a thread's share.
         let is_free = self.view.fair && self.goes_first(self.cpus[cpu as usize].thread);
         let c = &mut self.cpus[cpu as usize];
         let t = &mut self.threads[c.thread as usize];
@@ -268,7 +268,7 @@ impl Machine<'_> {
         c.since = c.since.max(self.now);
     }
 
-    /// Who is on `cpu` goes back to the queue.
+    /// The thread on `cpu` goes back to its queue.
     fn stop(&mut self, cpu: u32) {
         self.charge(cpu);
         let thread = self.cpus[cpu as usize].thread;
@@ -277,14 +277,14 @@ impl Machine<'_> {
         let left_for = t.left_for.take();
         let allowed = self.allowed(thread);
         match left_for {
-            // An idle CPU does not see at once that this one has more to do now.
+            // An idle CPU does not notice at once that this CPU has more to do.
             _ if allowed != u64::MAX || self.idle == 0 => self.queue(thread, allowed, cpu),
             Some(ns) => self.rest(thread, cpu, ns),
             None => self.rest_again(thread, cpu),
         }
     }
 
-    /// `cpu` takes whoever is furthest behind, or idles: then it is false.
+    /// `cpu` takes the thread that is furthest behind. Returns false if there is none and it idles.
     fn take_next(&mut self, cpu: u32) -> bool {
         let here = self.ready_on[cpu as usize].peek().map(|r| r.0);
         let any = self.ready.peek().map(|r| r.0);
@@ -304,7 +304,7 @@ impl Machine<'_> {
         true
     }
 
-    /// Something is due on `cpu`: a run or a slice is over, or its thread has arrived.
+    /// An event of `cpu`: the end of a run or a slice, or its thread has arrived.
     pub(super) fn turn(&mut self, cpu: u32) {
         self.charge(cpu);
         let c = &self.cpus[cpu as usize];
@@ -320,8 +320,8 @@ impl Machine<'_> {
         while self.goes_on(cpu) {}
     }
 
-    /// The thread on `cpu` takes its steps until one takes time, or somebody else is due. True if
-    /// another thread has the CPU then, whose steps are to be taken.
+    /// The thread on `cpu` takes steps until one takes time or another thread is due. Returns true
+    /// if another thread has the CPU then, whose steps are to be taken.
     fn goes_on(&mut self, cpu: u32) -> bool {
         let thread = self.cpus[cpu as usize].thread;
         loop {
@@ -336,7 +336,7 @@ impl Machine<'_> {
             if !self.step(thread) {
                 return self.take_next(cpu);
             }
-            // Waking others may have cost it its CPU: that has its own turn.
+            // Waking others may have cost it its CPU, which has an event of its own then.
             if self.cpus[cpu as usize].thread != thread {
                 return false;
             }

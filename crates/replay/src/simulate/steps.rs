@@ -6,7 +6,7 @@ use crate::program::{ObjectId, Op, Order, ReplayObject};
 use holdup_trace::Nanos;
 
 impl Machine<'_> {
-    /// Take the next step. False if the thread leaves its CPU.
+    /// Take the next step. Returns false if the thread leaves its CPU.
     pub(super) fn step(&mut self, thread: u32) -> bool {
         let t = &self.threads[thread as usize];
         let done = self.view.program.threads[t.of as usize].work_to;
@@ -15,7 +15,7 @@ impl Machine<'_> {
         }
         let t = &self.threads[thread as usize];
         if t.at == t.end {
-            // Whoever gets a lock now may take its CPU: its end is a step of its own.
+            // The thread that gets a lock now may take this CPU: the end is a step of its own.
             if !t.took.is_empty() {
                 self.gives_all_back(thread);
                 return true;
@@ -49,7 +49,7 @@ impl Machine<'_> {
             Op::Wait { number, object, .. } => {
                 if let Some(begun) = &mut self.begun {
                     begun.insert(number);
-                    // Not at once: it may take the CPU that this thread is about to leave.
+                    // Not at once: the server may take the CPU that this thread is about to leave.
                     if let Some(server) = self.awaiting.remove(&number) {
                         self.later(self.now, What::Wakes(server));
                     }
@@ -57,7 +57,7 @@ impl Machine<'_> {
                 let over = self.ended.contains(number)
                     || self.is_gone(object)
                     || self.holder_goes_on(thread, object)
-                    // Whom it was woken on top of is chance.
+                    // Which thread the wake-up interrupt came on top of is chance.
                     || self.view.free_devices && self.view.program.threads[of].is_softirq;
                 if !over && !self.is_free_order(object) && self.meets(object) {
                     self.threads[thread as usize].state = State::Waiting(number);
@@ -77,7 +77,7 @@ impl Machine<'_> {
             Op::Beside(..) | Op::Preempts(_) => {}
             Op::LosesCpu(ns) => stays = self.loses_cpu(thread, ns),
             Op::Hold(lock) => {
-                // Who has a lock with which it does not sleep waits for no other.
+                // A holder that does not sleep waits for no other lock.
                 let waits = self.is_free_order(lock) && !self.has_with(thread, Rule::Awake);
                 if waits && !self.takes(thread, lock) {
                     return false;
@@ -86,7 +86,7 @@ impl Machine<'_> {
             }
             Op::Drop(lock) => {
                 self.drop(thread, lock);
-                // Its own step is taken before whoever is woken may take its CPU.
+                // Advance before the woken thread may take this CPU.
                 self.threads[thread as usize].at += 1;
                 self.gives_back(thread, lock);
                 return true;
@@ -102,7 +102,7 @@ impl Machine<'_> {
                 return true;
             }
         }
-        // A sleeper takes this step again, or the one after it, when it is awake.
+        // A sleeper takes this step again, or the one after it, when it wakes up.
         if stays || matches!(op, Op::Sleep(..) | Op::LosesCpu(..)) {
             self.threads[thread as usize].at += 1;
         }
@@ -112,8 +112,8 @@ impl Machine<'_> {
         stays
     }
 
-    /// That holds begin and end cuts no run where they are as they were: step on to the last piece
-    /// of this one. How long the others are.
+    /// Beginnings and ends of holds split a run only if they are changed: skip to the last piece of
+    /// this run. Returns the length of the others.
     fn runs_on(&mut self, thread: u32) -> Nanos {
         let t = &mut self.threads[thread as usize];
         let program = self.view.program;
@@ -146,12 +146,12 @@ impl Machine<'_> {
         }
     }
 
-    /// A thread has done its work.
+    /// A thread has finished its work.
     pub(super) fn has_worked(&mut self, thread: u32) {
         let t = &mut self.threads[thread as usize];
         t.works = false;
         let of = t.of;
-        // The other parts of one that is split still do theirs.
+        // The other parts of a split thread still work.
         if !self.is_last_piece(of) {
             return;
         }
@@ -161,7 +161,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Whether nobody waits for this any more.
+    /// Whether no thread waits for this object any more.
     fn is_gone(&self, object: ObjectId) -> bool {
         match self.view.rules.get(object.0 as usize) {
             Some(rule) => matches!(rule, Rule::Gone),
@@ -169,12 +169,12 @@ impl Machine<'_> {
         }
     }
 
-    /// Whether a sleep that nobody of the trace ended is over at once.
+    /// Whether a sleep that no traced thread ended is over at once.
     fn is_slept(&self, thread: u32, object: ObjectId) -> bool {
         if self.is_gone(object) {
             return true;
         }
-        // What a device's driver does for others it does without the device too, as soon as it can.
+        // What a driver does for others, it does without the device too, as soon as it can.
         let of = &self.view.program.threads[self.threads[thread as usize].of as usize];
         let known = self.view.program.objects.get(object.0 as usize);
         let for_device = known.is_some_and(|o: &ReplayObject| o.is_device);
@@ -182,12 +182,12 @@ impl Machine<'_> {
             || self.view.unwatched && of.watches && !for_device
     }
 
-    /// Whether this lock goes to whoever comes first.
+    /// Whether this lock goes to the first thread to arrive.
     fn is_free_order(&self, object: ObjectId) -> bool {
         self.view.order(object) != Order::Traced
     }
 
-    /// Whether two meet at the same part of a lock that is split.
+    /// Whether two threads meet at the same part of a split lock.
     fn meets(&mut self, object: ObjectId) -> bool {
         match self.view.rules.get(object.0 as usize) {
             Some(&Rule::Parts(count)) => self.random(count) == 0,
@@ -195,7 +195,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Who of `other`, or of its parts, sleeps until this wait is ended.
+    /// The thread `other`, or one of its parts, if it sleeps until this wait is ended.
     fn waiting_for(&self, other: u32, number: u32) -> Option<u32> {
         let waits = |t: u32| self.threads[t as usize].state == State::Waiting(number);
         match self.pieces.get(&other) {
@@ -204,7 +204,7 @@ impl Machine<'_> {
         }
     }
 
-    /// How long an idle CPU takes to take a thread from the step it sleeps in.
+    /// How long an idle CPU takes to pick up a thread from the step in which it sleeps.
     fn delay(&self, thread: u32) -> u32 {
         match self.view.program.ops.get(self.threads[thread as usize].at as usize) {
             Some(Op::Wait { delay, .. } | Op::Arrive { delay, .. }) => *delay,
@@ -212,7 +212,7 @@ impl Machine<'_> {
         }
     }
 
-    /// The thread has a lock: what it does with it is different if that was changed.
+    /// The thread holds a lock: if the lock is changed, its steps change from here on.
     fn hold(&mut self, thread: u32, lock: ObjectId) {
         let rule = self.view.rules[lock.0 as usize];
         if matches!(rule, Rule::Scaled(_) | Rule::Awake | Rule::First) {
@@ -231,18 +231,18 @@ impl Machine<'_> {
         }
     }
 
-    /// Whether the thread has a lock that this is the rule of.
+    /// Whether the thread holds a lock with this rule.
     fn has_with(&self, thread: u32, rule: Rule) -> bool {
         let held = &self.threads[thread as usize].held;
         held.iter().any(|lock| self.view.rules[lock.0 as usize] == rule)
     }
 
-    /// Whether the thread has a lock with which it has a CPU whenever it can use one.
+    /// Whether the thread holds a lock that gives it a CPU whenever it can use one.
     pub(super) fn goes_first(&self, thread: u32) -> bool {
         self.has_with(thread, Rule::First)
     }
 
-    /// Whether the thread has a lock with which it does not sleep for this.
+    /// Whether the thread holds a lock with which it does not sleep for this object.
     fn holder_goes_on(&self, thread: u32, object: ObjectId) -> bool {
         match object == ObjectId::QUOTA {
             true => self.goes_first(thread),
@@ -250,7 +250,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Whether the round is complete now; then all go on.
+    /// Whether the round is complete now; then all its threads run on.
     fn arrive(&mut self, thread: u32, round: u32) -> bool {
         let all = self.view.program.rounds[round as usize];
         let arrived = &mut self.arrived[round as usize];

@@ -1,11 +1,11 @@
-//! What no change can do.
+//! The bounds of every change.
 
 use super::*;
 use crate::bound::Work;
 use crate::prediction::Bound;
 
-/// One server of several clients, all on calls that nobody recorded: it never sleeps, and nobody
-/// is seen to ask.
+/// One server of several clients whose calls are not recorded: it never sleeps, and no client is
+/// seen to ask.
 fn busy_server(requests: u32) -> Program {
     let clients = 3_u32;
     let mut server = Vec::new();
@@ -25,7 +25,7 @@ fn busy_server(requests: u32) -> Program {
     p
 }
 
-/// Its work was no part of the work's time any more: 86,738 times as fast, and once 1,466,575,111.
+/// The thread's work no longer counted: 86,738 times as fast, and once 1,466,575,111.
 #[test]
 fn a_thread_that_is_split_takes_its_work_along() {
     let p = busy_server(30);
@@ -38,15 +38,15 @@ fn a_thread_that_is_split_takes_its_work_along() {
         assert!(ran.wall_ns >= before / u64::from(parts), "{parts}: {}", ran.wall_ns);
         assert!(ran.wall_ns < before, "{parts}: {}", ran.wall_ns);
     }
-    // Alone, the last of all to work.
+    // The only one to work, and the last.
     let mut p = busy_server(30);
     p.threads[1..].iter_mut().for_each(|t| t.works = false);
     let found = predict(&p, &[Change::Split(0, 2)], Seeds::ONE).unwrap();
     assert_eq!((found.wall_ns >= 15_000_000, found.bounded), (true, None), "{found:?}");
 }
 
-/// A part that waits for its client to ask takes the client's CPU when it does, before the client
-/// sleeps: the part was lost then, and with it what its client waited for.
+/// A part that waits for its client to ask takes the client's CPU before the client sleeps. The
+/// part was lost then, and with it what its client waited for.
 #[test]
 fn a_part_that_takes_the_cpu_of_who_asks_is_not_lost() {
     let (mut server, mut server_at) = (Vec::new(), Vec::new());
@@ -74,7 +74,7 @@ fn a_part_that_takes_the_cpu_of_who_asks_is_not_lost() {
     assert!((270_000_000..300_000_000).contains(&split.wall_ns), "{}", split.wall_ns);
 }
 
-/// Of what comes from outside nobody knows that it would come earlier.
+/// Work that comes from outside is not known to come earlier.
 #[test]
 fn who_sleeps_for_others_outside_gains_nothing_by_being_two() {
     let cycle = [Op::Sleep(9_000_000, ObjectId::NONE), Op::Run(1_000_000)];
@@ -82,7 +82,7 @@ fn who_sleeps_for_others_outside_gains_nothing_by_being_two() {
     assert_eq!(wall(&p, &[Change::Split(0, 2)]), wall(&p, &[]));
 }
 
-/// A stage of a pipeline hands on, and nobody asks it to: it could be ahead.
+/// A stage of a pipeline hands on without being asked to: it could be ahead.
 #[test]
 fn a_slow_stage_that_is_two_is_no_slower() {
     let (mut first, mut second) = (Vec::new(), Vec::new());
@@ -91,7 +91,7 @@ fn a_slow_stage_that_is_two_is_no_slower() {
         second.extend([Op::Wait { number, object: LOCK, delay: 0 }, Op::Run(1_000_000)]);
     }
     let mut p = program(4, &[first, second]);
-    // The second is back a millisecond after it got something.
+    // The second thread is back a millisecond after it got something.
     let waits = p.threads[1].from as usize..;
     for (time, i) in p.times[waits].iter_mut().zip(0..) {
         *time = 2_000_000 * (i / 2 + i % 2) + 1_000_000 * ((i + 1) % 2);
@@ -101,7 +101,7 @@ fn a_slow_stage_that_is_two_is_no_slower() {
     assert!((21_000_000..=23_000_000).contains(&split.wall_ns), "{}", split.wall_ns);
 }
 
-/// Who was to make it did not get there.
+/// The thread that was to create it did not get there.
 #[test]
 fn a_thread_that_nobody_makes_does_its_work_all_the_same() {
     let p = program(2, &[vec![Op::Run(1_000)], vec![Op::Run(5_000)]]);
@@ -114,8 +114,8 @@ fn a_thread_that_nobody_makes_does_its_work_all_the_same() {
 
 #[test]
 fn a_figure_that_breaks_a_law_says_which() {
-    // Free of the order of the trace it takes 20 ms; what is missing is not taken out of more than
-    // there is.
+    // Without the order of the trace it takes 20 ms; the correction removes no more time than there
+    // is.
     let p = program(1, &[vec![Op::Run(10_000_000)], vec![Op::Run(10_000_000)]]);
     let missed = crate::program::Free {
         traced_ns: 9,
@@ -130,8 +130,8 @@ fn a_figure_that_breaks_a_law_says_which() {
     assert_eq!((found.wall_ns, found.bounded), (20_000_000, Some(Bound::Cpus)));
 }
 
-/// Two threads share a CPU, one of which somebody chose: with a CPU for each it is done in half the
-/// time. Where all that is known is that the other is no part of the work, it takes what it took.
+/// Two threads share a CPU, and the user chose one: with a CPU for each it takes half the time. If
+/// the other is only known to be outside the work, the time stays.
 #[test]
 fn more_cpus_free_chosen_threads_of_the_others() {
     let mut p = program(1, &[vec![Op::Run(40_000_000)], vec![Op::Run(40_000_000)]]);
@@ -145,7 +145,7 @@ fn more_cpus_free_chosen_threads_of_the_others() {
     assert!((40_000_000..41_000_000).contains(&with_its_own), "{with_its_own}");
 }
 
-/// One did six times as much as the others, and one nothing.
+/// One thread did six times as much as the others, and one nothing.
 #[test]
 fn work_that_is_dealt_evenly_takes_each_as_long_and_none_of_it_is_lost() {
     let with = |ns: u64| {
@@ -159,7 +159,7 @@ fn work_that_is_dealt_evenly_takes_each_as_long_and_none_of_it_is_lost() {
     let dealt = predict(&p, &[Change::Deal], Seeds::ONE).unwrap();
     assert_eq!((dealt.wall_ns, dealt.bounded), (301_000, None));
     assert_eq!(dealt.run_ns, [301_000; 3]);
-    // On fewer CPUs than threads there is less to gain.
+    // With fewer CPUs than threads there is less to gain.
     assert!(wall(&program(2, &threads), &[Change::Deal]) >= 450_000);
 }
 
@@ -172,8 +172,8 @@ fn a_quota_that_is_lifted_keeps_nobody_off() {
     assert_eq!(wall(&p, &[Change::NoQuota]), 60_000_000);
 }
 
-/// A driver's thread sleeps until the device is done, works, and lets the program go on: its work
-/// stays, and what it sleeps goes.
+/// A driver's thread sleeps until the device is done, works, and wakes the program: its work stays,
+/// and its sleep goes.
 #[test]
 fn without_its_device_the_work_of_a_driver_stays() {
     let (mut driver, mut work) = (Vec::new(), Vec::new());
@@ -190,7 +190,7 @@ fn without_its_device_the_work_of_a_driver_stays() {
     assert_eq!(wall(&p, &[Change::NoDevices]), 9_500_000);
 }
 
-/// Background keep their CPUs from whoever is sooner than it was.
+/// Threads outside the work give way to a thread that is earlier than it was.
 #[test]
 fn who_is_no_part_of_the_work_is_not_in_the_way_of_what_it_gains() {
     let waits = [Op::Run(100_000), Op::Sleep(9_900_000, LOCK)];
@@ -220,7 +220,7 @@ fn any_change() -> impl Strategy<Value = Change> {
 }
 
 proptest! {
-    /// Whatever is changed, all of the work that is left is done, on the CPUs that there are.
+    /// Whatever is changed, the work that is left is done on the CPUs that there are.
     #[test]
     fn no_work_is_lost(
         threads in any_threads(),
@@ -263,7 +263,7 @@ proptest! {
         prop_assert!(harms || gain >= 1.0, "{gain} by {change:?}");
     }
 
-    /// So many CPUs as there are, no faster and no slower: nothing is changed.
+    /// The traced number of CPUs and factors of one: nothing is changed.
     #[test]
     fn what_changes_nothing_changes_nothing(threads in any_threads(), cpus in 1_u32..6) {
         let p = program(cpus, &threads);

@@ -1,4 +1,4 @@
-//! Threads whose work others wait for: what is gained by dividing it.
+//! Threads whose work others wait for: the gain of dividing it.
 
 use crate::change::Change;
 use crate::estimate::{Depth, Estimate, estimate};
@@ -41,7 +41,7 @@ fn rounds(number: u64) -> TraceBuilder {
     b
 }
 
-/// What the first thread is worth, whichever resource it is taken for.
+/// What the first thread is worth, whichever resource it counts as.
 fn worth_of_the_first(b: TraceBuilder) -> Estimate {
     let options = Options { detail: Detail::Steps, ..Options::default() };
     let analysis = analyze(&b.build(), &options).expect("a built trace");
@@ -54,7 +54,7 @@ fn worth_of_the_first(b: TraceBuilder) -> Estimate {
     found.rows.iter().find(is_thread).expect("the first thread holds the second up").clone()
 }
 
-/// A thread beside it gains nothing, as no round begins before the one before has ended.
+/// A second thread gains nothing, because no round begins before the previous one has ended.
 #[test]
 fn a_thread_that_needs_what_it_did_before_is_made_faster_not_two() {
     let first = worth_of_the_first(rounds(100));

@@ -8,7 +8,7 @@ use crate::simulate::simulate;
 const AWAKE: Change = Change::Lock(LOCK, LockChange::Awake);
 const FIRST: Change = Change::Lock(LOCK, LockChange::First);
 
-/// Two threads contend for a lock; whoever has it runs for 1 ms and sleeps for 4 ms.
+/// Two threads contend for a lock; its holder runs for 1 ms and sleeps for 4 ms.
 fn over_a_sleep() -> Program {
     let held =
         [Op::Hold(LOCK), Op::Run(1_000_000), Op::Sleep(4_000_000, ObjectId::NONE), Op::Drop(LOCK)];
@@ -44,8 +44,8 @@ fn who_has_the_lock_waits_for_no_second_one() {
     assert_eq!(freely(&p, &[AWAKE]).wall_ns, 50);
 }
 
-/// One CPU. The first thread has the lock, and two that do not want it are further behind, so each
-/// gets the CPU before it; the last waits for the lock.
+/// One CPU. The first thread holds the lock. Two that do not want it are further behind, so each
+/// gets the CPU first. The last waits for the lock.
 #[test]
 fn who_has_the_lock_is_not_preempted() {
     let hold = vec![Op::Hold(LOCK), Op::Run(20_000_000), Op::Drop(LOCK)];
@@ -70,7 +70,7 @@ fn a_quota_keeps_who_has_the_lock_off_no_more() {
     assert_eq!(wall(&p, &[AWAKE]), 60, "that is not a sleep");
 }
 
-/// The holder asks a client, which naps for 4 ms before it answers, and for 3 ms for itself.
+/// The holder asks a client that naps for 4 ms before it answers, and naps for 3 ms itself.
 #[test]
 fn whom_a_holder_waited_for_does_not_sleep_for_it_either() {
     let ms = |n: u64| n * 1_000_000;
@@ -96,7 +96,7 @@ fn whom_a_holder_waited_for_does_not_sleep_for_it_either() {
     assert_eq!(freely(&p, &[AWAKE]).wall_ns, ms(8) + 1);
 }
 
-/// One CPU, which a stranger wants all the time. Without a change each has half of it.
+/// One CPU, which an unrelated thread wants all the time. Unchanged, each has half of it.
 #[test]
 fn a_holder_that_goes_first_takes_time_from_strangers_and_shares_the_rest_with_them() {
     let ms = |n: u64| n * 1_000_000;
@@ -110,7 +110,7 @@ fn a_holder_that_goes_first_takes_time_from_strangers_and_shares_the_rest_with_t
     let (before, first) = (fair(&[]), fair(&[FIRST]));
     assert!((ms(76)..ms(84)).contains(&before), "{before}");
     assert!((ms(56)..ms(64)).contains(&first), "20 ms alone, then 40 for 20: {first}");
-    // A prediction gains as much, where the order of the trace alone changes little.
+    // A prediction gains as much where the order of the trace alone changes little.
     let mut p = p;
     p.free_pct = 50.0;
     let gain = wall(&p, &[]) as f64 / wall(&p, &[FIRST]) as f64;

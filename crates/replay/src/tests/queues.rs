@@ -1,8 +1,8 @@
-//! What broke where threads were ready and CPUs idled.
+//! Errors that occurred where threads were ready and CPUs idled.
 
 use super::*;
 
-/// `steps` of a thread that is no part of the work.
+/// `other` are the steps of a thread outside the work.
 fn beside_work(cpus: u32, work: Vec<Op>, other: Vec<Op>) -> Program {
     let mut p = program(cpus, &[work, other]);
     p.threads[1].works = false;
@@ -26,12 +26,12 @@ fn an_idle_cpu_is_taken_where_none_was_left_idle_and_the_other_thread_is_there()
     let work = [&queues[..], &[Op::Run(4_000_000)]].concat();
     let p = beside_work(2, work.clone(), vec![Op::Run(50_000_000)]);
     assert_eq!(wall(&p, &[]), 5_000_000);
-    // Nobody is in its way now: the other comes by itself, at another time.
+    // No thread is in its way now: the other comes by itself, at another time.
     let p = beside_work(2, work, vec![Op::Run(10), Op::Sleep(90_000_000, ObjectId::NONE)]);
     assert_eq!(wall(&p, &[]), 7_000_000);
 }
 
-/// Each had its 10 ms in the queue begin anew with every slice, and no CPU ever took one over.
+/// Each thread's 10 ms in the queue began anew with every slice, and no CPU ever took one.
 #[test]
 fn two_threads_do_not_share_a_cpu_for_ever_beside_an_idle_one() {
     let second = vec![
@@ -57,14 +57,14 @@ fn who_took_the_cpu_when_it_was_woken_takes_it_again() {
     assert_eq!(with(None), 4_000_001, "at the end of the slice");
 }
 
-/// The other thread had slept where it took the CPU in the trace: it takes it at another time, and
-/// so long.
+/// The other thread had slept where it took the CPU in the trace: it takes it at another time, for
+/// as long.
 #[test]
 fn who_lost_its_cpu_to_a_thread_that_is_not_there_loses_it_again() {
     let work = vec![Op::Run(1_000), Op::LosesCpu(300), Op::Run(1_000)];
     let p = beside_work(2, work.clone(), vec![]);
     assert_eq!(wall(&p, &[]), 2_300);
-    // Nobody idled beside it: whoever took it is replayed, and takes it by itself.
+    // No CPU idled: the thread that took it is replayed, and takes it by itself.
     let p = beside_work(2, vec![Op::Run(1_000), Op::LosesCpu(0), Op::Run(1_000)], vec![]);
     assert_eq!(wall(&p, &[]), 2_000);
 }

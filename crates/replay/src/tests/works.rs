@@ -1,4 +1,4 @@
-//! Whose work is replayed.
+//! Which threads' work is replayed.
 
 use crate::change::Change;
 use crate::program::{ObjectId, Op, Program};
@@ -10,9 +10,9 @@ use holdup_trace::Nanos;
 
 const US: Nanos = 1_000;
 
-/// For a fifth of a second a program makes one thread after the other. A player beside it runs now
-/// and then for a second: for a hundredth of the CPU time, but for longer than any of those
-/// threads. Its second was the time of the work, and no change gained anything.
+/// For a fifth of a second a program creates one thread after the other. An unrelated player runs
+/// now and then for a second: a hundredth of the CPU time, but longer than any of those threads.
+/// Its second was the time of the work, and no change gained anything.
 #[test]
 fn a_player_beside_many_short_threads_is_no_part_of_the_work() {
     let mut b = TraceBuilder::new(2)
@@ -46,8 +46,8 @@ fn a_player_beside_many_short_threads_is_no_part_of_the_work() {
     assert!(program.traced_wall_ns < 210_000 * US, "{}", program.traced_wall_ns);
 }
 
-/// The first naps until the second has done its work, and lets it end then: of a faster one it
-/// naps for less long.
+/// The first thread naps until the second has done its work, and lets it end then: if the second is
+/// faster, the first naps for less time.
 #[test]
 fn who_looks_on_naps_only_while_there_is_work() {
     let mut looks_on = vec![Op::Sleep(10_000_000, ObjectId::NONE); 10];
@@ -65,7 +65,7 @@ fn who_looks_on_naps_only_while_there_is_work() {
     assert_eq!(wall(&p, &[Change::Speed(1, 2.0)]), 50_000_000);
 }
 
-/// The first says every 10 ms that there is something to do: that is no looking on.
+/// The first says every 10 ms that there is something to do: that is not polling for the end.
 #[test]
 fn who_sets_the_pace_goes_on_to() {
     let pace = |i| [Op::Sleep(10_000_000, ObjectId::NONE), Op::Wake { thread: 1, number: i }];

@@ -2,25 +2,25 @@
 
 use sqlparser::ast::{Expr, Function, ObjectNamePart};
 
-/// What a function works on.
+/// The rows that a function works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// One row.
     Scalar,
-    /// All rows of a group; with OVER of a window.
+    /// All rows of a group or, with OVER, of a window.
     Aggregate,
     /// The rows of a window, with OVER only.
     Window,
 }
 
-/// A function: its name, what it works on, and how many arguments it takes.
+/// A function: its name, its kind, and its numbers of arguments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
     pub(crate) least: usize,
     pub(crate) most: usize,
-    /// Whether polars answers with 32 bits, which then overflow in calculations.
+    /// Whether polars returns 32 bits, which then overflow in calculations.
     pub(crate) narrow: bool,
 }
 
@@ -30,7 +30,7 @@ const fn known(name: &'static str, kind: Kind, least: usize, most: usize, narrow
 
 use Kind::{Aggregate, Scalar, Window};
 
-/// All of them. Each is compared with SQLite, or with figures worked out by hand.
+/// All of them. Each is compared with SQLite, or with figures computed by hand.
 pub(crate) const FUNCTIONS: &[Known] = &[
     known("count", Aggregate, 1, 1, true),
     known("sum", Aggregate, 1, 1, false),

@@ -1,10 +1,10 @@
 //! SQL over frames.
 //!
-//! polars' SQL is an open dialect: it guesses where others stop, and some of its answers are not
-//! those of other databases. So a query goes through three hands first. [`parse`] reads it with the
-//! parser that polars uses. [`check`] lets through what is on its lists, and the lists hold
-//! nothing but what `tests/differential.rs` compares with SQLite. [`rewrite`] spells out what the
-//! SQL standard says and polars does otherwise. polars gets the rest.
+//! polars' SQL is a lenient dialect: it guesses where others stop, and some of its answers differ
+//! from other databases'. So a query first passes through three steps. [`parse`] reads it with the
+//! parser that polars uses. [`check`] accepts what is on its lists, and the lists contain only what
+//! `tests/differential.rs` compares with SQLite. [`rewrite`] spells out what the SQL standard says
+//! and polars does differently. polars runs the result.
 
 mod check;
 mod functions;
@@ -20,12 +20,12 @@ use sqlparser::ast::Query;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The rows that `sql` asks for, in an order that is the same every time.
+/// The rows of the query `sql`, in a reproducible order.
 ///
 /// # Errors
 ///
-/// [`Error::Sql`] where the query is wrong, or asks for what is refused: the message says what to
-/// write instead. [`Error::Input`] if a file cannot be read.
+/// [`Error::Sql`] if the query is wrong, or uses something that is refused: the message says what
+/// to write instead. [`Error::Input`] if a file cannot be read.
 pub fn query(frames: &Frames, sql: &str) -> Result<DataFrame, Error> {
     let mut query = parse::query(sql)?;
     check::query(&query, frames)?;
@@ -56,7 +56,7 @@ fn run(frames: &Frames, query: &Query, ordered: bool) -> Result<DataFrame, Error
     if ordered { Ok(rows) } else { sorted(rows) }
 }
 
-/// By all columns, from left to right: threads find groups in any order.
+/// Sorted by all columns, from left to right: threads find groups in any order.
 fn sorted(rows: DataFrame) -> Result<DataFrame, Error> {
     if rows.height() < 2 || rows.width() == 0 {
         return Ok(rows);
@@ -67,7 +67,7 @@ fn sorted(rows: DataFrame) -> Result<DataFrame, Error> {
     rows.lazy().sort_by_exprs(columns, order).collect().map_err(|e| told(&e))
 }
 
-/// What polars says, without its kinds of errors and its advice to Python programmers.
+/// polars' message, without its kinds of errors and its advice to Python programmers.
 fn told(error: &PolarsError) -> Error {
     let text = match error {
         PolarsError::ComputeError(text) if text.contains(".parquet: ") => {

@@ -1,4 +1,4 @@
-//! The names in a query: which tables it is about, and which names it may use.
+//! The names in a query: the tables it reads, and the names it may use.
 
 use crate::sql::parse::place;
 use crate::{Error, Frames};
@@ -9,13 +9,13 @@ use sqlparser::ast::{
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-/// The tables named after FROM and JOIN, less those that WITH defines.
+/// The tables named after FROM and JOIN, except those that WITH defines.
 pub(crate) fn tables(query: &Query) -> BTreeSet<String> {
     let names = Names::of(query);
     names.relations.difference(&names.defined).cloned().collect()
 }
 
-/// A name of one part.
+/// The identifier, if the name has one part.
 pub(crate) fn simple(name: &ObjectName) -> Option<&Ident> {
     match &name.0[..] {
         [ObjectNamePart::Identifier(ident)] => Some(ident),
@@ -30,7 +30,7 @@ struct Names {
     relations: BTreeSet<String>,
     /// By WITH.
     defined: BTreeSet<String>,
-    /// Of tables and columns, by AS.
+    /// Names of tables and columns, given by AS.
     aliases: BTreeSet<String>,
 }
 
@@ -130,9 +130,9 @@ fn known(what: &str, name: &Ident, among: &BTreeSet<String>, way_out: &str) -> R
     Err(Error::at(place(name.span.start), message))
 }
 
-/// The name that is most like `name`, if any is.
+/// The name most similar to `name`, if any is similar enough.
 pub(crate) fn near<'a>(name: &str, among: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    /// Below this a suggestion is a guess.
+    /// Below this similarity a suggestion is only a guess.
     const ALIKE: f64 = 0.5;
     let name = name.to_lowercase();
     among
@@ -142,7 +142,7 @@ pub(crate) fn near<'a>(name: &str, among: impl Iterator<Item = &'a str>) -> Opti
         .map(|(_, known)| known)
 }
 
-/// The columns in an expression that stand outside of aggregates, subqueries excepted.
+/// The columns in an expression that are outside aggregates, without subqueries.
 pub(crate) fn bare_columns(expr: &Expr) -> Vec<Ident> {
     struct Bare {
         aggregates: usize,

@@ -1,4 +1,4 @@
-//! Text to one query, with the parser and the dialect that polars uses.
+//! Parses text into one query, with the parser and the dialect that polars uses.
 
 use crate::{Error, Place};
 use sqlparser::ast::{Query, Statement};
@@ -6,7 +6,7 @@ use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::{Parser, ParserError, ParserOptions};
 use sqlparser::tokenizer::Location;
 
-/// The one query in `sql`; a semicolon may end it.
+/// The one query in `sql`; it may end with a semicolon.
 pub(crate) fn query(sql: &str) -> Result<Query, Error> {
     let options = ParserOptions::new().with_trailing_commas(true);
     let statements = Parser::new(&GenericDialect)
@@ -22,12 +22,12 @@ pub(crate) fn query(sql: &str) -> Result<Query, Error> {
     }
 }
 
-/// Where something begins; the parser does not know it of everything.
+/// The position of the beginning, if the parser knows it.
 pub(crate) fn place(at: Location) -> Option<Place> {
     (at.line > 0).then_some(Place { line: at.line, column: at.column })
 }
 
-/// What the parser says: it writes the place at the end of its message.
+/// The parser's message, which has the position at its end.
 fn told(error: &ParserError) -> Error {
     let text = match error {
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text.as_str(),

@@ -1,14 +1,14 @@
-//! Spells out what the SQL standard says and polars does otherwise:
+//! Spells out what the SQL standard says and polars does differently:
 //!
-//! * a column without a name is called what was written, as polars calls `sum(x)` and `max(x)`
+//! * a column without a name is named after its text, because polars calls `sum(x)` and `max(x)`
 //!   both `x`;
-//! * counts have 64 bits, as those of polars have 32 and overflow in calculations;
-//! * the sum of no values is unknown, not 0, and so is what is divided by 0;
+//! * counts have 64 bits, because those of polars have 32 and overflow in calculations;
+//! * the sum of no values is null, not 0, and so is a division by 0;
 //! * halves are rounded away from 0, not to the even neighbour;
-//! * unknown values have a rank: that of the smallest;
-//! * unknown values come last, whichever way rows are ordered;
-//! * rows that tie in ORDER BY are ordered by what else is shown, so that an answer is the same
-//!   every time.
+//! * nulls have a rank: as the smallest value;
+//! * nulls come last, whichever way rows are ordered;
+//! * rows that tie in ORDER BY are ordered by the other shown columns, so that an answer is always
+//!   the same.
 
 use crate::sql::functions;
 use sqlparser::ast::helpers::attached_token::AttachedToken;
@@ -20,7 +20,7 @@ use sqlparser::ast::{
 };
 use std::ops::ControlFlow;
 
-/// Rewrite `query`; says whether the order of its rows is settled then.
+/// Rewrite `query`; returns whether the order of its rows is then determined.
 pub(crate) fn query(query: &mut Query) -> bool {
     let _: ControlFlow<()> = query.visit(&mut Rewrite);
     query.order_by.is_some()
@@ -42,7 +42,7 @@ impl VisitorMut for Rewrite {
         ControlFlow::Continue(())
     }
 
-    // After what is inside, which is rewritten first.
+    // The inner parts are rewritten first.
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         match expr {
             Expr::Function(function) => {
@@ -78,7 +78,7 @@ impl VisitorMut for Rewrite {
     }
 }
 
-/// Give every column a name: that which was written.
+/// Give every column a name: its text.
 fn name_columns(select: &mut Select) {
     for item in &mut select.projection {
         if let SelectItem::UnnamedExpr(expr) = item {
@@ -98,7 +98,7 @@ fn name_columns(select: &mut Select) {
     }
 }
 
-/// Order by a shown column is by its name; unknown values last.
+/// Order by a shown column's name; nulls last.
 fn by_name(one: &mut OrderByExpr, select: &Select) {
     let shown = select.projection.iter().find_map(|item| match item {
         SelectItem::ExprWithAlias { expr, alias } if *expr == one.expr => Some(alias),
@@ -110,7 +110,7 @@ fn by_name(one: &mut OrderByExpr, select: &Select) {
     one.options.nulls_first.get_or_insert(false);
 }
 
-/// What else is shown, as further orders.
+/// The other shown columns, as further orders.
 fn ties(select: &Select) -> Vec<OrderByExpr> {
     let name = |item: &SelectItem| match item {
         SelectItem::ExprWithAlias { alias, .. } => Some(alias.clone()),
@@ -126,12 +126,12 @@ fn ties(select: &Select) -> Vec<OrderByExpr> {
         .collect()
 }
 
-/// Before the order of a rank whether there is a value: polars leaves out what has none where
-/// there is one order, and ranks it as the smallest where there are several.
+/// Order a rank first by whether there is a value: polars leaves nulls out if there is one order,
+/// and ranks them as the smallest if there are several.
 fn rank_unknown(function: &mut Function) {
     let Some(WindowType::WindowSpec(spec)) = &mut function.over else { return };
     let [by] = &spec.order_by[..] else { return };
-    // As zero or one: `IS NOT NULL` would have the column's name, and two of one name clash.
+    // As zero or one: `IS NOT NULL` would have the column's name, and equal names clash.
     let known = Expr::Case {
         case_token: AttachedToken::empty(),
         end_token: AttachedToken::empty(),

@@ -1,4 +1,4 @@
-//! Small tables with everything that is awkward in them, for holdup and for SQLite.
+//! Small tables with everything that is difficult, for holdup and for SQLite.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use arrow_array::{
@@ -19,7 +19,7 @@ impl Random {
         Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
-    /// Below `n`.
+    /// A number below `n`.
     pub(crate) fn below(&mut self, n: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -36,14 +36,14 @@ impl Random {
     }
 }
 
-/// A row of the table `calls`, or of `stays`, which has no `kind` and `part`.
+/// A row of the table `calls`, or of `stays`, which lacks `kind` and `part`.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
-    /// Unique, and never unknown.
+    /// Unique, and never null.
     pub(crate) id: i64,
     pub(crate) tid: u32,
     pub(crate) spent: i64,
-    /// Negative ones too, often unknown.
+    /// Sometimes negative, often null.
     pub(crate) lag: Option<i64>,
     pub(crate) part: Option<f64>,
     pub(crate) name: String,
@@ -52,7 +52,7 @@ pub(crate) struct Row {
     pub(crate) address: u64,
 }
 
-/// Rows with ties, unknown values, negative numbers, hostile names.
+/// Rows with ties, nulls, negative numbers and hostile names.
 pub(crate) fn rows(seed: u64, count: usize) -> Vec<Row> {
     let mut random = Random::new(seed);
     let names = ["read", "write", "futex", "x'y", "a%b", "", "Read"];
@@ -75,7 +75,7 @@ pub(crate) fn rows(seed: u64, count: usize) -> Vec<Row> {
 pub(crate) const COLUMNS: &[&str] =
     &["id", "tid", "spent", "lag", "part", "name", "kind", "done", "address"];
 
-/// `rows` as a file, in groups of a few rows.
+/// Write `rows` to a file, in groups of a few rows.
 pub(crate) fn write(path: &Path, rows: &[Row]) {
     let columns: Vec<(&str, ArrayRef, bool)> = vec![
         ("id", Arc::new(Int64Array::from_iter_values(rows.iter().map(|r| r.id))), false),

@@ -11,9 +11,9 @@ fn near(found: f64, known: f64, what: &str) {
     assert!((found - known).abs() <= 3.0 * error, "{what}: {found}, known {known}");
 }
 
-/// Simulated before with 100,000 repetitions: normal values whose second side is *multiplied* by
-/// 1.25, so that its spread grows too, and a level of 1 % *one-sided*. With 5 runs a side that
-/// takes a U of 24 of 25. At 1 % two-sided it takes 25, and 98.2 % and 47.0 % are caught.
+/// From an earlier simulation with 100,000 repetitions: normal values whose second side is
+/// *multiplied* by 1.25, so that its spread grows too, and a level of 1 % *one-sided*. With 5 runs
+/// per side that takes a U of 24 of 25. At 1 % two-sided 25, and 98.2 % and 47.0 % are detected.
 #[test]
 fn the_chances_are_those_of_a_longer_simulation() {
     let chance = |alpha, spread, change| {
@@ -25,13 +25,13 @@ fn the_chances_are_those_of_a_longer_simulation() {
     near(chance(0.005, 0.10, 0.25), 0.4703, "two-sided, 10 %");
     // The sides drift apart by 5 % although nothing changed: a false alarm.
     near(chance(0.01, 0.05, 0.05), 0.1224, "drift of 5 %");
-    // And without a drift it is the level: 2 of 252.
+    // Without a drift it is the level: 2 of 252.
     near(chance(0.01, 0.05, 0.0), 2.0 / 252.0, "no change");
 }
 
-/// Pairs see nothing of a drift. The longer simulation had 100,000 repetitions of 10 pairs of
+/// A drift does not affect pairs. The longer simulation had 100,000 repetitions of 10 pairs of
 /// normal values with a spread of 5 %: the test alone makes as many false alarms as its level says,
-/// and with growth of 5 % asked for half as many.
+/// and half as many if growth of 5 % is required too.
 #[test]
 fn false_alarms_of_pairs_are_those_of_a_longer_simulation() {
     let mut g = Generator::new(11);
@@ -66,7 +66,7 @@ fn values_at_hand_are_drawn_from_as_if_from_their_distribution() {
     }
 }
 
-/// What is simulated is the decision that the tests make.
+/// The simulation decides as the tests do.
 #[test]
 fn the_simulation_decides_like_the_tests() {
     let source = Source::like(&TEN).unwrap();
@@ -123,7 +123,7 @@ fn the_smallest_change_is_where_the_curve_reaches_the_power() {
     let smallest = smallest_change(noise, runs, &ask, 0.8).unwrap();
     assert!(chance(noise, smallest, runs, &ask).unwrap() >= 0.8);
     assert!(chance(noise, smallest - 0.001, runs, &ask).unwrap() < 0.8);
-    // Three runs a side never reach 1 %: 1 of 20 is the least.
+    // Three runs per side never reach 1 %: the least is 1 of 20.
     assert_eq!(smallest_change(noise, Runs::each(3), &ask, 0.8), None);
     assert_eq!(chance(noise, 5.0, Runs::each(3), &ask), Some(0.0));
 }
@@ -141,7 +141,7 @@ fn runs_needed_are_the_first_that_reach_the_power() {
     assert!(chance(noise, 0.25, Runs::each(needed), &ask).unwrap() >= 0.9);
     assert!(chance(noise, 0.25, Runs::each(needed - 1), &ask).unwrap() < 0.9);
     assert!((6..=10).contains(&needed), "{needed}");
-    // Pairs with the noise of two runs each: the least p of 7 pairs is the first below 1 %.
+    // Pairs with the noise of two runs each: 7 pairs are the first whose least p is below 1 %.
     let ratios = [0.9, 1.1, 0.95, 1.05, 1.0, 0.87, 1.12];
     assert!(runs_needed(Noise::Ratios(&ratios), 0.5, &ask, 0.9).unwrap() == 7);
     assert_eq!(runs_needed(noise, 0.01, &ask, 0.9), None, "below the least that is asked for");
@@ -159,11 +159,11 @@ fn what_shows_no_spread_has_no_power() {
     assert_eq!(chance(Noise::Normal(-1.0)), None);
     assert_eq!(chance(Noise::Normal(f64::NAN)), None);
     assert_eq!(chance(Noise::Runs(&[3.0; 8])), Some(1.0), "without noise every change is seen");
-    // Two values are taken for those of a normal distribution.
+    // Two values are taken to be normal.
     assert!(chance(Noise::Runs(&[99.0, 101.0])).unwrap() > 0.99);
 }
 
-/// Pairs at hand may hold the very change that is looked for; what they show of noise does not.
+/// The given pairs may contain the very change that is looked for; their noise does not.
 #[test]
 fn what_all_ratios_have_in_common_is_no_noise() {
     let ratios = [0.97, 1.02, 1.0, 0.95, 1.05, 1.01, 0.99, 1.03];
@@ -177,7 +177,7 @@ fn what_all_ratios_have_in_common_is_no_noise() {
     assert!(same.iter().zip(&found).all(|(s, f)| (s - f).abs() < 0.01), "{same:?} {found:?}");
 }
 
-/// No figure of a run is below 0, however wide the spread; growth would make it smaller.
+/// No figure of a run is below 0, however wide the spread; growth would make such a value smaller.
 #[test]
 fn nothing_below_0_is_drawn() {
     let (source, mut g) = (Source::Normal { mean: 1.0, deviation: 2.0 }, Generator::new(1));

@@ -1,4 +1,4 @@
-//! Expressions: columns, operators, functions and windows.
+//! Checks expressions: columns, operators, functions and windows.
 
 use super::pieces::{calculates, castable, constant, count, operator, running};
 use super::{Check, Checked, Spot, WHOLE, refuse, start};
@@ -162,7 +162,7 @@ impl Check<'_> {
             );
         }
         if let (Kind::Aggregate | Kind::Window, Some(first)) = (known.kind, arguments.first()) {
-            // Of a constant polars sums one value, however many rows there are.
+            // For a constant polars sums one value, however many rows there are.
             if names::bare_columns(first).is_empty() {
                 return refuse(at, format!("{name} of a constant: name a column; count(*) counts"));
             }
@@ -195,7 +195,7 @@ impl Check<'_> {
         }
     }
 
-    /// Addresses name something: there is nothing to calculate, and their type has no sign.
+    /// Addresses are names: there is nothing to calculate, and their type is unsigned.
     pub(super) fn measures(&self, expr: &Expr) -> Checked {
         match expr {
             Expr::Identifier(name) if self.known.is_address(name) => {
@@ -249,7 +249,7 @@ impl Check<'_> {
         }
     }
 
-    /// Of one column: how a window with several orders ties is not the same everywhere.
+    /// One column only: databases differ in how a window with several orders ties.
     pub(super) fn window_order(&self, by: &OrderByExpr) -> Checked {
         if by.options.nulls_first.is_some() {
             return refuse(start(by), "NULLS FIRST and LAST are not supported in a window");

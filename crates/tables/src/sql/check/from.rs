@@ -1,4 +1,4 @@
-//! What stands behind FROM: tables, subqueries, joins.
+//! Checks what follows FROM: tables, subqueries, joins.
 
 use super::{Check, Checked, Spot, refuse, start};
 use crate::Place;
@@ -54,7 +54,7 @@ impl Check<'_> {
         }
     }
 
-    /// Joins compare columns for equality, joined by AND.
+    /// Joins must compare columns for equality, combined by AND.
     pub(super) fn joined(&self, on: &JoinConstraint, at: Option<Place>) -> Checked {
         fn equal(on: &Expr) -> bool {
             match on {

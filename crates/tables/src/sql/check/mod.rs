@@ -1,6 +1,5 @@
-//! What a query may say. Everything that is not let through here is refused, with the way out:
-//! polars understands more, but some of that it answers otherwise than other databases do, and
-//! some of it reads files.
+//! What a query may contain. Everything else is refused, with an alternative: polars understands
+//! more, but answers some of it differently from other databases, and some of it reads files.
 
 mod exprs;
 mod from;
@@ -16,7 +15,7 @@ use sqlparser::ast::{
     SetQuantifier, Spanned, Value,
 };
 
-/// How the parser says that floor and ceil round to whole numbers, not to days.
+/// The parser's name for floor and ceil that round to whole numbers, not to days.
 const WHOLE: CeilFloorKind = CeilFloorKind::DateTimeField(DateTimeField::NoDateTime);
 
 type Checked = Result<(), Error>;
@@ -31,12 +30,12 @@ struct Check<'a> {
     frames: &'a Frames,
 }
 
-/// Where an expression stands, which decides what it may call.
+/// The position of an expression, which determines what it may call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Spot {
-    /// Behind WHERE and ON, in GROUP BY, inside an aggregate: neither aggregates nor windows.
+    /// After WHERE and ON, in GROUP BY, inside an aggregate: neither aggregates nor windows.
     Row,
-    /// Behind HAVING, in the columns and the order of a query that groups: aggregates.
+    /// After HAVING, in the columns and the order of a query that groups: aggregates.
     Group,
     /// In the columns of a query that does not group: windows.
     Window,
@@ -50,7 +49,7 @@ fn start(of: &impl Spanned) -> Option<Place> {
     place(of.span().start)
 }
 
-/// Refuse what is there.
+/// Refuse an item if it is present.
 fn none<T: Spanned>(item: Option<&T>, message: &str) -> Checked {
     item.map_or(Ok(()), |item| refuse(start(item), message))
 }
@@ -91,7 +90,7 @@ impl Check<'_> {
         }
     }
 
-    /// The sides of UNION and its kin.
+    /// The sides of UNION and similar operators.
     fn set(&self, body: &SetExpr) -> Checked {
         match body {
             SetExpr::Select(select) => self.select(select, None),
@@ -194,7 +193,7 @@ impl Check<'_> {
         order.map_or(Ok(()), |order| self.order(order, select, spot, distinct))
     }
 
-    /// A key of GROUP BY: by number it would be another one in each database.
+    /// A key of GROUP BY: databases differ in the meaning of a number.
     fn key(&self, key: &Expr) -> Checked {
         if matches!(key, Expr::Value(_)) {
             return refuse(start(key), "GROUP BY a number is not supported; name the column");
@@ -238,7 +237,7 @@ impl Check<'_> {
         }
     }
 
-    /// What a grouping query shows must be one value a group. Returns the names it gives.
+    /// Every column of a grouping query must have one value per group. Returns the names it gives.
     fn groups(
         &self,
         keys: &[Expr],
@@ -269,7 +268,7 @@ impl Check<'_> {
         }
         let items = items(select);
         for one in by {
-            // By number is by what is shown, as long as * does not shift the numbers.
+            // A number means a shown column, as long as * does not shift the numbers.
             if let Expr::Value(number) = &one.expr {
                 let Value::Number(n, _) = &number.value else {
                     return refuse(start(one), "ORDER BY a constant orders nothing");
@@ -280,7 +279,7 @@ impl Check<'_> {
                 }
                 continue;
             }
-            // Windows are computed before: their place is among the columns.
+            // Windows are computed earlier: they belong among the columns.
             self.expr(&one.expr, if spot == Spot::Window { Spot::Row } else { spot })?;
             let shown = |e: &Expr| {
                 items.iter().any(|(item, alias)| {

@@ -1,4 +1,4 @@
-//! What an expression is, whatever the tables hold: an aggregate, a constant, a cast that is done.
+//! What an expression is, whatever the tables contain: an aggregate, a constant, a supported cast.
 
 use super::{Checked, refuse, start};
 use crate::sql::functions;
@@ -9,7 +9,7 @@ use sqlparser::ast::{
     WindowFrameBound, WindowFrameUnits, WindowSpec,
 };
 
-/// From the first row to this one.
+/// A window from the first row to the current one.
 pub(super) fn running(spec: &WindowSpec) -> bool {
     spec.window_frame.as_ref().is_some_and(|frame| {
         frame.units == WindowFrameUnits::Rows
@@ -30,7 +30,7 @@ pub(super) fn items(select: &Select) -> Vec<(&Expr, Option<&Ident>)> {
     select.projection.iter().filter_map(one).collect()
 }
 
-/// Outside of aggregates only what is grouped by, or what the query itself names.
+/// Outside aggregates only the keys of the grouping, or names that the query itself defines.
 pub(super) fn of_groups(expr: &Expr, keys: &[Expr], names: &[String]) -> Checked {
     if keys.contains(expr) {
         return Ok(());
@@ -56,7 +56,7 @@ pub(super) fn of_groups(expr: &Expr, keys: &[Expr], names: &[String]) -> Checked
 pub(super) fn has_aggregate(expr: &Expr) -> bool {
     use sqlparser::ast::{Visit, Visitor};
     use std::ops::ControlFlow;
-    /// Not in subqueries, which group for themselves.
+    /// Does not look into subqueries, which group for themselves.
     struct Has(usize);
     impl Visitor for Has {
         type Break = ();
