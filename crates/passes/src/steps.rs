@@ -105,7 +105,7 @@ struct Course {
     /// for although others idled.
     cpus: u64,
     waited_for: u64,
-    /// The CPUs that it ran on since its first wait of that kind, and the number of such waits.
+    /// The CPUs that it ran on since its first wait of that kind.
     since: u64,
     /// Its share of idle time during the current ready time.
     passes_over: Nanos,

@@ -161,8 +161,8 @@ impl CallStats {
 pub(crate) struct CallTable {
     numbers: Vec<u32>,
     stats: Vec<CallStats>,
-    /// Index in `numbers` and in the sums of the call that is likely to come next, usually the
-    /// latest. Meaningless while there are none.
+    /// One of `numbers`, usually the latest, and the index of its sums: it is likely to come again.
+    /// Meaningless while there are none.
     latest: (u32, u32),
     /// A damaged trace may show any number; past [`NEAR`] the rest is hashed.
     far: Option<Box<FxHashMap<u32, CallStats>>>,
