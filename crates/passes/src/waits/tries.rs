@@ -2,9 +2,8 @@
 //! although no thread wakes it.
 //!
 //! ```text
-//!   try fails ──► sleeps for a time ──► tries again ──► fails ──► sleeps: waiting for the lock
+//!  try fails ──► sleeps for a time ──► tries again ──► fails ──► sleeps: waiting for the lock
 //!                 (perhaps only a pause)                          (it does so again and again)
-//!                 that is known)
 //! ```
 //!
 //! Programs that fail to get one lock of several give the others back before they nap, so one call
