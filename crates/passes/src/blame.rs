@@ -9,24 +9,23 @@
 //! the rest                                                                 no work
 //! ```
 //!
-//! Beside that it counts the idle CPU time while just one application thread runs or is ready: the
 //! In addition it counts the idle CPU time while exactly one application thread runs or is ready:
 //! the work is serial then, whatever other threads may be waiting for.
-//! A thread is runnable from `sched_wakeup` on ([`crate::state::State::is_ready`]); between
+//!
 //! A thread is runnable from `sched_wakeup` on ([`crate::state::State::is_ready`]). Between
 //! `sched_waking` and `sched_wakeup` it still counts in B if it did while it slept.
+//!
 //! A thread belongs to B while it sleeps in a call that stands for waiting on others or on
 //! devices; timers, children, and waiting for input do not count ([`holdup_syscalls::WaitKind`]).
-//! What a wait was for is judged when it ends, since who ended it decides: a `read` that another
 //! What a wait was for is judged when it ends, because the waker decides: a `read` that another
 //! thread's `write` ends is a pipe, one that an interrupt ends is the outside world.
+//!
 //! Sharing without a loop over B: every member's share grows by `min(i - r, |B|) / |B|` per
 //! nanosecond, so one integral `G(t)` of that quantity serves all; a wait from t0 to t1 has the
-//! share `G(t1) - G(t0)`. `G` is kept in 2^-32 ns; what the division leaves over is counted apart
 //! share `G(t1) - G(t0)`. `G` is kept in 2^-32 ns; remainders of the division are counted
 //! separately ([`Blame::rounding`]) and stay in `no work`, so that the parts add up to the idle
 //! time exactly.
-//! A second integral does the same for the `scheduler` part: a thread that was woken and got a CPU
+//!
 //! A second integral does the same for the `scheduler` part. If a woken thread gets a CPU that was
 //! idle all the time, no other thread delayed it; the CPU's wake-up latency is part of the cost of
 //! the preceding wait, and moves to its cause. A thread that turns out not to have been ready gives

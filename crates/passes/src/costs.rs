@@ -4,19 +4,18 @@
 //! Three questions that no single event answers are answered by comparing similar pieces of work:
 //!
 //! * **Does concurrency make a call dearer?** How many others are in the kernel when a call
-//! *begins* does not depend on how long the call is going to take, so the comparison of calls begun
-//! alone with calls begun concurrently is fair, even if calls differ in size. (The concurrency
-//! *during* a call is not: a long call meets average concurrency, a short one any.)
+//!   *begins* does not depend on how long the call is going to take, so the comparison of calls
+//!   begun alone with calls begun concurrently is fair, even if calls differ in size. (The
+//!   concurrency *during* a call is not: a long call meets average concurrency, a short one any.)
 //! * **Do calls exclude each other?** Under one lock two calls cannot end within the time that
 //!   the lock is held. The gaps between ends by different threads show it: none is short, although
-//! the lock is held. The gaps between ends by different threads show it: none is short, although
-//! longer ones abound. If an end by the same thread closes a gap, that shows only that no
-//! * **Is the CPU taken away?** A hypervisor that does makes some pieces very long and leaves the
+//!   longer ones abound. If an end by the same thread closes a gap, that shows only that no
+//!   other thread ended a call meanwhile (it is censored, in the words of survival analysis).
 //! * **Is the CPU stolen?** A hypervisor that steals it makes some pieces very long and leaves the
-//! others unchanged: the mean of the application's user-mode intervals is compared with the mean of
-//! the undisturbed ones. (Whether the machine itself gets slower is checked per thread, in
-//! [`crate::user_intervals`].)
-//! User-mode intervals are alike if they lead to the same system call. Their time is that on a CPU
+//!   others unchanged: the mean of the application's user-mode intervals is compared with the mean
+//!   of the undisturbed ones. (Whether the machine itself gets slower is checked per thread, in
+//!   [`crate::user_intervals`].)
+//!
 //! User-mode intervals are alike if they lead to the same system call. Their length is the CPU time
 //! outside the kernel and interrupts.
 

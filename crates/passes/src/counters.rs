@@ -2,11 +2,11 @@
 //!
 //! They come in two forms:
 //! * **samples** (`-e cycles:u`): each carries the count since the previous sample, so that their
-//! sums are counts, as precise as there are samples;
+//!   sums are counts, as precise as there are samples;
 //! * **readings** of a group (`-e '{sched:sched_switch,cycles:u}:S'`): the values of the counters
-//! of a CPU. The difference to the previous reading belongs to the thread that ran in between, if
-//! only one did. That is certain if counters are read at every switch. If a timer reads them, it
-//! holds for a thread that was there both times and hardly ever away.
+//!   of a CPU. The difference to the previous reading belongs to the thread that ran in between, if
+//!   only one did. That is certain if counters are read at every switch. If a timer reads them, it
+//!   holds for a thread that was there both times and hardly ever away.
 //!
 //! Only user mode counts for a thread. Events opened for user mode say so (`cycles:u`); for other
 //! samples the address decides, because the upper half of the address space is the kernel's.

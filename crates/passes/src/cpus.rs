@@ -8,9 +8,9 @@
 //!   current thread           Switch                       user | kernel | kthread | idle
 //! ```
 //!
-//! Each event that changes the stack charges the span since the last change to what was on top.
 //! Each event that changes the stack charges the span since the last change to the top entry. So
 //! per CPU: user + kernel + kthread + irq + softirq + idle + unaccounted = wall.
+//!
 //! Before its first event a CPU did what that event says it was doing, because a switch would have
 //! been an event. A current thread that changes without a switch event means lost events (or a
 //! recording of some tasks only): the span since the last charge is unaccounted. A CPU without

@@ -11,8 +11,8 @@
 //! Quirks kept, because the figures are meant to be equal:
 //! * a thread first seen when it is switched in counts one delay of 0;
 //! * a thread that was preempted (`R+`) does not count as waiting in perf: perf 6.1 looks the state
-//! up in a string by its raw value, 0x100 lies beyond it, and the wait is missed. holdup reports
-//! those waits separately, as `preempted_ns`.
+//!   up in a string by its raw value, 0x100 lies beyond it, and the wait is missed. holdup reports
+//!   those waits separately, as `preempted_ns`.
 //!
 //! Source: perf's observable behaviour (6.1), checked against its output on every recording.
 

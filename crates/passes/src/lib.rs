@@ -13,11 +13,11 @@
 //!                      └─ lanes     chosen ones, by pixel      pictures
 //! ```
 //!
-//! The machines hold state and sums only, so memory grows with threads, CPUs and locks, never with
-//! events. [`analyze`] runs them; [`Analysis`] draws the tables. They measure and do not judge:
 //! The state machines hold state and sums only, so memory grows with threads, CPUs and locks, never
 //! with events. [`analyze`] runs them; [`Analysis`] makes the tables. They measure and do not
 //! judge: the [`Judge`] that the caller passes decides what a sleep was for.
+//!
+//! ```
 //! use holdup_attribution::JUDGE;
 //! use holdup_passes::{Group, Options, analyze};
 //! # use holdup_testkit::TraceBuilder;

@@ -5,6 +5,7 @@
 //! part (a TLB shootdown). Neither the spinning nor the waiting for those CPUs leaves an event. But
 //! both need a *sibling*, a thread of the same process, on a CPU. An unrelated thread on a CPU does
 //! not matter. So each call is classified as made
+//!
 //! * **beside**: a sibling was on another CPU when the call began and when it ended;
 //! * **apart**: none was, at either time; or
 //! * neither, if that changed meanwhile.

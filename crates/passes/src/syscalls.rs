@@ -9,10 +9,11 @@
 //!
 //! What the kernel really emits:
 //! * a call that began before the trace returns without having been entered: it counts as a call of
-//! length 0, like in perf trace, and as `returned_only`;
+//!   length 0, like in perf trace, and as `returned_only`;
 //! * a child returns with 0 from the clone that its parent entered and that is counted for the
-//! parent: that is no call of the child (perf trace counts it as a second call);
+//!   parent: that is no call of the child (perf trace counts it as a second call);
 //! * `exit`, `exit_group`, and the last call of a killed thread never return: pending;
+//! * a thread that enters a call while another is open lost the return event: the older call is
 //!   dropped and counted in quality;
 //! * lost events in between can only lengthen a call.
 

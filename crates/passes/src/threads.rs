@@ -16,8 +16,8 @@
 //!    │       ▲ switch out, R                                           │
 //!    ├───────┘                                                         │
 //!    └─────────────────────────────────────────────────────────────────┘
-//!        switch out, S D T …     (X, Z: Dead; whom events contradict: Lost)
-//!         switch out, S D T …     (X, Z: Dead; contradicted by an event: Lost)
+//!        switch out, S D T …     (X, Z: Dead; contradicted by an event: Lost)
+//! ```
 //!
 //! A thread that first shows up later than the trace starts was in the state that event proves it
 //! left: woken, so it was blocked; switched out, so it was running; switched in without a

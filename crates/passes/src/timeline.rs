@@ -2,10 +2,10 @@
 //! parts.
 //!
 //! The span of the trace is known before the pass, so the bins are equal and fixed. Time is charged
-//! The span of the trace is known before the pass, so the bins are equal and fixed. Time is charged
 //! as usual; only a charge that crosses the border of a bin is cut at the border, and what was
 //! charged since the previous border goes into the bin. So a bin costs each CPU one comparison per
 //! charge and one subtraction per border, and the bins add up to the whole to the nanosecond:
+//!
 //! ```text
 //!                border        border
 //!  ──────┬─────────┊──┬──────────┊────►

@@ -1,10 +1,10 @@
 //! Counters of the processor, read in groups: at every switch, or by a timer.
 //!
 //! * **At every switch.** On each CPU the tracepoint `sched_switch` becomes the leader of a group,
-//! whose other members are the counters: each of its samples then has the values of all of them.
+//!   whose other members are the counters: each of its samples then has the values of all of them.
 //! * **At an interval.** On each CPU a kernel clock leads the group, and is sampled at that
-//! interval. Counters that do not fit on the PMU together are in several such groups, which are
-//! multiplexed.
+//!   interval. Counters that do not fit on the PMU together are in several such groups, which are
+//!   multiplexed.
 //!
 //! A group is on the PMU as a whole or not at all, including the leader. If the counters of a group
 //! led by the switch did not fit, because the PMU has few, or others use them (such as the kernel's

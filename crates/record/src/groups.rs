@@ -2,8 +2,8 @@
 //!
 //! Events carry the number of a thread's group ([`crate::attr`]). Like in perf, the paths of these
 //! numbers are read from the mount of the hierarchy that perf events use: the number of a group is
-//! the inode number of its folder (`kernfs`, on 64-bit machines). Groups that
-//! are created during the recording come as records of the kernel.
+//! the inode number of its folder (`kernfs`, on 64-bit machines). Groups that are created during
+//! the recording come as records of the kernel.
 //!
 //! The kernel counts how often each group's quota was used up (`cpu.stat`). There is no event for
 //! this, so it is read when the recording begins and when it ends. In version 1 of control groups

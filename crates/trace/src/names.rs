@@ -45,6 +45,7 @@ struct Inner {
 }
 
 /// Every name of one trace, shared by all its decoders.
+///
 /// Ids depend on which decoder saw a name first. So they must never reach an output or decide an
 /// order; the text does.
 #[derive(Default)]

@@ -7,11 +7,11 @@
 //!
 //! * an event that occurs was recorded;
 //! * an event that the recorder was asked for and that does not occur was recorded, and did not
-//! happen (no lock was contended, no disk answered), unless it is one that always happens
-//! ([`EventKind::always_happens`]): then the list is wrong;
+//!   happen (no lock was contended, no disk answered), unless it is one that always happens
+//!   ([`EventKind::always_happens`]): then the list is wrong;
 //! * an event that is only described was not recorded;
 //! * half a pair (`sys_enter` without `sys_exit`) tells nothing about the time between: it counts
-//! as not recorded, and no conclusions are drawn from it.
+//!   as not recorded, and no conclusions are drawn from it.
 //!
 //! System calls are recorded all at once (`raw_syscalls:*`) or one by one (`syscalls:sys_enter_*`).
 //! In the latter case a file may have all calls or a choice ([`Calls`]), and does not say which.

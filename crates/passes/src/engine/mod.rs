@@ -4,10 +4,9 @@
 //! is charged (CPU, then thread), then states change. See [`crate::cpus`], [`crate::threads`],
 //! [`crate::syscalls`], [`crate::blame`] for the machines themselves.
 //!
-//! * [`calls`]: system calls begin and end. Most of most traces, so this is where speed is.
 //! * [`calls`]: system calls begin and end. Most events of most traces, so this is where speed is.
 //! * [`current`]: which thread is on a CPU, and what its time is charged to; corrected where events
-//! were lost.
+//!   were lost.
 //! * [`invariants`]: what must have happened unseen; [`queues`]: the run queues.
 //! * [`switches`], [`wakeups`]: threads get and lose CPUs, are woken, and why they slept.
 //! * [`silence`]: time that a hypervisor stole.

@@ -12,8 +12,8 @@
 //!     meaning: "what I found fitting", source: "nobody" };
 //! ```
 //!
-//! A file that sets some of them is TOML, one table for each part of the judgement:
 //! A TOML file may set some of them; each part of the judgement has its own table:
+//!
 //! ```toml
 //! [all]
 //! matters_pct = 20

@@ -11,10 +11,11 @@
 //!
 //! * `acquire` with the *try* flag comes after the fact: the lock is already held.
 //! * Lock maps that threads never wait for (`rcu_read_lock`, sequence counts, work items) have no
-//! `acquired`: they are held from `acquire` on. Only the release shows that a lock is of this kind.
+//!   `acquired`: they are held from `acquire` on. Only the release shows that a lock is of this
+//!   kind.
 //! * A wait that ends in `release` was abandoned (a signal): it counts as a wait, not as acquired.
 //! * A lock taken again by the thread that holds it (readers may) counts again, as in
-//! `/proc/lock_stat`; the depth is kept as recursion.
+//!   `/proc/lock_stat`; the depth is kept as recursion.
 //! * Hold times start at `acquired` (or else `acquire`), wait times at `contended`, as in
 //!   lock_stat.
 //!

@@ -13,19 +13,21 @@
 //! ```
 //!
 //! * **Objects** are identified by the call slept in and its arguments ([`class`], [`calls`],
-//! [`files`], [`processes`]) and kept by their identity ([`object`], [`registry`]). Two of them
-//! turn out to be the same when a call on the second ends a wait for the first: two descriptors of
-//! one pipe, one file locked through two descriptors, one shared futex mapped at two addresses.
+//!   [`files`], [`processes`]) and kept by their identity ([`object`], [`registry`]). Two of them
+//!   turn out to be the same when a call on the second ends a wait for the first: two descriptors
+//!   of one pipe, one file locked through two descriptors, one shared futex mapped at two
+//!   addresses.
 //! * **Holders** ([`holders`]): semaphores, queues, file locks and priority-inheritance futexes are
-//! taken and released by system calls, which are observed. A mutex of the threads library enters
-//! the kernel only when contended: the thread that wakes the next waiter held it, since its own
-//! wake-up if it slept for the mutex itself, else (inferred) since the previous owner released it.
-//! For what is handed over rather than held (pipe, condition variable, barrier), the holder is the
-//! thread that ended the wait.
+//!   taken and released by system calls, which are observed. A mutex of the threads library enters
+//!   the kernel only when contended: the thread that wakes the next waiter held it, since its own
+//!   wake-up if it slept for the mutex itself, else (inferred) since the previous owner released
+//!   it. For what is handed over rather than held (pipe, condition variable, barrier), the holder
+//!   is the thread that ended the wait.
 //! * **Chains** ([`chains`]): every finished wait leaves a trail of segments, each with its root
-//! cause. A wait ended by W takes over what W's own trail shows for the same time, so causes travel
-//! along wake-ups without any search. The trail is short (`TRAIL`); older time is charged to the
-//! object itself.
+//!   cause. A wait ended by W takes over what W's own trail shows for the same time, so causes
+//!   travel along wake-ups without any search. The trail is short (`TRAIL`); older time is charged
+//!   to the object itself.
+//!
 //! Memory grows with threads and objects, never with events, unless [`Detail::Intervals`] is asked
 //! for.
 

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  try fails ──► sleeps for a time ──► tries again ──► fails ──► sleeps: waiting for the lock
-//!                 (perhaps only a pause)                          (it does so again and again)
+//!                (perhaps only a pause)                          (it does so again and again)
 //! ```
 //!
 //! Programs that fail to get one lock of several give the others back before they nap, so one call

@@ -1,9 +1,9 @@
 //! What descriptors refer to: `/proc/PID/fd`, read now and then during a recording.
 //!
 //! ```text
-//!   a thread of its own            the thread that controls the recording
-//!   waits for an order  ◄───────── a round is over, and a look is due: the time so far
-//!   reads /proc         ─────────► the next round is over: the time after the look
+//!  a thread of its own            the thread that controls the recording
+//!  waits for an order  ◄───────── a round is over, and a look is due: the time so far
+//!  reads /proc         ─────────► the next round is over: the time after the look
 //! ```
 //!
 //! A look lies between two event times: one read before it, and one read after it. Readers use it

@@ -25,10 +25,10 @@
 //!
 //! # A file that can be read at any time
 //!
-//! perf knows how long its data are, and where its feature sections are, only when it ends. If it
 //! perf knows the size of its data and the place of its feature sections only when it ends. If perf
 //! is killed, the file lacks the names of its events. Here everything that is known at the start
 //! comes before the data, and every round leaves a complete file:
+//!
 //! ```text
 //!  header attrs ids │ sections │ records … FINISHED_ROUND │ records … FINISHED_ROUND
 //!    │                                                         │ = table of sections
