@@ -1,4 +1,4 @@
-//! One thing that a recording depends on, and how it stands with it.
+//! One thing that a recording depends on, and its state.
 
 use crate::{Costs, Obstacle};
 use serde::Serialize;
@@ -35,7 +35,7 @@ impl fmt::Display for Word {
     }
 }
 
-/// How it stands with a thing.
+/// The state of a thing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     /// It is sufficient for any recording.
@@ -55,17 +55,17 @@ pub enum State {
 }
 
 impl State {
-    /// All is well.
+    /// Everything is fine.
     pub(crate) fn ok(found: impl Into<String>) -> State {
         State::Ok { found: found.into() }
     }
 
-    /// Nobody knows.
+    /// The state is not known.
     pub(crate) fn unknown(why: impl Into<String>) -> State {
         State::Unknown { why: why.into() }
     }
 
-    /// It in a word.
+    /// The state as one word.
     pub fn in_a_word(&self) -> Word {
         match self {
             State::Ok { .. } => Word::Ok,
@@ -84,7 +84,7 @@ impl State {
         }
     }
 
-    /// What stands in the way, if anything does.
+    /// The obstacle, if there is one.
     pub fn obstacle(&self) -> Option<&Obstacle> {
         match self {
             State::Limited(obstacle) | State::Missing(obstacle) => Some(obstacle),
@@ -92,7 +92,7 @@ impl State {
         }
     }
 
-    /// What forbids the recording, if it does.
+    /// The obstacle, if it forbids the recording.
     pub(crate) fn stop(&self) -> Option<&Obstacle> {
         self.obstacle().filter(|o| o.costs == Costs::Recording)
     }

@@ -1,4 +1,4 @@
-//! What is looked at: a host as its files show it, and what only trying tells.
+//! The input: a host as its files show it, and what only trying shows.
 
 use crate::Root;
 use crate::kernel::Kernel;
@@ -9,16 +9,16 @@ use holdup_trace::Cpu;
 /// A host, as its files show it to this process.
 #[derive(Debug)]
 pub struct Host {
-    /// Who asks.
+    /// The asking process.
     pub process: Process,
-    /// Whom it asks.
+    /// The kernel and its settings.
     pub kernel: Kernel,
-    /// Where the tracepoints are.
+    /// The tracepoints.
     pub tracefs: Result<Tracefs, NoTracefs>,
 }
 
 impl Host {
-    /// Look at it.
+    /// Reads the files.
     pub fn look(root: &Root) -> Host {
         Host {
             process: Process::look(root),
@@ -31,9 +31,9 @@ impl Host {
 /// The events that a recording would hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Events {
-    /// How many different ones, those of system calls among them.
+    /// Number of different events, including those of system calls.
     pub found: usize,
-    /// Those that the preset wants and the kernel does not have: `lock:contention_begin`.
+    /// Events of the preset that the kernel does not have: `lock:contention_begin`.
     pub missing: Vec<String>,
     /// How system calls are traced.
     pub calls: Calls,
@@ -42,7 +42,7 @@ pub struct Events {
 /// How system calls can be traced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Calls {
-    /// Each alone, so many of those wanted.
+    /// One by one; the number of wanted calls that the kernel has.
     Single(usize),
     /// All or none.
     OnlyAll,
@@ -50,32 +50,33 @@ pub enum Calls {
     None,
 }
 
-/// What only trying tells, by an error number where it failed. `None` where it was not tried.
+/// What only trying shows, with the error number of a failure. `None` if it was not tried.
 #[derive(Clone, Debug, Default)]
 pub struct Tried {
     /// The events of the default preset, looked up.
     pub events: Option<Events>,
-    /// A call of `perf_event_open` that no kernel grants: whatever but `EFAULT` says that the
-    /// call does not get through.
+    /// A call of `perf_event_open` that no kernel grants: any error other than `EFAULT` means that
+    /// the call does not reach the kernel's own checks.
     pub call: Option<i32>,
-    /// Recording `sched:sched_switch` of every CPU, with what was refused.
+    /// Recording `sched:sched_switch` on every CPU; if it failed, the refused attempt and the
+    /// error.
     pub record: Option<Result<(), (Attempt<'static>, i32)>>,
     /// Counting cycles of this process.
     pub counters: Option<Result<(), i32>>,
-    /// What came of the idle tasks, by CPU.
+    /// The events of the idle tasks, by CPU.
     pub idle: Option<Vec<Idle>>,
 }
 
-/// What a recorder tried when it was refused.
+/// The attempt that the kernel refused to a recorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempt<'a> {
     /// To open this event (`sched:sched_switch`).
     Open(&'a str),
-    /// To get a buffer of so many bytes for each CPU.
+    /// To map a buffer of this many bytes for each CPU.
     Buffer(u64),
 }
 
-/// What came of the idle task of a CPU while a thread slept and woke there again and again.
+/// Events of the idle task of a CPU while a thread repeatedly slept and woke on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Idle {
     /// The CPU.
@@ -87,8 +88,8 @@ pub struct Idle {
 }
 
 impl Idle {
-    /// Whether the CPU was idle often enough to tell: a recording may begin or end between two
-    /// switches.
+    /// Whether the CPU was idle often enough for a conclusion: a recording may begin or end between
+    /// two switches.
     pub fn tells(self) -> bool {
         self.to >= 5
     }

@@ -1,4 +1,4 @@
-//! What the kernel and the machine are set to, as far as a recording depends on it.
+//! The settings of the kernel and the machine that matter for a recording.
 
 use crate::Root;
 use holdup_trace::Cpu;
@@ -6,19 +6,19 @@ use holdup_trace::Cpu;
 /// The settings, as `/proc/sys` and `/sys` show them.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// Whether it has perf events at all, and what whom is allowed.
+    /// Whether the kernel has perf events at all, and which users may use them.
     pub perf: Perf,
     /// Bytes of buffers that a user may have for each CPU, in addition to locked memory.
     pub buffer_bytes: Option<u64>,
-    /// CPUs that run.
+    /// CPUs that are online.
     pub online: Option<Vec<Cpu>>,
-    /// CPUs that are plugged in.
+    /// CPUs that are present.
     pub present: Option<Vec<Cpu>>,
-    /// What it is locked down to.
+    /// The lockdown mode.
     pub lockdown: Lockdown,
-    /// What it takes the time from.
+    /// The clock source.
     pub clock: Option<String>,
-    /// Whether it hands out the addresses of its functions to this process.
+    /// Whether this process sees the addresses of kernel functions.
     pub symbols: Option<bool>,
     /// Whether threads can be chosen by control group.
     pub cgroups: bool,
@@ -27,7 +27,7 @@ pub struct Kernel {
 /// `kernel.perf_event_paranoid`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Perf {
-    /// From -1 (everybody records everything) to 2, on some distributions 3 or 4 (nobody without
+    /// From -1 (every user records everything) to 2, on some distributions 3 or 4 (no user without
     /// the right records anything).
     Paranoid(i64),
     /// There is no such setting: the kernel was built without perf events.
@@ -37,7 +37,7 @@ pub enum Perf {
 }
 
 impl Perf {
-    /// Whether it lets everybody record what everybody does. Raw tracepoints need -1
+    /// Whether every user may record all processes. Raw tracepoints need -1
     /// (`perf_paranoid_tracepoint_raw` of `include/linux/perf_event.h`).
     pub fn lets_everybody(self) -> bool {
         matches!(self, Perf::Paranoid(..0))
@@ -47,16 +47,16 @@ impl Perf {
 /// `/sys/kernel/security/lockdown`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lockdown {
-    /// It is off, or protects the kernel from changes only.
+    /// Off, or only protecting the kernel from changes.
     Allows,
-    /// The kernel hides what it does from everybody: tracefs and perf are out of reach.
+    /// The kernel hides its data from every user: tracefs and perf are not available.
     Confidential,
     /// securityfs is not mounted, or the kernel has no lockdown.
     Unknown,
 }
 
 impl Kernel {
-    /// Look.
+    /// Reads the settings.
     pub fn look(root: &Root) -> Kernel {
         let cpus = |name: &str| {
             let text = root.text(&format!("/sys/devices/system/cpu/{name}")).ok()?;
@@ -80,13 +80,13 @@ impl Kernel {
 fn perf(root: &Root) -> Perf {
     match root.number("/proc/sys/kernel/perf_event_paranoid") {
         Some(level) => Perf::Paranoid(level),
-        // The folder is there, the file is not.
+        // The folder exists, but not the file.
         None if root.exists("/proc/sys/kernel") => Perf::Absent,
         None => Perf::Unknown,
     }
 }
 
-/// `none [integrity] confidentiality`: what holds stands in brackets.
+/// `none [integrity] confidentiality`: the mode in force is in brackets.
 fn lockdown(root: &Root) -> Lockdown {
     match root.text("/sys/kernel/security/lockdown") {
         Ok(text) if text.contains("[confidentiality]") => Lockdown::Confidential,
@@ -95,8 +95,8 @@ fn lockdown(root: &Root) -> Lockdown {
     }
 }
 
-/// Where addresses are hidden every one is 0 (`kallsyms_show_value` of `kernel/ksyms_common.c`).
-/// The first symbol of x86 is at 0 rightly, so that one line does not tell.
+/// Hidden addresses are all 0 (`kallsyms_show_value` of `kernel/ksyms_common.c`). On x86 the first
+/// symbol really is at 0, so one line is not enough.
 fn symbols(root: &Root) -> Option<bool> {
     let text = root.text("/proc/kallsyms").ok()?;
     let mut addresses = text.lines().filter_map(|line| line.split(' ').next()).peekable();
@@ -104,7 +104,7 @@ fn symbols(root: &Root) -> Option<bool> {
     Some(addresses.any(|address| address.bytes().any(|digit| digit != b'0')))
 }
 
-/// The perf controller is part of every cgroup2, unless it was mounted as a hierarchy of its own.
+/// The perf controller is part of every cgroup2, unless it was mounted as a separate hierarchy.
 fn cgroups(root: &Root) -> bool {
     let mounts = root.text("/proc/mounts").unwrap_or_default();
     mounts.lines().any(|line| {

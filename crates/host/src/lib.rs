@@ -1,10 +1,10 @@
-//! What a host allows somebody who wants to record it, and what to do where it does not.
+//! What a host allows a user who wants to record it, and what to do about missing rights.
 //!
-//! [`Host::look`] reads what files tell (`/proc`, `/sys`, tracefs), below a [`Root`], so that
-//! tests can show it a host that this machine is not. What takes trying to find out is tried by
-//! who can record, and handed in as [`Tried`]. [`facts()`] judges both: each [`Fact`] is as a
-//! recording wants it, or has an [`Obstacle`]: what it is, what it costs, and the way out.
-//! [`refused`] makes an obstacle of the error number that a recorder met, in the same words.
+//! [`Host::look`] reads files (`/proc`, `/sys`, tracefs) below a [`Root`], so that tests can show
+//! it other hosts. What only trying shows is tried by the crate that can record, and passed in as
+//! [`Tried`]. [`facts()`] judges both: each [`Fact`] is fine for a recording, or has an
+//! [`Obstacle`]: what it is, what it costs, and the way out. [`refused`] makes an obstacle of the
+//! error number that a recorder met, in the same words.
 
 mod fact;
 mod facts;

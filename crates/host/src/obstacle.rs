@@ -1,4 +1,4 @@
-//! What stands in the way of a recording, or of a part of it, and what to do about it.
+//! What prevents a recording, or a part of it, and what to do about it.
 
 use serde::Serialize;
 use std::fmt;
@@ -6,9 +6,9 @@ use std::fmt;
 /// Something a recording lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacle {
-    /// What it is, with the setting or file it shows in; a sentence without the full stop.
+    /// What it is, with the setting or file that shows it; a sentence without the full stop.
     pub what: String,
-    /// What is lost by it.
+    /// What is lost because of it.
     pub costs: Costs,
     /// What helps, the simplest first; empty if nothing is known to help.
     pub ways_out: Vec<WayOut>,
@@ -17,14 +17,14 @@ pub struct Obstacle {
 /// What is lost by an obstacle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Costs {
-    /// All: nothing can be recorded.
+    /// Everything: nothing can be recorded.
     Recording,
     /// A part, named in a sentence without the full stop.
     Part(String),
 }
 
 impl Costs {
-    /// In words.
+    /// The loss in words.
     pub fn words(&self) -> &str {
         match self {
             Costs::Recording => "nothing can be recorded",
@@ -43,25 +43,25 @@ pub struct WayOut {
 }
 
 impl WayOut {
-    /// By commands.
+    /// A way out by commands.
     pub fn commands(what: impl Into<String>, commands: &[&str]) -> WayOut {
         let commands = commands.iter().map(|c| (*c).to_owned()).collect();
         WayOut { what: what.into(), commands }
     }
 
-    /// By something that no command does.
+    /// A way out that no command does.
     pub fn words(what: impl Into<String>) -> WayOut {
         WayOut::commands(what, &[])
     }
 }
 
 impl Obstacle {
-    /// One that forbids the recording.
+    /// An obstacle that forbids the recording.
     pub fn stops(what: impl Into<String>, ways_out: Vec<WayOut>) -> Obstacle {
         Obstacle { what: what.into(), costs: Costs::Recording, ways_out }
     }
 
-    /// One that costs a part of the diagnosis.
+    /// An obstacle that costs a part of the diagnosis.
     pub fn costs(
         what: impl Into<String>,
         costs: impl Into<String>,
@@ -72,7 +72,7 @@ impl Obstacle {
 }
 
 impl fmt::Display for Obstacle {
-    /// For a message: the obstacle on a line, below it each way out, and its commands.
+    /// For a message: the obstacle on one line, then each way out with its commands.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.what)?;
         for way in &self.ways_out {

@@ -1,4 +1,4 @@
-//! What the process that asks may do: its rights, its limits, and how far it sees.
+//! What the asking process may do: its rights, its limits, and its namespaces.
 
 use crate::Root;
 
@@ -7,34 +7,34 @@ use crate::Root;
 pub struct Process {
     /// Its user; none if `/proc` does not say.
     pub uid: Option<u32>,
-    /// Its effective capabilities, one bit each; none if `/proc` does not say.
+    /// Its effective capabilities, one bit each; `None` if `/proc` does not say.
     effective: Option<u64>,
-    /// The user namespace it lives in: capabilities count in there.
+    /// Its user namespace: capabilities count within it.
     pub users: Namespace,
-    /// The PID namespace it lives in: threads outside have no number in there.
+    /// Its PID namespace: threads outside it have no number in it.
     pub pids: Namespace,
-    /// Whether a filter stands before its system calls.
+    /// Whether a seccomp filter applies to its system calls.
     pub seccomp: bool,
-    /// Files it may have open.
+    /// Limit of open files.
     pub open_files: Option<Limit>,
-    /// Bytes of memory it may lock.
+    /// Limit of locked memory, in bytes.
     pub locked_memory: Option<Limit>,
-    /// In what it runs.
+    /// What it runs in.
     pub surroundings: Surroundings,
 }
 
 /// A right of a process, by its number in `include/uapi/linux/capability.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capability {
-    /// Lock as much memory as one likes.
+    /// Lock any amount of memory.
     IpcLock = 14,
-    /// Nearly everything; before Linux 5.8 also what `Perfmon` is.
+    /// Nearly everything; before Linux 5.8 also what `Perfmon` allows.
     SysAdmin = 21,
     /// Raise a hard limit.
     SysResource = 24,
     /// See the addresses of the kernel.
     Syslog = 34,
-    /// Record and count events of everybody.
+    /// Record and count events of all processes.
     Perfmon = 38,
 }
 
@@ -51,12 +51,12 @@ impl Capability {
     }
 }
 
-/// Where a process lives, of the worlds of one kind that a kernel can have.
+/// Which namespace of one kind a process is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Namespace {
-    /// In the one that the system started with.
+    /// The namespace that the system started with.
     Initial,
-    /// In one that was made later, as containers do.
+    /// A namespace that was created later, as for containers.
     Inner,
     /// `/proc` does not say.
     Unknown,
@@ -65,16 +65,16 @@ pub enum Namespace {
 /// A limit of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// What holds.
+    /// The limit in force.
     pub soft: u64,
     /// How far the process may raise it; `u64::MAX` for no limit.
     pub hard: u64,
 }
 
-/// What runs the process, as far as it shows: it decides what the way out is called.
+/// What the process runs in, as far as it shows: it decides which way out is suggested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Surroundings {
-    /// Nothing special is to be seen.
+    /// Nothing special was detected.
     Host,
     /// A container of Docker.
     Docker,
@@ -87,7 +87,7 @@ pub enum Surroundings {
 }
 
 impl Process {
-    /// Look at the process that asks.
+    /// Reads the properties of the asking process.
     pub fn look(root: &Root) -> Process {
         let status = root.text("/proc/self/status").unwrap_or_default();
         let limits = root.text("/proc/self/limits").unwrap_or_default();
@@ -103,34 +103,34 @@ impl Process {
         }
     }
 
-    /// Whether it has the right, and has it on the host, not only in a user namespace of its own.
+    /// Whether it has the right on the host, not only in a user namespace of its own.
     pub fn has(&self, right: Capability) -> bool {
         self.users != Namespace::Inner && self.claims(right)
     }
 
-    /// Whether it has the right in the user namespace it lives in.
+    /// Whether it has the right within its user namespace.
     pub fn claims(&self, right: Capability) -> bool {
         self.effective.is_some_and(|mask| mask >> right as u32 & 1 == 1)
     }
 
-    /// The right by which it may record what everybody does.
+    /// The right by which it may record all processes.
     pub fn may_record_all(&self) -> Option<Capability> {
         [Capability::Perfmon, Capability::SysAdmin].into_iter().find(|&right| self.has(right))
     }
 }
 
-/// The first word behind `name` in lines of `name value ...`.
+/// The first word after `name` in lines of `name value ...`.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()
 }
 
-/// The namespaces that a system starts with have numbers that never change
-/// (`include/linux/proc_ns.h`, `PROC_USER_INIT_INO` and its like).
+/// The initial namespaces have inode numbers that never change (`include/linux/proc_ns.h`,
+/// `PROC_USER_INIT_INO` and similar constants).
 const USERS: (&str, u64) = ("user", 0xEFFF_FFFD);
 const PIDS: (&str, u64) = ("pid", 0xEFFF_FFFC);
 
-/// Those that containers have of their own; one that lives with the PIDs of the host has others.
+/// Namespaces that containers usually have; a container with the host's PIDs still has the others.
 const NAMESPACES: [(&str, u64); 4] =
     [PIDS, ("cgroup", 0xEFFF_FFFB), ("uts", 0xEFFF_FFFE), ("ipc", 0xEFFF_FFFF)];
 
@@ -144,7 +144,7 @@ fn namespace(root: &Root, kind: &str, initial: u64) -> Namespace {
     }
 }
 
-/// A row of `/proc/self/limits`: `Max open files  1024  524288  files`.
+/// Parses a row of `/proc/self/limits`: `Max open files  1024  524288  files`.
 fn limit(text: &str, name: &str) -> Option<Limit> {
     let mut words = text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace();
     let mut number = || match words.next()? {
@@ -154,8 +154,8 @@ fn limit(text: &str, name: &str) -> Option<Limit> {
     Some(Limit { soft: number()?, hard: number()? })
 }
 
-/// The marks that the usual tools leave. They stay in an image that is run as a machine of its own,
-/// where all namespaces are the first.
+/// Detects the marks that the usual engines leave. They remain in an image that is booted as a
+/// machine, where all namespaces are the initial ones.
 fn surroundings(root: &Root) -> Surroundings {
     let inner = |(kind, initial)| namespace(root, kind, initial) == Namespace::Inner;
     if !NAMESPACES.into_iter().any(inner) {

@@ -1,12 +1,12 @@
-//! From an error number to what is behind it: the same words for who records and for who asks
-//! beforehand.
+//! From an error number to its cause: the same words for a refused recorder and for a check in
+//! advance.
 
 use crate::facts::{largest_buffer, no_more_files};
 use crate::host::{Attempt, Host, Tried};
 use crate::{Obstacle, WayOut, errno, ways};
 use std::io;
 
-/// Why the kernel refused, and the way out; `stop` is the setting that forbids a recording.
+/// Why the kernel refused, and the way out; `stop` is the obstacle that forbids a recording.
 pub(crate) fn why(
     host: &Host,
     tried: &Tried,
@@ -58,7 +58,7 @@ pub(crate) fn why(
     }
 }
 
-/// All settings allow it, and yet the kernel refuses.
+/// All settings allow it, but the kernel still refuses.
 fn by_somebody_else(host: &Host, event: &str, name: &str) -> Obstacle {
     let what = format!(
         "{event} is refused ({name}) although no setting forbids it: a security module (SELinux, \

@@ -1,13 +1,13 @@
-//! The files that a host describes itself in: its own, or those of a folder that looks like it.
+//! The files that describe a host: its own, or a folder that imitates them.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// No file that is read here is larger; what lies behind it is left out.
+/// Maximal bytes read of a file; the rest is ignored.
 const MOST: u64 = 1 << 20;
 
-/// Where the files of a host begin.
+/// The folder that contains the files of a host.
 #[derive(Clone, Debug)]
 pub struct Root(PathBuf);
 
@@ -17,30 +17,30 @@ impl Root {
         Root(PathBuf::from("/"))
     }
 
-    /// A host that `folder` holds the files of, for tests.
+    /// A host whose files are in `folder`, for tests.
     pub fn at(folder: &Path) -> Root {
         Root(folder.to_owned())
     }
 
-    /// Where the file is that the host knows as `path`, which begins with a slash.
+    /// Path of the file that has the absolute path `path` on the host.
     pub fn path(&self, path: impl AsRef<Path>) -> PathBuf {
         let path = path.as_ref();
         self.0.join(path.strip_prefix("/").unwrap_or(path))
     }
 
-    /// The text of a file without the blanks around it, of a large one the beginning.
+    /// The trimmed text of a file; only the beginning of a large one.
     pub(crate) fn text(&self, path: &str) -> io::Result<String> {
         let mut bytes = Vec::new();
         File::open(self.path(path))?.take(MOST).read_to_end(&mut bytes)?;
         Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
     }
 
-    /// The first number of a file; none if there is no such file or no number in it.
+    /// The first number in a file; `None` if there is no such file or no number in it.
     pub(crate) fn number(&self, path: &str) -> Option<i64> {
         self.text(path).ok()?.split_whitespace().next()?.parse().ok()
     }
 
-    /// What a symbolic link says.
+    /// The target of a symbolic link.
     pub(crate) fn link(&self, path: &str) -> Option<String> {
         Some(fs::read_link(self.path(path)).ok()?.to_string_lossy().into_owned())
     }

@@ -11,10 +11,10 @@ pub fn page_size() -> usize {
 }
 
 /// The error of a call of `perf_event_open` that asks for nothing. The kernel itself answers
-/// `EFAULT`; any other error comes from who stands before it: a seccomp filter, a security module.
+/// `EFAULT`; any other error comes from a seccomp filter or a security module before it.
 pub fn empty_call() -> i32 {
     let nothing = std::ptr::null::<u8>();
-    // SAFETY: the kernel finds no memory at the address zero, and opens nothing.
+    // SAFETY: the kernel finds no memory at address zero, and opens nothing.
     let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, nothing, 0, -1, -1, 0) };
     match fd {
         ..0 => io::Error::last_os_error().raw_os_error().unwrap_or(0),

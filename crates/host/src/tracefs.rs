@@ -1,6 +1,6 @@
 //! tracefs: which tracepoints the kernel has, their numbers, and the formats of their records.
 //!
-//! It is looked for wherever it is mounted; a container may have it anywhere, and older systems
+//! It is searched for wherever it is mounted; a container may have it anywhere, and older systems
 //! have it below debugfs only.
 
 use crate::Root;
@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where it is when `/proc/mounts` cannot be read.
+/// Its usual places, for when `/proc/mounts` cannot be read.
 const USUAL: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
 /// A mounted tracefs.
@@ -17,18 +17,18 @@ pub struct Tracefs {
     root: PathBuf,
 }
 
-/// Why there is none to be had.
+/// Why tracefs cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum NoTracefs {
-    /// It is mounted nowhere, in this mount namespace at least.
+    /// It is not mounted, at least not in this mount namespace.
     #[error("tracefs is not mounted")]
     NotMounted,
-    /// It is there, but not for this user.
+    /// It is mounted, but this user may not read it.
     #[error("{}: cannot be read: {error}", path.display())]
     Unreadable {
-        /// The folder it is mounted at, or that of the events.
+        /// The mount point, or the folder of the events.
         path: PathBuf,
-        /// What reading it said.
+        /// The error of reading it.
         error: io::Error,
     },
 }
@@ -40,31 +40,31 @@ pub struct Tracepoint {
     pub system: String,
     /// Such as `sched_switch`.
     pub name: String,
-    /// The number by which the event is opened, and that its records carry.
+    /// The number by which the event is opened; its records carry it too.
     pub id: u64,
 }
 
 impl Tracefs {
-    /// Find it.
+    /// Finds tracefs.
     ///
     /// # Errors
     ///
-    /// It is not mounted, or this user may not read it; the way out differs.
+    /// If it is not mounted, or this user may not read it; the ways out differ.
     pub fn find() -> Result<Tracefs, NoTracefs> {
         Tracefs::find_in(&Root::host())
     }
 
-    /// Find that of the host whose files `host` holds.
+    /// Finds the tracefs of the host whose files `host` has.
     ///
     /// # Errors
     ///
-    /// As those of [`Tracefs::find`].
+    /// As for [`Tracefs::find`].
     pub fn find_in(host: &Root) -> Result<Tracefs, NoTracefs> {
         let mounts = host.text("/proc/mounts").unwrap_or_default();
         let mut unreadable = None;
         for root in candidates(&mounts).into_iter().map(|place| host.path(place)) {
             match fs::read_dir(root.join("events")).map(Iterator::count) {
-                // An empty folder of that name is where it would be mounted.
+                // An empty folder of that name is the usual mount point.
                 Ok(1..) => match closed(&root) {
                     None => return Ok(Tracefs { root }),
                     Some(error) => {
@@ -81,7 +81,7 @@ impl Tracefs {
         Err(unreadable.unwrap_or(NoTracefs::NotMounted))
     }
 
-    /// One at a known place, for tests and for who looks at another root.
+    /// A tracefs at a known place, for tests and other roots.
     pub fn at(root: &Path) -> Tracefs {
         Tracefs { root: root.to_owned() }
     }
@@ -91,22 +91,23 @@ impl Tracefs {
         &self.root
     }
 
-    /// The tracepoint `system:name`; none if this kernel has none, or if the user may not read it.
+    /// The tracepoint `system:name`; `None` if this kernel has none, or if the user may not read
+    /// it.
     pub fn tracepoint(&self, system: &str, name: &str) -> Option<Tracepoint> {
         let text = fs::read_to_string(self.folder(system, name).join("id")).ok()?;
         let id = text.trim().parse().ok()?;
         Some(Tracepoint { system: system.to_owned(), name: name.to_owned(), id })
     }
 
-    /// The text that explains the records of `system:name`.
+    /// The text that describes the records of `system:name`.
     pub fn format(&self, system: &str, name: &str) -> io::Result<String> {
         fs::read_to_string(self.folder(system, name).join("format"))
     }
 
-    /// The names of the events of a system, sorted; none if there is no such system.
+    /// The names of the events of a system, sorted; empty if there is no such system.
     pub fn names(&self, system: &str) -> Vec<String> {
         let mut names = folders(&self.root.join("events").join(system));
-        // A system's own control files are no folders, ftrace's events have no id.
+        // A system's own control files are not folders, and ftrace's events have no id.
         names.retain(|name| self.folder(system, name).join("id").exists());
         names
     }
@@ -121,15 +122,15 @@ impl Tracefs {
     }
 }
 
-/// The folders may be open to all, and the files in them, which have the numbers of the events, to
-/// root only: since Linux 5.16 their mode is 440, whatever the mode of the mount.
+/// The folders may be readable by all, but the files with the numbers of the events by root only:
+/// since Linux 5.16 their mode is 440, whatever the mode of the mount.
 fn closed(root: &Path) -> Option<io::Error> {
     let error = fs::File::open(root.join("events/sched/sched_switch/id")).err()?;
     (error.kind() == io::ErrorKind::PermissionDenied).then_some(error)
 }
 
-/// Where tracefs is, by the table of mounts; then where it usually is, as looking there makes the
-/// kernel mount it below debugfs.
+/// Where tracefs may be: by the table of mounts; then its usual places, because accessing them
+/// makes the kernel mount it below debugfs.
 fn candidates(mounts: &str) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     let mut below_debugfs: Vec<PathBuf> = Vec::new();

@@ -1,14 +1,14 @@
-//! What helps, in the words of what the process runs in: a command for the host is of no use to
-//! somebody in a container.
+//! What helps, depending on what the process runs in: a command for the host does not help a user
+//! in a container.
 
 use crate::WayOut;
 use crate::process::{Namespace, Process, Surroundings};
 
-/// Where the document stands that says what a container needs.
+/// The document that says what a container needs.
 pub(crate) const DOCUMENT: &str = "docs/recording.md, \"Containers and Kubernetes\"";
 
-/// What every container needs to record the host: the rights and the folders together, since a
-/// person who lacks one of them mostly lacks the others.
+/// What every container needs to record the host: the rights and the folders together, because a
+/// container that lacks one usually lacks the others.
 pub(crate) fn container(process: &Process) -> Vec<WayOut> {
     let flags = "--cap-add PERFMON --cap-add IPC_LOCK --cap-add SYSLOG --pid host \
                  -v /sys/kernel/tracing:/sys/kernel/tracing:ro";
@@ -40,7 +40,7 @@ pub(crate) fn container(process: &Process) -> Vec<WayOut> {
     }
 }
 
-/// What gives the right to record what everybody does.
+/// Ways to get the right to record all processes.
 pub(crate) fn right(process: &Process) -> Vec<WayOut> {
     let lets_all = "sudo sysctl kernel.perf_event_paranoid=-1";
     if process.users == Namespace::Inner {
@@ -70,7 +70,7 @@ pub(crate) fn right(process: &Process) -> Vec<WayOut> {
     ways
 }
 
-/// To be somebody else; who is root already has lost rights that this brings back.
+/// To run as root; for root, to run with the rights that were dropped.
 pub(crate) fn as_root(process: &Process) -> WayOut {
     match process.uid {
         Some(0) => WayOut::words("run holdup as a root user with all capabilities"),

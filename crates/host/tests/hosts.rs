@@ -1,4 +1,4 @@
-//! Hosts that this machine is not: folders that look like them, and what is judged of each.
+//! Other hosts than this machine: folders that imitate them, and what is judged about each.
 
 use holdup_host::tracefs::NoTracefs;
 use holdup_host::{
@@ -13,12 +13,12 @@ use tempfile::TempDir;
 /// A folder with the files of a host.
 struct Fake(TempDir);
 
-/// The effective capabilities of root, and of nobody.
+/// The effective capabilities of root, and of a user without rights.
 const ALL: &str = "000001ffffffffff";
 const NONE: &str = "0000000000000000";
 
 impl Fake {
-    /// A host on which all is well for root.
+    /// A host on which everything is fine for root.
     fn new() -> Fake {
         let fake = Fake(tempfile::tempdir().unwrap());
         fake.user(0, ALL);
@@ -76,7 +76,7 @@ impl Fake {
     }
 }
 
-/// What trying says where all is well.
+/// The result of trying if everything is fine.
 fn all_well() -> Tried {
     Tried {
         events: Some(Events { found: 210, missing: Vec::new(), calls: Calls::Single(97) }),
@@ -87,14 +87,14 @@ fn all_well() -> Tried {
     }
 }
 
-/// The state of one thing.
+/// The state of one fact.
 #[track_caller]
 fn state(host: &Host, tried: &Tried, name: &str) -> State {
     let facts = facts(host, tried);
     facts.into_iter().find(|f| f.name == name).unwrap_or_else(|| panic!("no {name}")).state
 }
 
-/// What stops a recording on this host, as a message.
+/// The obstacle that stops a recording on this host, as a message.
 #[track_caller]
 fn stop(host: &Host, tried: &Tried) -> String {
     stopped(&facts(host, tried)).expect("nothing stops it").to_string()
@@ -172,7 +172,7 @@ fn a_container_is_told_what_it_needs_in_the_words_of_its_tool() {
     let fake = Fake::new();
     fake.user(0, NONE);
     fake.put("/.dockerenv", "");
-    // The mark of an image that is run as a machine.
+    // The mark of an image that is booted as a machine.
     assert!(!stop(&fake.look(), &all_well()).contains("docker"));
     fake.namespace("pid", 4026532177);
     assert!(stop(&fake.look(), &all_well()).contains("docker run --cap-add PERFMON "));
@@ -197,7 +197,7 @@ fn a_seccomp_filter_is_told_from_a_lack_of_rights() {
     let words = stop(&fake.look(), &tried);
     assert!(words.starts_with("a seccomp filter refuses the call perf_event_open (EPERM)"));
     assert!(words.contains("SystemCallFilter="), "{words}");
-    // A filter that lets the call pass is none that matters.
+    // A filter that lets the call pass does not matter.
     assert!(stopped(&facts(&fake.look(), &all_well())).is_none());
     fake.user(0, ALL);
     assert!(stop(&fake.look(), &tried).contains("a security module"));
@@ -232,7 +232,7 @@ fn lockdown_stops_at_confidentiality_only() {
     assert!(matches!(lockdown("[none] integrity confidentiality\n"), State::Ok { .. }));
     assert!(matches!(lockdown("none [integrity] confidentiality\n"), State::Ok { .. }));
     assert!(matches!(lockdown("none integrity [confidentiality]\n"), State::Missing(_)));
-    // Nobody knows, and tracefs is not to be seen either.
+    // The mode is unknown, and tracefs is not visible either.
     assert!(matches!(lockdown(""), State::Ok { .. }));
     fake.remove("/sys/kernel/tracing/events");
     assert!(matches!(lockdown(""), State::Unknown { .. }));
@@ -267,7 +267,7 @@ fn as_many_files_as_events_and_cpus_must_be_open() {
     assert!(words.starts_with("this process may have 100 files open, and a recording needs 904"));
     assert!(words.contains("\n    ulimit -n 1024\n"), "{words}");
     let host = fake.look();
-    // The recorder meets it, and says the same.
+    // A recorder that meets it says the same.
     let met = refused(&host, &all_well(), &Attempt::Open("sched:sched_waking"), libc::EMFILE);
     assert_eq!(met.to_string(), words);
     fake.put("/proc/self/limits", "Max open files  100  904  files\n");
@@ -344,7 +344,7 @@ fn what_the_kernel_says_no_to_is_explained() {
     fake.user(1000, NONE);
     let met = refused(&fake.look(), &all_well(), &open, libc::EACCES);
     assert_eq!(Some(&met), stopped(&facts(&fake.look(), &all_well())));
-    // And where the recording was tried it is told once.
+    // If the recording was tried, it is reported once.
     let tried = Tried { record: Some(Err((open, libc::EACCES))), ..all_well() };
     assert!(matches!(state(&fake.look(), &tried, "recording"), State::Unknown { .. }));
     assert_eq!(
@@ -361,7 +361,7 @@ fn a_host_that_tells_nothing_is_unknown_not_well() {
         let state = state(&host, &Tried::default(), name);
         assert!(matches!(state, State::Unknown { .. }), "{name}: {state:?}");
     }
-    // tracefs is not there; where it is, nothing is known before recording is tried.
+    // tracefs is missing; if it is there, nothing is known before recording is tried.
     assert_eq!(can_record(&facts(&host, &Tried::default())), Some(false));
     let untried = Tried { record: None, ..all_well() };
     assert_eq!(can_record(&facts(&Fake::new().look(), &untried)), None);

@@ -8,12 +8,12 @@ use std::ops::Range;
 /// Up to this much of a stream is kept in memory; a longer one goes to an unnamed temporary file.
 pub const IN_MEMORY: u64 = 64 << 20;
 
-/// Bytes a packed trace may unpack to whatever its size.
+/// Bytes that a packed trace may unpack to, whatever its size.
 pub const ALLOWANCE: u64 = 1 << 30;
 /// Bytes that each packed byte may unpack to beyond [`ALLOWANCE`]. Traces compress 5 to 50 times.
 pub const RATIO: u64 = 200;
 
-/// The most that `packed` bytes may unpack to: what more there is was made to fill the disk.
+/// The maximal size that `packed` bytes may unpack to: anything larger was made to fill the disk.
 pub fn most_unpacked(packed: u64) -> u64 {
     packed.saturating_mul(RATIO).saturating_add(ALLOWANCE)
 }
@@ -28,10 +28,10 @@ pub enum Bytes {
 }
 
 impl Bytes {
-    /// All of a file: mapped, or read where that is not possible.
+    /// All of a file: mapped, or read if mapping is not possible.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// If the file cannot be read.
     pub fn file(mut file: File) -> io::Result<Bytes> {
         if let Some(map) = Map::new(&file) {
             return Ok(Bytes::Mapped(Box::new(map)));
@@ -41,10 +41,10 @@ impl Bytes {
         Ok(Bytes::Memory(bytes))
     }
 
-    /// Everything `input` has.
+    /// Everything that `input` has.
     ///
     /// # Errors
-    /// It cannot be read, or the disk is full.
+    /// If it cannot be read, or the disk is full.
     pub fn spool(mut input: impl Read) -> io::Result<Bytes> {
         let mut spool = Spool::default();
         input.by_ref().take(IN_MEMORY).read_to_end(&mut spool.memory)?;
@@ -54,7 +54,7 @@ impl Bytes {
         spool.finish()
     }
 
-    /// The bytes as they were at first; zeros where a file has been cut off since.
+    /// The bytes as they were when opened; zeros where the file has been truncated since.
     #[inline]
     pub fn all(&self) -> &[u8] {
         match self {
@@ -68,7 +68,7 @@ impl Bytes {
         matches!(self, Bytes::Mapped(map) if map.shrank())
     }
 
-    /// The reader has done with these bytes. See [`Map::done_with`].
+    /// The reader no longer needs these bytes. See [`Map::done_with`].
     pub fn done_with(&self, bytes: Range<usize>) {
         if let Bytes::Mapped(map) = self {
             map.done_with(bytes);
@@ -76,10 +76,10 @@ impl Bytes {
     }
 }
 
-/// Collects bytes of unknown number.
+/// Collects an unknown number of bytes.
 #[derive(Default, Debug)]
 pub struct Spool {
-    /// What is not in the file yet.
+    /// Bytes that are not in the file yet.
     memory: Vec<u8>,
     file: Option<File>,
     filed: u64,
@@ -94,7 +94,7 @@ impl Spool {
     /// The bytes written.
     ///
     /// # Errors
-    /// The disk is full.
+    /// If the disk is full.
     pub fn finish(mut self) -> io::Result<Bytes> {
         self.put_by()?;
         match self.file {
@@ -107,7 +107,7 @@ impl Spool {
         }
     }
 
-    /// Move what is too much for memory to the file.
+    /// Moves what exceeds the memory limit to the file.
     fn put_by(&mut self) -> io::Result<()> {
         if self.memory.len() as u64 > IN_MEMORY {
             let file = match &mut self.file {

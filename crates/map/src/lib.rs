@@ -2,10 +2,9 @@
 //!
 //! Mapping saves the copy out of the page cache, which is the largest single cost of reading a
 //! trace: on the 500 MB benchmark recording the page faults of a mapping cost 40 to 60 ms of CPU
-//! time, reading it with `pread` 110 ms. The price is SIGBUS: touching a page that lies behind the
-//! end of a file that has shrunk kills the process. So a handler puts a page of zeros where the
-//! file has none any more, and [`Map::shrank`] tells the reader, to whom zeros are no records, what
-//! happened.
+//! time, reading it with `pread` 110 ms. The price is SIGBUS: touching a page beyond the end of a
+//! file that has shrunk kills the process. So a handler maps a page of zeros in its place, and
+//! [`Map::shrank`] tells the reader, for which zeros are not records, what happened.
 //!
 //! This is the only crate of holdup with `unsafe`: mapping a file, installing the handler, and the
 //! handler itself.
@@ -26,14 +25,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 pub struct Map {
     map: memmap2::Mmap,
     region: &'static Region,
-    /// Of each block, how many bytes the reader has done with.
+    /// For each block, how many bytes the reader is done with.
     used: Box<[AtomicUsize]>,
 }
 
 /// Pages are released this many bytes at a time: each release interrupts the other CPUs.
 const BLOCK: usize = 4 << 20;
 
-/// Where a map lies, for the handler.
+/// The address range of a map, for the handler.
 #[derive(Debug)]
 struct Region {
     taken: AtomicBool,
@@ -54,13 +53,13 @@ impl Region {
     }
 }
 
-/// A handler cannot take locks or allocate: a fixed table. More maps at once than this are refused.
+/// A handler cannot take locks or allocate: a fixed table. More maps at once are refused.
 static REGIONS: [Region; 64] = [const { Region::new() }; 64];
 static PAGE: AtomicUsize = AtomicUsize::new(4096);
 
 impl Map {
-    /// Map all of `file`. `None` if it cannot be mapped (empty, not a regular file, too many maps):
-    /// read it instead.
+    /// Maps all of `file`. `None` if it cannot be mapped (empty, not a regular file, too many
+    /// maps): the caller then reads it instead.
     pub fn new(file: &File) -> Option<Map> {
         let metadata = file.metadata().ok()?;
         if !metadata.is_file() || metadata.len() == 0 {
@@ -85,7 +84,7 @@ impl Map {
         Some(Map { map, region, used })
     }
 
-    /// The file as it was when mapped; zeros where it has been cut off since.
+    /// The file as it was when mapped; zeros where it has been truncated since.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.map
@@ -96,9 +95,9 @@ impl Map {
         self.region.shrank.load(Ordering::Relaxed)
     }
 
-    /// The reader has been through these bytes, and comes back to them later: their pages are given
-    /// back until then, so that a file much larger than memory does not look as if all of it were
-    /// in use.
+    /// The reader has read these bytes once, and needs them again later: their pages are released
+    /// until then, so that a file much larger than memory does not look as if all of it were in
+    /// use.
     pub fn release(&self, bytes: Range<usize>) {
         let page = PAGE.load(Ordering::Relaxed);
         let from = bytes.start / page * page;
@@ -108,19 +107,19 @@ impl Map {
         }
     }
 
-    /// Drop the pages from `from`, where a page begins, to `to`.
+    /// Drops the pages from `from`, which must be the start of a page, to `to`.
     fn drop_pages(&self, from: usize, to: usize) {
-        // SAFETY: the mapping is private and never written to: pages that were dropped come back
-        // from the file with the same content (or, if that has changed, as if they had not been
-        // touched before).
+        // SAFETY: the mapping is private and never written to: dropped pages come back from the
+        // file with the same content (or, if that has changed, as if they had not been touched
+        // before).
         let _ =
             unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, from, to - from) };
     }
 
-    /// The reader has done with these bytes. Once it has with all of a block, the block's pages are
-    /// given back (and read from the file again should they be looked at nevertheless): unmapping
-    /// takes as long as some millions of events, and done here it is the decoders' time, not that
-    /// of whoever waits for the process to end.
+    /// The reader is done with these bytes. Once it is done with all of a block, the block's pages
+    /// are released (and read from the file again if they are used nevertheless). Unmapping takes
+    /// as long as some millions of events; done here it costs the decoders' time, and does not
+    /// delay the end of the process.
     pub fn done_with(&self, bytes: Range<usize>) {
         let mut at = bytes.start;
         let end = bytes.end.min(self.map.len());
@@ -189,7 +188,7 @@ extern "C" fn on_sigbus(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc
                 return;
             }
         }
-        // Not ours: let it kill the process as it would have.
+        // Not one of our maps: let it kill the process as usual.
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = libc::SIG_DFL;
         libc::sigaction(libc::SIGBUS, &action, std::ptr::null_mut());
@@ -210,7 +209,7 @@ mod tests {
         assert!(!map.shrank());
         file.set_len(10_000).unwrap();
         assert_eq!(map.bytes()[9_999], 7);
-        // The page with the end is still there, zeroed behind it; the next ones are not.
+        // The page with the end remains, with zeros after the end; the next pages are gone.
         assert_eq!(map.bytes().iter().filter(|&&b| b == 7).count(), 10_000);
         assert!(map.shrank());
     }
@@ -249,14 +248,14 @@ mod tests {
         let touch = || map.bytes().iter().step_by(4096).map(|&b| u64::from(b)).sum::<u64>();
         assert_eq!(touch(), 7 * 2048);
         assert_eq!(resident_kib(&map), 8 << 10);
-        // From the middle of a page to the end of the file. The kernel may have mapped the front by
-        // a larger page, and then drops that too.
+        // From the middle of a page to the end of the file. The kernel may have mapped the first
+        // part with a larger page, and then drops that too.
         map.release((1 << 20) + 5..usize::MAX);
         assert!(resident_kib(&map) <= 1 << 10);
         assert_eq!(touch(), 7 * 2048);
     }
 
-    /// What /proc/self/smaps says is in memory of the map.
+    /// How much of the map is in memory, according to /proc/self/smaps.
     fn resident_kib(map: &Map) -> u64 {
         let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
         let start = format!("{:x}-", map.bytes().as_ptr() as usize);

@@ -1,4 +1,4 @@
-//! The result of the pass. The tables drawn from it have files of their own ([`crate::tables`]).
+//! The result of the pass. Its tables have files of their own ([`crate::tables`]).
 
 use crate::blame::{WaitKey, WaitSum};
 use crate::cause::Cause;
@@ -33,7 +33,7 @@ pub struct Analysis {
     pub quality: Quality,
     /// First and last time analysed.
     pub start: Nanos,
-    /// See `start`.
+    /// Last time analysed.
     pub end: Nanos,
     /// Events as `perf script` or `trace-cmd report` would print them.
     pub events: u64,
@@ -51,21 +51,21 @@ pub struct Analysis {
     pub(crate) functions: BTreeMap<u64, String>,
     /// Names of the functions that threads slept in, by address.
     pub(crate) callers: BTreeMap<u64, String>,
-    /// What the recorder saw of the descriptors that threads waited at.
+    /// What the recorder saw of the descriptors that threads waited on.
     pub(crate) descriptors: BTreeMap<Object, Seen>,
-    /// Names of the variables that threads waited at.
+    /// Names of the variables that threads waited on.
     pub(crate) variables: BTreeMap<Object, String>,
-    /// Events that no state machine knows, by name (`ftrace:print`): those that came.
+    /// Number of events that no state machine handles, by name (`ftrace:print`), without zeros.
     others: Vec<(String, u64)>,
-    /// The threads that have rows, where somebody chose.
+    /// The threads that have rows, if the user chose threads.
     pub(crate) shown: Option<BTreeSet<u32>>,
     /// Paths of the control groups that threads were in.
     pub(crate) paths: BTreeMap<NameId, String>,
-    /// The groups of processes, for threads that said nothing of theirs.
+    /// The groups of processes, for threads without a group of their own.
     pub(crate) group_of: BTreeMap<Pid, NameId>,
     /// What the recorder read of control groups.
     pub(crate) groups: Groups,
-    /// The system calls of those threads.
+    /// The system calls of the threads that have rows.
     pub(crate) calls: OnceCell<BTreeMap<u32, CallSum>>,
 }
 
@@ -144,17 +144,17 @@ impl Analysis {
         }
     }
 
-    /// The value of a limit in force when it was made.
+    /// The value of a limit in force when the analysis was made.
     pub fn limit(&self, limit: &Threshold) -> f64 {
         self.options.limits.get(limit)
     }
 
-    /// The limits in force when it was made.
+    /// The limits in force when the analysis was made.
     pub fn limits(&self) -> &Thresholds {
         &self.options.limits
     }
 
-    /// Hold figures against other limits from now on; what was measured stays as it is.
+    /// Compares figures with other limits from now on; the measured values stay.
     pub fn set_limits(&mut self, limits: Thresholds) {
         self.options.limits = limits;
     }
@@ -164,16 +164,16 @@ impl Analysis {
         self.engine.reasons_seen
     }
 
-    /// Something that was recorded tells sleeps for devices from others in D: the kernel, or the
-    /// calls slept in.
+    /// The recording distinguishes sleeps for devices from other sleeps in state D: by the kernel's
+    /// reasons, or by the calls slept in.
     pub fn sees_devices(&self) -> bool {
         self.reasons_seen() || self.outside() != Outside::Unknown
     }
 
-    /// What the readers found wrong, of it `of_file` at once, adds to what the passes did.
+    /// Adds the readers' problems to those of the passes; `of_file` are those found when opening.
     pub fn absorb(&mut self, readers: &Quality, of_file: &Quality) {
         self.quality.absorb(readers);
-        // What was lost before the part, or behind it, is no loss of the part's.
+        // Losses before or after the part are not losses of the part.
         let (seen, before) = self.engine.lost();
         let read = [readers, of_file].map(|q| q.count(QualityCode::LostEvents));
         let behind = match self.options.selection.to {
@@ -181,25 +181,25 @@ impl Analysis {
             None => 0,
         };
         self.quality.take_back(QualityCode::LostEvents, before + behind);
-        // Two counts of the same losses.
+        // Two counts of the same losses: the larger is right.
         self.lost_events = (self.quality.count(QualityCode::LostEvents))
             .max(self.quality.count(QualityCode::LostSamples));
     }
 
-    /// From here on rows are of these threads only, beside what the filters say.
+    /// From here on only these threads have rows, in addition to what the filters say.
     pub fn show_threads(&mut self, tids: BTreeSet<u32>) {
         self.shown = Some(tids);
         self.calls = OnceCell::new();
     }
 
     /// Events that mean something to the recorded program alone, such as writes to trace_marker and
-    /// probes: name and number of those that came.
+    /// probes: name and count, without zeros.
     pub fn other_events(&self) -> impl Iterator<Item = (&str, u64)> {
         self.others.iter().map(|(name, n)| (name.as_str(), *n))
     }
 
-    /// The delay from ready to running that `per_cent` of all delays do not exceed, within 1/16:
-    /// of all threads that are not the kernel's. `None` without delays.
+    /// The delay from ready to running that `per_cent` of all delays do not exceed, within 1/16,
+    /// over all threads except kernel threads. `None` without delays.
     pub fn delay_percentile(&self, per_cent: u64) -> Option<Nanos> {
         self.engine.delays.percentile(per_cent)
     }
@@ -214,12 +214,12 @@ impl Analysis {
         self.start
     }
 
-    /// When it ends.
+    /// When the part analysed ends, by the trace's clock.
     pub fn end_ns(&self) -> Nanos {
         self.end
     }
 
-    /// The CPUs of the machine, as far as they show.
+    /// The CPUs of the machine, as far as the trace shows them.
     pub fn cpu_list(&self) -> &[Cpu] {
         &self.cpu_list
     }
@@ -284,29 +284,29 @@ impl Analysis {
                 && filter.wants_group(self.path_of(self.group(t)), &self.groups)
     }
 
-    /// Whether somebody chose which threads are the work.
+    /// Whether the user chose which threads are the workload.
     pub fn has_chosen_work(&self) -> bool {
         self.options.work.chooses_threads()
     }
 
-    /// Whether a thread is one of those that were chosen as the work.
+    /// Whether a thread is one of those that the user chose as the workload.
     pub fn is_chosen(&self, t: &Thread) -> bool {
         self.has_chosen_work() && self.fits(&self.options.work, t)
     }
 
-    /// The threads that were chosen as the work.
+    /// The threads that the user chose as the workload.
     pub fn chosen(&self) -> impl Iterator<Item = (Slot, &Thread)> {
         self.all_threads().filter(|(_, t)| self.is_chosen(t))
     }
 
-    /// What it means that a thread sleeps in no recorded system call.
+    /// What it means if a thread sleeps in no recorded system call.
     pub fn outside(&self) -> Outside {
         Outside::of(&self.capabilities.syscalls)
     }
 
-    /// CPU time of applications, by where it was: outside of recorded system calls, and in them;
-    /// waiting for locks of the kernel counts as the latter. The second is `None` where no system
-    /// calls are recorded, and the first then is both.
+    /// CPU time of applications, outside recorded system calls and in them; waiting for locks of
+    /// the kernel counts as the latter. If no system calls are recorded, the second is `None` and
+    /// the first contains both.
     pub fn application_ns(&self) -> (Nanos, Option<Nanos>) {
         let cpus = || self.cpu_list.iter().filter_map(|&cpu| self.engine.cpus.get(cpu));
         let calls = self.capabilities.syscalls.are_any();
@@ -319,7 +319,7 @@ impl Analysis {
         self.engine.irqs.busy.get(&id).map_or(0, |b| b.total)
     }
 
-    /// The part analysed in equal parts, with what the CPUs did in each.
+    /// The part analysed in bins of equal length, with what the CPUs did in each.
     pub fn bins(&self) -> Vec<Bin> {
         self.engine.timeline.rows(self.end, self.engine.blame.bins())
     }
@@ -356,18 +356,18 @@ impl Analysis {
         self.all_threads().filter_map(|(slot, t)| Some((slot, t.yields.as_deref()?)))
     }
 
-    /// What a system call, and the application's user-mode intervals that lead to it, cost among
-    /// their likes.
+    /// What a system call, and the application's user-mode intervals that lead to it, cost compared
+    /// with similar ones.
     pub fn costs(&self, nr: u32) -> Option<&Costs> {
         self.engine.costs.get(nr)
     }
 
-    /// The same for a call that changes an address space, by whether a sibling was on a CPU.
+    /// Costs of a call that changes an address space, by whether a sibling was on a CPU.
     pub fn space_costs(&self, nr: u32) -> Option<&SpaceCosts> {
         self.engine.spaces.get(nr)
     }
 
-    /// When calls ended that change one address space.
+    /// End times of calls that change the same address space.
     pub fn space_ends(&self) -> &Ends {
         self.engine.spaces.ends()
     }
@@ -388,17 +388,17 @@ impl Analysis {
         self.counted_by_concurrency(mode).iter().fold(Counts::default(), Counts::with)
     }
 
-    /// The same by the quarter of the CPUs that were busy.
+    /// The counters of all threads in one mode, by the quarter of the CPUs that were busy.
     pub fn counted_by_concurrency(&self, mode: Mode) -> &[Counts; QUARTERS] {
         self.engine.counters.machine(mode)
     }
 
-    /// How long counters that were read in groups counted; `None` where the trace does not say.
+    /// How long counters that were read in groups counted; `None` if the trace does not say.
     pub fn counters_ran(&self) -> Option<Running> {
         self.engine.counters.running()
     }
 
-    /// The blame's books, for tests: the parts shared out, with what divisions left over, and the
+    /// The totals of the blame, for tests: the shares plus the remainders of divisions, and the
     /// whole, in 2^-32 ns. They are equal.
     #[doc(hidden)]
     pub fn blame_check(&self) -> (u128, u128) {
@@ -417,8 +417,8 @@ impl Analysis {
         self.engine.blame.scheduler_left_ns()
     }
 
-    /// CPU time that a hypervisor took away, at least; `None` where ticks leave no events, so that
-    /// the silence of a CPU means nothing.
+    /// Lower bound of the CPU time that a hypervisor took; `None` if ticks leave no events, because
+    /// the silence of a CPU then proves nothing.
     pub fn stolen(&self) -> Option<Stolen> {
         if !self.engine.ticks.seen() || !self.engine.system_wide {
             return None;
@@ -436,21 +436,20 @@ impl Analysis {
     }
 
     /// What is known of the quota that keeps the threads of a control group off the CPUs; without
-    /// groups all are of [`NameId::NONE`].
+    /// groups all threads belong to [`NameId::NONE`].
     pub fn quota_of(&self, group: NameId) -> Option<Quota> {
         self.engine.throttles.get(&group).map(Throttles::quota)
     }
 
-    /// The same of the group whose quota was used up most often.
+    /// The quota of the group that used it up most often.
     pub fn quota(&self) -> Quota {
         let all = self.engine.throttles.values().map(Throttles::quota);
         all.max_by_key(|q| (q.periods, q.quota_ns)).unwrap_or_default()
     }
 
-    /// Idle CPU time while exactly one application thread was running or ready, the scheduler's
-    /// part ([`Analysis::scheduler_idle_ns`]) left out: the work was serial. A lower bound: while a
-    /// thread of which it is not known whether it is the kernel's is running or ready beside
-    /// another, nothing counts.
+    /// Idle CPU time while exactly one application thread was running or ready, without the
+    /// scheduler's part ([`Analysis::scheduler_idle_ns`]): the work was serial. A lower bound:
+    /// nothing counts while a second active thread may be an application's or the kernel's.
     pub fn serial_ns(&self) -> Nanos {
         let other = self.scheduler_idle_ns() + self.throttled_idle_ns();
         let rest = self.idle_ns().saturating_sub(other);
@@ -458,7 +457,7 @@ impl Analysis {
     }
 
     /// Time (not CPU time) during which exactly one application thread was running or ready; a
-    /// lower bound as [`Analysis::serial_ns`].
+    /// lower bound like [`Analysis::serial_ns`].
     pub fn serial_wall_ns(&self) -> Nanos {
         self.engine.blame.serial().wall_ns
     }
@@ -468,7 +467,7 @@ impl Analysis {
         self.engine.programs.of(Pid(pid))
     }
 
-    /// How often which invariant of run queues put something right about which thread: where the
+    /// How often each invariant of run queues corrected the state of each thread: where the
     /// recording has holes. By invariant, then by thread in order of appearance.
     pub fn invariants(&self) -> Vec<(Invariant, Slot, u64)> {
         let mut rows: Vec<_> =
@@ -487,8 +486,8 @@ impl Analysis {
         self.engine.blame.several_ns
     }
 
-    /// Time during which no CPU was idle, and the mean number of threads running or ready then, in
-    /// thousandths.
+    /// Time during which no CPU was idle, and the mean number of threads running or ready during
+    /// that time, in thousandths.
     pub fn full(&self) -> (Nanos, u64) {
         let blame = &self.engine.blame;
         (

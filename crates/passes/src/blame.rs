@@ -9,26 +9,27 @@
 //! the rest                                                                 no work
 //! ```
 //!
-//! Beside that it counts the idle CPU time while just one application thread runs or is ready: the
-//! work is serial then, whatever others may be waiting for.
+//! In addition it counts the idle CPU time while exactly one application thread runs or is ready:
+//! the work is serial then, whatever other threads may be waiting for.
 //!
-//! A thread is runnable from `sched_wakeup` on ([`crate::state::State::is_ready`]); between
-//! `sched_waking` and that it still counts in B, if it did while it slept.
+//! A thread is runnable from `sched_wakeup` on ([`crate::state::State::is_ready`]). Between
+//! `sched_waking` and `sched_wakeup` it still counts in B if it did while it slept.
 //!
 //! A thread belongs to B while it sleeps in a call that stands for waiting on others or on
 //! devices; timers, children, and waiting for input do not count ([`holdup_syscalls::WaitKind`]).
-//! What a wait was for is judged when it ends, since who ended it decides: a `read` that another
+//! What a wait was for is judged when it ends, because the waker decides: a `read` that another
 //! thread's `write` ends is a pipe, one that an interrupt ends is the outside world.
 //!
 //! Sharing without a loop over B: every member's share grows by `min(i - r, |B|) / |B|` per
 //! nanosecond, so one integral `G(t)` of that quantity serves all; a wait from t0 to t1 has the
-//! share `G(t1) - G(t0)`. `G` is kept in 2^-32 ns; what the division leaves over is counted apart
-//! ([`Blame::rounding`]) and stays in `no work`, so that the parts add up to the idle time exactly.
+//! share `G(t1) - G(t0)`. `G` is kept in 2^-32 ns; remainders of the division are counted
+//! separately ([`Blame::rounding`]) and stay in `no work`, so that the parts add up to the idle
+//! time exactly.
 //!
-//! A second integral does the same for the `scheduler` part: a thread that was woken and got a CPU
-//! that was idle all the while was not kept from it by anybody; the CPU's waking up is part of the
-//! price of the wait that went before, and moves to its cause. A thread that turns out not to have
-//! been ready gives its part back.
+//! A second integral does the same for the `scheduler` part. If a woken thread gets a CPU that was
+//! idle all the time, no other thread delayed it; the CPU's wake-up latency is part of the cost of
+//! the preceding wait, and moves to its cause. A thread that turns out not to have been ready gives
+//! its part back.
 
 use crate::cause::Cause;
 use crate::cause::FRACTION;
@@ -38,14 +39,14 @@ use crate::waits::Object;
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
 
-/// As what a running or ready thread counts.
+/// How a running or ready thread is counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// Part of an application.
     Application,
     /// Part of the kernel.
     Kernel,
-    /// One of the two, to be known later or never.
+    /// Either; may become known later.
     Unknown,
 }
 
@@ -54,7 +55,7 @@ pub(crate) enum Kind {
 pub(crate) struct Serial {
     /// Idle CPU time that is not the scheduler's.
     pub(crate) idle_ns: Nanos,
-    /// Time.
+    /// Wall-clock time.
     pub(crate) wall_ns: Nanos,
 }
 
@@ -68,9 +69,9 @@ impl Serial {
 /// Sums over the waits of one cause, in one call, ended by one thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WaitSum {
-    /// Waits.
+    /// Number of waits.
     pub waits: u64,
-    /// Time asleep.
+    /// Total time asleep.
     pub wait_ns: Nanos,
     /// Share of idle CPU time, in 2^-32 ns.
     pub share: u128,
@@ -90,7 +91,7 @@ impl WaitSum {
     }
 }
 
-/// What a [`WaitSum`] is kept by.
+/// The key of a [`WaitSum`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) struct WaitKey {
     /// What for.
@@ -114,7 +115,7 @@ pub(crate) struct Over {
     pub(crate) g_to: u128,
 }
 
-/// The same by bin of the timeline.
+/// Idle time by bin of the timeline.
 #[derive(Clone, Debug)]
 struct IdleBins {
     grid: Grid,
@@ -124,7 +125,7 @@ struct IdleBins {
     border: Nanos,
     /// The integral when each bin so far began.
     integrals: Vec<u128>,
-    /// What the sums were when this one began.
+    /// The sums when this bin began.
     scheduler_mark: Nanos,
     queue_mark: u128,
     rows: Vec<IdleBin>,
@@ -150,7 +151,7 @@ impl IdleBins {
         }
     }
 
-    /// `share` of idle time was for `cause`.
+    /// Adds a `share` of idle time for `cause`.
     #[inline]
     fn add(&mut self, cause: Cause, share: u128, over: &Over) {
         if over.from >= self.begin {
@@ -160,7 +161,7 @@ impl IdleBins {
         }
     }
 
-    /// The same over several bins, by what the integral gained in each.
+    /// Adds a share that covers several bins, divided by the integral's gain in each.
     #[cold]
     fn spread(&mut self, cause: Cause, share: u128, over: &Over) {
         let mut left = share;
@@ -177,7 +178,7 @@ impl IdleBins {
     }
 }
 
-/// The integral and the sums.
+/// The integrals and the sums.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Blame {
     now: Nanos,
@@ -186,7 +187,7 @@ pub(crate) struct Blame {
     idle: u32,
     /// Threads ready but not running.
     runnable: u32,
-    /// Of them: kept off the CPUs by a quota.
+    /// Part of `runnable`: kept off the CPUs by a quota.
     throttled: u32,
     /// Members of B.
     waiting: u32,
@@ -196,26 +197,26 @@ pub(crate) struct Blame {
     ready: u128,
     /// The integral of the throttled threads' part per such thread, 2^-32 ns.
     held: u128,
-    /// Of their part: for threads that turned out not to have been throttled, 2^-32 ns.
+    /// Part of `held` for threads that turned out not to have been throttled, 2^-32 ns.
     not_held: u128,
-    /// Left over by the divisions of `shared_ns`, 2^-32 ns.
+    /// Remainders of the divisions of `shared_ns`, 2^-32 ns.
     pub rounding: u128,
     /// Moved from the scheduler's part to causes, 2^-32 ns.
     pub moved: u128,
-    /// Of the scheduler's part: for threads that turned out not to have been ready, 2^-32 ns.
+    /// Part of the scheduler's time for threads that turned out not to have been ready, 2^-32 ns.
     taken_back: u128,
     /// Application threads running or ready.
     applications: u32,
-    /// Threads running or ready that may be of an application or of the kernel, and the sum of
-    /// their slots: when there is one, that is its slot.
+    /// Running or ready threads that may be of an application or of the kernel, and the sum of
+    /// their slots: if there is one such thread, that is its slot.
     unknown: u32,
     unknown_slots: u32,
-    /// The work was serial, for certain.
+    /// Time in which the work was certainly serial.
     serial: Serial,
-    /// It was since the one unknown thread has been the only one active, if that is of an
-    /// application.
+    /// Time since the only unknown thread has been the only active one, which is serial if the
+    /// thread turns out to be an application's.
     serial_since: Serial,
-    /// The same by thread, from before.
+    /// Such earlier times, by thread.
     serial_if: FxHashMap<Slot, Serial>,
     /// Idle CPU time with throttled threads.
     throttled_ns: Nanos,
@@ -229,13 +230,13 @@ pub(crate) struct Blame {
     pub queue_ns: u128,
     /// Time with threads on two or more CPUs.
     pub several_ns: Nanos,
-    /// Time without an idle CPU, and that integral over it.
+    /// Time without an idle CPU, and the integral of `queue_ns` over it.
     pub full_ns: Nanos,
     pub full_queue_ns: u128,
     /// Running threads (CPUs not idle), and the integral of their number.
     running: u32,
     running_ns: Nanos,
-    /// Sums.
+    /// The sums of waits.
     pub waits: FxHashMap<WaitKey, WaitSum>,
 }
 
@@ -278,18 +279,18 @@ impl Blame {
         (bins.scheduler_mark, bins.queue_mark) = (self.scheduler_ns, self.queue_ns);
     }
 
-    /// The end of the part analysed.
+    /// The part analysed ends.
     pub(crate) fn finish(&mut self, end: Nanos) {
         self.advance(end);
         self.close_bin();
     }
 
-    /// By bin of the timeline.
+    /// Idle time by bin of the timeline.
     pub(crate) fn bins(&self) -> &[IdleBin] {
         &self.bins.rows
     }
 
-    /// The counts have been what they are for `span`.
+    /// The counts were constant for `span`.
     #[inline]
     fn pass(&mut self, span: Nanos) {
         let mut rest = 0;
@@ -317,7 +318,7 @@ impl Blame {
             rest = (idle - scheduler) as u64 * span;
         }
         match (self.applications, self.unknown) {
-            // With a larger quota the same thread would run: that it is alone is not what it lacks.
+            // With a larger quota the same thread would run: being alone is not the cause.
             _ if self.throttled > 0 => {}
             (1, 0) => self.serial.add(Serial { idle_ns: rest, wall_ns: span }),
             (0, 1) => self.serial_since.add(Serial { idle_ns: rest, wall_ns: span }),
@@ -356,7 +357,7 @@ impl Blame {
         self.idle > 0
     }
 
-    /// CPUs that run a thread, but for one.
+    /// Number of CPUs that run a thread, minus one.
     #[inline]
     pub(crate) fn others_running(&self) -> u32 {
         self.running.saturating_sub(1)
@@ -373,8 +374,8 @@ impl Blame {
         self.runnable = step(self.runnable, runnable);
     }
 
-    /// A ready thread is throttled from now on, or not any more. Returns the integral of the
-    /// throttled threads' part of idle time.
+    /// A ready thread begins or ceases to be throttled. Returns the integral of the throttled
+    /// threads' part of idle time.
     pub(crate) fn throttled(&mut self, now: Nanos, throttled: bool) -> u128 {
         self.advance(now);
         self.throttled = step(self.throttled, throttled);
@@ -387,7 +388,7 @@ impl Blame {
         self.held
     }
 
-    /// A thread was not throttled when it was thought to be: this part of the idle time.
+    /// A thread turned out not to have been throttled: gives back its part of the idle time.
     pub(crate) fn not_throttled(&mut self, share: u128) {
         self.not_held += share;
     }
@@ -397,7 +398,7 @@ impl Blame {
         self.throttled_ns.saturating_sub(whole(self.not_held))
     }
 
-    /// A thread begins or ends to be running or ready.
+    /// A thread begins or ceases to be running or ready.
     pub(crate) fn thread_active(&mut self, now: Nanos, slot: Slot, kind: Kind, active: bool) {
         match kind {
             Kind::Kernel => {}
@@ -418,7 +419,7 @@ impl Blame {
         }
     }
 
-    /// What the one unknown thread was active alone for is kept under its name.
+    /// Stores the time for which the only unknown thread was active alone under its slot.
     fn note_unknown(&mut self) {
         let since = std::mem::take(&mut self.serial_since);
         if since != Serial::default() {
@@ -446,19 +447,19 @@ impl Blame {
         }
     }
 
-    /// When the work was serial: what is certain. While a thread that may be of the application or
-    /// of the kernel is active beside another, nothing is.
+    /// Time in which the work was certainly serial. Nothing counts while a second active thread may
+    /// be the application's or the kernel's.
     pub(crate) fn serial(&self) -> Serial {
         self.serial
     }
 
-    /// A thread was not ready when it was thought to be: this part of the scheduler's share.
+    /// A thread turned out not to have been ready: gives back its part of the scheduler's share.
     pub(crate) fn take_back(&mut self, share: u128) {
         self.taken_back += share;
         self.bins.rows[self.bins.bin as usize].moved += share;
     }
 
-    /// A thread joins B. The value marks the start of its wait.
+    /// A thread joins B. Returns the mark for the start of its wait.
     pub(crate) fn wait_begins(&mut self, now: Nanos) -> u128 {
         self.advance(now);
         self.waiting += 1;
@@ -484,7 +485,7 @@ impl Blame {
         self.ready
     }
 
-    /// Idle time that was thought the scheduler's belongs to a wait.
+    /// Moves idle time from the scheduler's part to a wait.
     pub(crate) fn move_to(&mut self, key: WaitKey, share: u128) {
         self.moved += share;
         let row = &mut self.bins.rows[self.bins.bin as usize];
@@ -498,7 +499,7 @@ impl Blame {
         self.scheduler_ns.saturating_sub(whole(self.moved + self.taken_back))
     }
 
-    /// A wait, or part of one, that lasted from and to these times.
+    /// Adds a wait, or part of one, over the given span.
     pub(crate) fn attribute(&mut self, key: WaitKey, sum: WaitSum, over: &Over) {
         self.bins.add(key.cause, sum.share, over);
         self.waits.entry(key).or_default().add(&sum);

@@ -1,4 +1,4 @@
-//! What a sleep was for, and in what idle time is shared out among sleeps.
+//! What a sleep was for, and the unit of the shares of idle time that sleeps get.
 
 /// Fraction bits of the integral.
 pub(crate) const FRACTION: u32 = 32;
@@ -32,12 +32,12 @@ impl Cause {
         Cause::Unknown,
     ];
 
-    /// Another thread ends such a wait: threads contend, or hand something over.
+    /// Whether another thread ends such a wait: threads contend, or hand something over.
     pub fn is_turns(self) -> bool {
         matches!(self, Cause::ThreadSync | Cause::KernelService)
     }
 
-    /// Nothing of this machine could have ended it sooner.
+    /// Whether nothing on this machine could have ended it sooner.
     pub fn is_idle(self) -> bool {
         matches!(self, Cause::External | Cause::Unknown)
     }

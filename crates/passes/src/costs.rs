@@ -1,29 +1,29 @@
-//! What like pieces of work cost: system calls by who else was in the kernel when they began, and
-//! the application's user-mode intervals between two calls.
+//! What similar pieces of work cost: system calls by how many threads were in the kernel when they
+//! began, and the application's user-mode intervals between two calls.
 //!
-//! Three questions that no single event answers come from comparing a piece of work with its likes:
+//! Three questions that no single event answers are answered by comparing similar pieces of work:
 //!
 //! * **Does concurrency make a call dearer?** How many others are in the kernel when a call
 //!   *begins* does not depend on how long the call is going to take, so the comparison of calls
-//!   begun alone with calls begun concurrently is fair, where calls differ in size too. (The
+//!   begun alone with calls begun concurrently is fair, even if calls differ in size. (The
 //!   concurrency *during* a call is not: a long call meets average concurrency, a short one any.)
 //! * **Do calls exclude each other?** Under one lock two calls cannot end within the time that
 //!   the lock is held. The gaps between ends by different threads show it: none is short, although
-//!   longer ones abound. A gap that an end by the same thread closes tells nothing but that no
+//!   longer ones abound. If an end by the same thread closes a gap, that shows only that no
 //!   other thread ended a call meanwhile (it is censored, in the words of survival analysis).
-//! * **Is the CPU taken away?** A hypervisor that does makes some pieces very long and leaves the
-//!   others as they are: the mean of the application's own user-mode intervals against that of the
-//!   undisturbed. (Whether the machine itself gets slower is asked thread by thread, in
+//! * **Is the CPU stolen?** A hypervisor that steals it makes some pieces very long and leaves the
+//!   others unchanged: the mean of the application's user-mode intervals is compared with the mean
+//!   of the undisturbed ones. (Whether the machine itself gets slower is checked per thread, in
 //!   [`crate::user_intervals`].)
 //!
-//! User-mode intervals are alike if they lead to the same system call. Their time is that on a CPU
+//! User-mode intervals are alike if they lead to the same system call. Their length is the CPU time
 //! outside the kernel and interrupts.
 
 use crate::slot::Slot;
 use crate::spread::Spread;
 use holdup_trace::Nanos;
 
-/// Costs of like pieces of work: a quarter of an octave a bucket, from 4 ns to 4 s.
+/// Costs of similar pieces of work: a quarter of an octave per bucket, from 4 ns to 4 s.
 pub type Costing = Spread<2, 2, { 31 << 2 }>;
 /// System call numbers beyond this are damage.
 const MAX_NR: u32 = 4096;
@@ -31,10 +31,9 @@ const MAX_NR: u32 = 4096;
 /// How close together calls of different threads end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exclusion {
-    /// Calls that ended so soon after another thread's that two could not have done so under one
-    /// lock.
+    /// Calls that ended sooner after another thread's call than two calls under one lock could.
     pub observed: f64,
-    /// As many as there would be if ends were as frequent as at somewhat longer gaps.
+    /// Their expected number if ends were as frequent as at somewhat longer gaps.
     pub expected: f64,
 }
 
@@ -43,14 +42,14 @@ pub struct Exclusion {
 pub struct Costs {
     /// CPU time of calls begun when no other thread was in the kernel.
     pub alone: Costing,
-    /// CPU time of those begun when others were: on a CPU, ready to go on, or asleep for a lock.
+    /// CPU time of calls begun when others were: on a CPU, ready to go on, or asleep for a lock.
     pub concurrency: Costing,
     /// CPU time of the application's user-mode intervals that led to this call.
     pub user_intervals: Costing,
     ends: Ends,
 }
 
-/// When calls ended that may exclude each other.
+/// End times of calls that may exclude each other.
 #[derive(Clone, Debug, Default)]
 pub struct Ends {
     last: Option<(Nanos, Slot)>,
@@ -67,7 +66,7 @@ impl Ends {
         }
     }
 
-    /// What ends next has nothing to do with what ended last.
+    /// The next end is unrelated to the last one.
     pub(crate) fn interrupted(&mut self) {
         self.last = None;
     }
@@ -91,13 +90,13 @@ impl Costs {
         all
     }
 
-    /// When they ended.
+    /// Their end times.
     pub fn ends(&self) -> &Ends {
         &self.ends
     }
 
-    /// Whether these calls keep out of each other's way. A tenth of the calls cost no more than c;
-    /// gaps below c/2 are compared with those from there to three times the typical cost.
+    /// Whether these calls exclude each other. c is the cost that a tenth of the calls do not
+    /// exceed; gaps below c/2 are compared with gaps from c/2 to three times the typical cost.
     pub fn exclusion(&self) -> Exclusion {
         let calls = self.calls();
         let cheap = calls.quantile_ns(0.1) as f64;
@@ -112,7 +111,7 @@ impl Costs {
     }
 }
 
-/// By number of the call.
+/// Costs by number of the call.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CostTable {
     calls: Vec<Option<Box<Costs>>>,
@@ -141,14 +140,14 @@ impl CostTable {
         Some(())
     }
 
-    /// One more thread inside; says whether it is the only one.
+    /// One more thread inside; returns whether it is the only one.
     #[inline]
     pub(crate) fn enter(&mut self) -> bool {
         self.inside += 1;
         self.inside == 1
     }
 
-    /// One less.
+    /// One thread less inside.
     #[inline]
     pub(crate) fn leave(&mut self) {
         self.inside = self.inside.saturating_sub(1);
@@ -162,8 +161,9 @@ impl CostTable {
         }
     }
 
-    /// A call that took `cpu_ns` ended; whether it began `alone` is not known of one that began
-    /// before the part. Who `slept` was woken by others, in whatever order they do that.
+    /// A call that took `cpu_ns` ended. Whether it began `alone` is unknown if it began before the
+    /// part. A call that `slept` ends in the order in which others wake it, so its end says
+    /// nothing.
     #[inline]
     pub(crate) fn call(
         &mut self,
@@ -187,7 +187,7 @@ impl CostTable {
         self.calls.get(nr as usize)?.as_deref()
     }
 
-    /// Forget the sums; so many threads are inside.
+    /// Clears the sums; `inside` threads are in the kernel.
     pub(crate) fn restart(&mut self, inside: u32) {
         *self = CostTable { calls: Vec::new(), inside };
     }
@@ -197,7 +197,7 @@ impl CostTable {
 mod tests {
     use super::*;
 
-    /// Calls of 10 us, of which 8 us under a lock, by two threads that always want it.
+    /// Calls of 10 us, 8 us of it under a lock, by two threads that always want it.
     #[test]
     fn calls_under_one_lock_exclude_each_other() {
         let mut table = CostTable::default();
@@ -208,7 +208,7 @@ mod tests {
         assert!(e.observed < 1.0 && e.expected > 0.0, "{e:?}");
     }
 
-    /// Calls of 10 us by two threads at times that have nothing to do with each other.
+    /// Calls of 10 us by two threads at independent times.
     #[test]
     fn independent_calls_do_not() {
         let mut table = CostTable::default();

@@ -1,17 +1,17 @@
-//! What the processor's counters say about the application's code, by how many CPUs are busy.
+//! The processor's counters for the application's code, by how many CPUs are busy.
 //!
 //! They come in two forms:
-//! * **samples** (`-e cycles:u`): each carries how much was counted since the one before, so that
-//!   their sums are counts, as precise as there are samples;
-//! * **readings** of a group (`-e '{sched:sched_switch,cycles:u}:S'`): what the counters of a CPU
-//!   stood at. The difference to the reading before belongs to the thread that ran in between, if
-//!   it was one thread. That is so where they are read at every switch. Where a timer reads them,
-//!   it is so for a thread that was there both times and hardly ever away.
+//! * **samples** (`-e cycles:u`): each carries the count since the previous sample, so that their
+//!   sums are counts, as precise as there are samples;
+//! * **readings** of a group (`-e '{sched:sched_switch,cycles:u}:S'`): the values of the counters
+//!   of a CPU. The difference to the previous reading belongs to the thread that ran in between, if
+//!   only one did. That is certain if counters are read at every switch. If a timer reads them, it
+//!   holds for a thread that was there both times and hardly ever away.
 //!
-//! Only user mode counts for a thread. Events opened for it say so (`cycles:u`); of samples of
-//! others the address tells, as the upper half of the address space is the kernel's; where that is
-//! not recorded either, a thread is in user mode outside its system calls. Differences of counters
-//! of both modes are kept as such: nobody knows which part is whose.
+//! Only user mode counts for a thread. Events opened for user mode say so (`cycles:u`); for other
+//! samples the address decides, because the upper half of the address space is the kernel's.
+//! Without an address, a thread is in user mode outside its system calls. Differences of counters
+//! of both modes are kept as such, because they cannot be divided.
 
 use crate::slot::Slot;
 use crate::user_intervals::{QUARTERS, quarter};
@@ -22,33 +22,33 @@ use holdup_trace::{EventDesc, EventId, EventKind, Nanos, Reading};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     by: [u64; Counter::ALL.len()],
-    /// Samples or readings of cycles, and of instructions: what these two rest on.
+    /// Samples or readings of cycles and of instructions, on which the sums of these two rest.
     samples: [u64; 2],
 }
 
 impl Tally for Counts {
-    /// 0 is taken for not counted: in a trace nothing tells them apart.
+    /// 0 means not counted: a trace does not distinguish the two.
     fn total(&self, counter: Counter) -> Option<f64> {
-        // Memory controllers count lines; perf stat makes bytes of them, a trace does not.
+        // Memory controllers count lines; perf stat converts them to bytes, a trace does not.
         let unit = if counter.is_of_memory() { LINE } else { 1.0 };
         Some(self.get(counter)).filter(|&n| n > 0).map(|n| n as f64 * unit)
     }
 }
 
 impl Counts {
-    /// How often.
+    /// The count of one counter.
     pub fn get(&self, counter: Counter) -> u64 {
         self.by[counter as usize]
     }
 
-    /// Both together.
+    /// The sum of two.
     pub fn with(mut self, o: &Counts) -> Counts {
         let sums = self.by.iter_mut().zip(o.by).chain(self.samples.iter_mut().zip(o.samples));
         sums.for_each(|(sum, n)| *sum = sum.saturating_add(n));
         self
     }
 
-    /// Cycles per instruction, from at least so many samples of each.
+    /// Cycles per instruction, if there are at least `samples` samples of each.
     pub fn per_instruction(&self, samples: u64) -> Option<f64> {
         let enough = self.samples.iter().all(|&n| n >= samples);
         self.cycles_per_instruction().filter(|_| enough)
@@ -65,30 +65,30 @@ impl Counts {
     }
 }
 
-/// How long counters that were read were meant to count, and did.
+/// How long counters that were read were enabled, and how long they counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Running {
-    /// Meant to, summed over counters.
+    /// Time enabled, summed over counters.
     pub enabled_ns: u64,
-    /// Did: less where several took turns on the processor's counters.
+    /// Time counting: less if several counters shared the processor's by multiplexing.
     pub running_ns: u64,
 }
 
-/// Who was on a CPU since its last switch.
+/// What ran on a CPU since its last switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ran {
-    /// Nobody, since then.
+    /// No thread, since this time.
     Idle { since: Nanos },
-    /// This thread, since then; `after_idle`: the CPU idled first, unseen.
+    /// This thread, since this time; `after_idle`: the CPU idled before, without an event.
     One { slot: Slot, since: Nanos, after_idle: bool, stays: Stays },
-    /// More than one, or nobody knows.
+    /// More than one thread, or not known.
     Unknown,
 }
 
-/// What tells whether a thread was elsewhere between two readings.
+/// Shows whether a thread was elsewhere between two readings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stays {
-    /// On CPUs so far.
+    /// CPU time of the thread so far.
     pub(crate) ran_ns: Nanos,
     pub(crate) migrations: u64,
 }
@@ -96,19 +96,19 @@ pub(crate) struct Stays {
 /// How busy the machine is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Concurrency {
-    /// CPUs that run a thread now, the one that is looked at included,
+    /// CPUs that run a thread now, including the observed one.
     pub(crate) running: u32,
-    /// and the integral of their number.
+    /// Integral of that number.
     pub(crate) running_ns: Nanos,
-    /// CPUs that run threads at all.
+    /// CPUs that have run threads at all.
     pub(crate) cpus: u32,
 }
 
-/// A thread that was on its CPU for all but a twentieth of the time between two readings has what
-/// was counted: who was there for the rest can have done no more than that much of it.
+/// A thread that was on its CPU for at least 19/20 of the time between two readings gets the whole
+/// count: other threads can have caused at most a twentieth of it.
 const MOST: (Nanos, Nanos) = (19, 20);
 
-/// A counter as it was read last.
+/// The last reading of a counter.
 #[derive(Clone, Copy, Debug)]
 struct Last {
     at: Nanos,
@@ -119,7 +119,7 @@ struct Last {
 }
 
 impl Last {
-    /// The quarter of the CPUs that others kept busy since then, on average.
+    /// The quarter of the CPUs that other threads kept busy since then, on average.
     fn quarter(&self, now: Nanos, concurrency: Concurrency) -> u8 {
         let span = now.saturating_sub(self.at);
         let all = match span {
@@ -129,7 +129,7 @@ impl Last {
         quarter(all.saturating_sub(1) as usize, concurrency.cpus as usize)
     }
 
-    /// Whose is what was counted from then to `now`, in this mode.
+    /// Which thread and mode gets the count from then to `now`, in this mode.
     fn whose(&self, now: Nanos, ran: Ran, mode: Mode) -> Whose {
         match (ran, self.ran) {
             (Ran::Idle { since }, _) if since <= self.at => Whose::IdleTask,
@@ -152,11 +152,11 @@ impl Last {
     }
 }
 
-/// Whose a difference between two readings is.
+/// What a difference between two readings is charged to.
 enum Whose {
     Thread(Slot),
     IdleTask,
-    /// Nobody can tell.
+    /// Unknown.
     Nobody,
 }
 
@@ -164,14 +164,14 @@ enum Whose {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counters {
     kinds: Vec<Option<Meaning>>,
-    /// By event: whether it is the switch.
+    /// Whether an event is the switch, by event id.
     switches: Vec<bool>,
-    /// By slot; as long as needed.
+    /// By slot; grows as needed.
     threads: Vec<[Counts; QUARTERS]>,
     /// Of all threads together, including counts that belong to no single thread, by [`Mode`].
     machine: [[Counts; QUARTERS]; 3],
     running: Running,
-    /// By [`Reading::instance`]; as long as needed.
+    /// By [`Reading::instance`]; grows as needed.
     lasts: Vec<Option<Last>>,
 }
 
@@ -195,15 +195,14 @@ impl Counters {
         self.kinds.get(id.0 as usize).copied().flatten()
     }
 
-    /// Whether samples of this event count what the hardware does.
+    /// Whether samples of this event count hardware events.
     #[inline]
     pub(crate) fn counts(&self, id: EventId) -> bool {
         let clocks = [Counter::TaskClock, Counter::CpuClock, Counter::Duration];
         self.kind(id).is_some_and(|kind| !clocks.contains(&kind.counter))
     }
 
-    /// A sample: `period` more while `slot` was on a CPU. `user`: the program's own code was
-    /// running.
+    /// A sample: `period` more while `slot` was on a CPU. `user`: in user mode.
     pub(crate) fn sample(&mut self, id: EventId, slot: Slot, period: u64, user: bool, quarter: u8) {
         let Some(kind) = self.kind(id) else { return };
         let mode = match kind.mode {
@@ -214,8 +213,8 @@ impl Counters {
         self.add(Some(slot), mode, kind.counter, period, quarter);
     }
 
-    /// What the counters of a group stood at when `ran` was still on their CPU. Returns whether the
-    /// group had been off since the reading before.
+    /// Counter values of a group while `ran` was still on their CPU. Returns whether the group had
+    /// been off since the previous reading.
     pub(crate) fn readings(
         &mut self,
         now: Nanos,
@@ -254,8 +253,8 @@ impl Counters {
         self.running.enabled_ns - self.running.running_ns
     }
 
-    /// How much was counted from one reading to the next: scaled up where others took turns.
-    /// `None` where it did not count at all, or began anew.
+    /// The count between two readings, scaled up for multiplexing. `None` if the counter did not
+    /// count at all, or was restarted.
     fn counted(&mut self, before: Last, now: Last) -> Option<u64> {
         let n = now.value.checked_sub(before.value)?;
         let times = now.enabled_running.zip(before.enabled_running);
@@ -287,22 +286,22 @@ impl Counters {
         rows.filter(|(_, levels)| levels.iter().any(|c| *c != Counts::default()))
     }
 
-    /// All counted in one mode.
+    /// All counts in one mode.
     pub(crate) fn machine(&self, mode: Mode) -> &[Counts; QUARTERS] {
         &self.machine[mode as usize]
     }
 
-    /// How long counters counted; `None` where readings do not say.
+    /// How long counters counted; `None` if readings do not say.
     pub(crate) fn running(&self) -> Option<Running> {
         Some(self.running).filter(|r| r.enabled_ns > 0)
     }
 
-    /// What comes next cannot be compared with what came before.
+    /// The next readings cannot be compared with the previous ones.
     pub(crate) fn forget_readings(&mut self) {
         self.lasts.fill(None);
     }
 
-    /// Forget the sums.
+    /// Clears the sums.
     pub(crate) fn restart(&mut self) {
         self.threads.clear();
         self.machine = Default::default();

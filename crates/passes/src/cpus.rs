@@ -1,6 +1,6 @@
-//! Where each CPU's time went: accounting that closes.
+//! Where each CPU's time went: the parts add up to the whole.
 //!
-//! At every instant a CPU does exactly one thing, the innermost of what is stacked on it:
+//! At any instant a CPU does exactly one thing, the innermost entry of its stack:
 //!
 //! ```text
 //!   interrupt handler        IrqEntry .. IrqExit          irq
@@ -8,14 +8,14 @@
 //!   current thread           Switch                       user | kernel | kthread | idle
 //! ```
 //!
-//! Each event that changes the stack charges the span since the last change to what was on top.
-//! So per CPU: user + kernel + kthread + irq + softirq + idle + unaccounted = wall.
+//! Each event that changes the stack charges the span since the last change to the top entry. So
+//! per CPU: user + kernel + kthread + irq + softirq + idle + unaccounted = wall.
 //!
-//! Before its first event a CPU did what that event says it was doing: had it switched, there
-//! would have been an event. A current thread that changes without a switch event means lost
-//! events (or a recording of some tasks only): the span back to the last time charged is
-//! unaccounted. A CPU without events is idle if interrupts were recorded (a busy CPU has at least
-//! its timer's) and unaccounted otherwise.
+//! Before its first event a CPU did what that event says it was doing, because a switch would have
+//! been an event. A current thread that changes without a switch event means lost events (or a
+//! recording of some tasks only): the span since the last charge is unaccounted. A CPU without
+//! events is idle if interrupts were recorded (a busy CPU has at least its timer's), else
+//! unaccounted.
 
 use crate::grid::NEVER;
 use crate::grid::{Grid, Spent};
@@ -47,46 +47,46 @@ const MAX_NESTING: usize = 8;
 /// One CPU.
 #[derive(Clone, Debug)]
 pub(crate) struct CpuState {
-    /// Some event happened here.
+    /// Some event happened on this CPU.
     pub(crate) met: bool,
-    /// Some event told who was on it.
+    /// Some event told which thread was on it.
     pub(crate) seen: bool,
-    /// Threads were woken or moved here: it exists, whether it shows itself or not.
+    /// Threads were woken on or moved to this CPU: it exists even without events of its own.
     pub(crate) is_target: bool,
     /// The current thread, if known.
     pub(crate) current: Option<(Tid, Slot)>,
     /// Up to here the CPU's time has been charged.
     pub(crate) charged_to: Nanos,
-    /// Time of its last event, where that is later.
+    /// Time of its last event, if later than `charged_to`.
     pub(crate) heard: Nanos,
     pub(crate) stack: Vec<Frame>,
     /// When an interrupt handler ended here last.
     pub(crate) irq_left: Nanos,
     /// Time of the last switch here; 0 before the first.
     pub(crate) last_switch: Nanos,
-    /// When it went idle, if the current thread came out of that idleness unseen.
+    /// When it went idle, if the switch out of idle to the current thread was not recorded.
     pub(crate) idle_before: Option<Nanos>,
-    /// Threads in an uninterruptible wait, perhaps for I/O, that last ran here; those that began
-    /// to wait first come first.
+    /// Threads in an uninterruptible wait, perhaps for I/O, that last ran here, by the start of
+    /// their wait.
     pub(crate) iowaiters: Vec<IoWaiter>,
     /// Counted as idle in the blame pass.
     pub(crate) counted_idle: bool,
     /// It has run threads without a break since then; the trace's start if it never idled.
     pub(crate) busy_since: Nanos,
-    /// Threads ready on this CPU's run queue, in no order.
+    /// Threads ready on this CPU's run queue, unordered.
     pub(crate) queue: Vec<Slot>,
-    /// The current thread is believed here since then, and no event of its own has confirmed it
-    /// yet, as long as `charged_to` has not moved on; [`NEVER`] otherwise.
+    /// Since when the current thread is presumed to be here without an event of its own that
+    /// confirms it, as long as `charged_to` has not moved on; [`NEVER`] otherwise.
     pub(crate) presumed_at: Nanos,
-    /// A thread has been seen on it.
+    /// A thread has been seen on this CPU.
     pub(crate) used: bool,
-    /// A switch out of idle was recorded; one must have been and was not.
+    /// A switch out of idle was recorded; the other field: one happened and was not recorded.
     pub(crate) idle_left_seen: bool,
     pub(crate) idle_left_unseen: bool,
 
     pub(crate) user: Nanos,
     pub(crate) kernel: Nanos,
-    /// Of `kernel`: on the CPU while waiting for a kernel lock.
+    /// Part of `kernel`: on the CPU while waiting for a kernel lock.
     pub(crate) lock_spin: Nanos,
     pub(crate) kthread: Nanos,
     pub(crate) irq: Nanos,
@@ -94,25 +94,25 @@ pub(crate) struct CpuState {
     pub(crate) idle: Nanos,
     pub(crate) iowait: Nanos,
     pub(crate) unaccounted: Nanos,
-    /// Of these: while a hypervisor ran something else.
+    /// Part of the times above: while a hypervisor ran something else.
     pub(crate) stolen: Stolen,
-    /// Charged to a thread whose mode is not known yet; moves to user or kernel when it is.
+    /// Charged to a thread whose mode is not known yet; moves to user or kernel once it is.
     pub(crate) undecided: Nanos,
 
     /// The bin of the timeline that `charged_to` is in, and where it ends.
     pub(crate) bin: u16,
     pub(crate) border: Nanos,
-    /// What had been spent when the bin began.
+    /// The totals when the bin began.
     pub(crate) mark: Spent,
-    /// Time of threads when the current one got the CPU, or when the bin began.
+    /// CPU time of threads when the current thread got the CPU, or when the bin began.
     pub(crate) ran_mark: Nanos,
 
     pub(crate) switches: u64,
-    /// And when the bin began.
+    /// Number of switches when the bin began.
     pub(crate) switches_mark: u64,
     pub(crate) irqs: u64,
     pub(crate) counts: Counts,
-    /// A picture of what it does, if it is followed.
+    /// The picture of this CPU, if it is followed.
     pub(crate) lane: Option<Box<Lane>>,
 }
 
@@ -120,8 +120,8 @@ pub(crate) struct CpuState {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IoWaiter {
     pub(crate) slot: Slot,
-    /// Idle time of the CPU since this wait began and before the next one in the list did, as far
-    /// as it is not yet known to be a wait for I/O.
+    /// Idle time of the CPU between the start of this wait and that of the next wait in the list,
+    /// without idle time already known to be a wait for I/O.
     pub(crate) idle_ns: Nanos,
 }
 
@@ -213,8 +213,8 @@ impl CpuState {
         }
     }
 
-    /// Such a wait ends, and was for I/O or not. One for I/O makes all idle time since it began
-    /// waiting for I/O; what idled during another wait may still be an earlier waiter's.
+    /// Such a wait ends, and was for I/O or not. If it was, all idle time since its start was
+    /// iowait; idle time during a wait for something else may still belong to an earlier waiter.
     pub(crate) fn io_ends(&mut self, slot: Slot, io: bool) {
         let Some(i) = self.iowaiters.iter().position(|w| w.slot == slot) else { return };
         if io {
@@ -228,7 +228,7 @@ impl CpuState {
         }
     }
 
-    /// Put a frame on the stack; false if it is unreasonably deep (exits were lost).
+    /// Pushes a frame; false if the stack is implausibly deep (exits were lost).
     pub(crate) fn push(&mut self, frame: Frame) -> bool {
         if self.stack.len() >= MAX_NESTING {
             self.stack.clear();
@@ -239,7 +239,7 @@ impl CpuState {
         true
     }
 
-    /// Take the matching frame off, and whatever was left above it. `None` if there is no match.
+    /// Pops the matching frame and all frames above it. `None` if no frame matches.
     pub(crate) fn pop(&mut self, level: Level, id: u32) -> Option<Frame> {
         let i = self.stack.iter().rposition(|f| f.level == level && f.id == id)?;
         let frame = self.stack[i];
@@ -247,18 +247,18 @@ impl CpuState {
         Some(frame)
     }
 
-    /// Its switches out of idle happen and are not recorded.
+    /// Whether its switches out of idle happen but are not recorded.
     pub(crate) fn is_blind(&self) -> bool {
         self.idle_left_unseen && !self.idle_left_seen
     }
 
-    /// The current thread is only presumed to be here.
+    /// Whether the current thread is only presumed to be here.
     pub(crate) fn is_presumed(&self) -> bool {
         self.presumed_at == self.charged_to
     }
 
-    /// A switch was not recorded: the stay now in progress began at `since` and not at the last
-    /// recorded switch.
+    /// A switch was not recorded: the current stay began at `since` and not at the last recorded
+    /// switch.
     pub(crate) fn switched_unseen(&mut self, since: Nanos) {
         if self.last_switch != 0 {
             let idle = matches!(self.current, Some((Tid::IDLE, _)));
@@ -267,7 +267,7 @@ impl CpuState {
         }
     }
 
-    /// A switch was seen.
+    /// A switch was recorded.
     #[inline]
     pub(crate) fn switched(&mut self, now: Nanos) {
         self.switches += 1;
@@ -347,13 +347,13 @@ impl Cpus {
         &mut self.cpus[i]
     }
 
-    /// One that is not new.
+    /// A CPU that is known already.
     #[inline(always)]
     pub(crate) fn known_mut(&mut self, cpu: Cpu) -> Option<&mut CpuState> {
         self.cpus.get_mut(cpu.0 as usize)
     }
 
-    /// Some CPU's switches out of idle are never recorded.
+    /// Whether switches out of idle are never recorded for some CPU.
     pub(crate) fn any_blind(&self) -> bool {
         self.cpus.iter().any(CpuState::is_blind)
     }
@@ -362,7 +362,7 @@ impl Cpus {
         self.cpus.get(cpu.0 as usize)
     }
 
-    /// A thread was sent to this CPU.
+    /// A thread was woken on or moved to this CPU.
     #[inline]
     pub(crate) fn target(&mut self, cpu: Cpu) {
         if cpu.0 < MAX_CPUS {
@@ -378,8 +378,8 @@ impl Cpus {
         }
     }
 
-    /// CPUs that a thread has been seen on so far. Those that idle all along leave memory and
-    /// caches to the others, however many there are.
+    /// Number of CPUs that a thread has been seen on so far. CPUs that are always idle leave memory
+    /// bandwidth and caches to the others, however many they are.
     #[inline]
     pub(crate) fn used(&self) -> usize {
         self.used

@@ -1,14 +1,13 @@
 //! Single facts, as the passes conclude them: a run ended, a call returned, a wait was over.
 //!
-//! The tables are sums; who wants the summands has the trace read once more
-//! ([`crate::each_fact`]). Twice, since what a fact means is often known only later: to which
-//! process a thread belonged, that two descriptors are one pipe, what a futex is used for. The
-//! first reading learns that, the second hands out the facts, and [`crate::Analysis`] of the first
-//! explains them. Both give the same numbers to threads and objects, so facts add up to the tables
-//! exactly.
+//! The tables are sums. For the summands the trace is read a second time ([`crate::each_fact`]),
+//! because the meaning of a fact is often known only later: to which process a thread belonged,
+//! that two descriptors are one pipe, what a futex is used for. The first reading learns this, the
+//! second hands out the facts, and [`crate::Analysis`] of the first explains them. Both give the
+//! same numbers to threads and objects, so facts add up to the tables exactly.
 //!
-//! Facts are collected for a batch of events at a time; memory does not grow with them. Who does
-//! not ask pays nothing per system call: the engine's hot path is compiled with and without them.
+//! Facts are collected for a batch of events at a time; memory does not grow with them. Without
+//! facts a system call costs nothing more: the engine's hot path is compiled with and without them.
 
 use crate::cause::Cause;
 use crate::irqs::Handler;
@@ -45,13 +44,13 @@ pub struct Switch {
     pub at: Nanos,
     /// Where.
     pub cpu: Cpu,
-    /// Who left, if the event says so.
+    /// The previous thread, if the event says so.
     pub prev: Option<Slot>,
-    /// In which state.
+    /// The state of the previous thread.
     pub state: TaskState,
-    /// Who came, if the event says so.
+    /// The next thread, if the event says so.
     pub next: Option<Slot>,
-    /// Since the switch before it on this CPU; `None` of the first.
+    /// Time since the previous switch on this CPU; `None` for the first.
     pub stay: Option<Nanos>,
 }
 
@@ -64,7 +63,7 @@ pub enum RunEnd {
     Preempted,
     /// The thread ended.
     Exited,
-    /// Nobody saw how: events are missing.
+    /// Not known: events are missing.
     Unseen,
     /// The trace ended first.
     Trace,
@@ -77,19 +76,19 @@ pub struct Run {
     pub start: Nanos,
     /// When it lost it.
     pub end: Nanos,
-    /// Which.
+    /// The CPU.
     pub cpu: Cpu,
-    /// Who.
+    /// The thread.
     pub slot: Slot,
-    /// Application code.
+    /// Time in application code.
     pub user: Nanos,
-    /// The kernel for it.
+    /// Time in the kernel on behalf of the thread.
     pub kernel: Nanos,
-    /// One of both: [`Thread::was_application`] of the first reading tells which.
+    /// Time in either: [`Thread::was_application`] of the first reading tells which.
     pub undecided: Nanos,
-    /// Interrupts and softirqs on top of it.
+    /// Time of interrupts and softirqs on top of it.
     pub interrupted: Nanos,
-    /// Ready before it; `None` if it was not seen to become so.
+    /// Time ready before the run; `None` if it was not seen to become ready.
     pub delay: Option<Nanos>,
     /// How it ended.
     pub how: RunEnd,
@@ -98,23 +97,23 @@ pub struct Run {
 /// A system call that returned.
 #[derive(Clone, Copy, Debug)]
 pub struct Return {
-    /// When it was entered; of those seen only to return, when they returned.
+    /// When it was entered; for calls of which only the return was seen, when they returned.
     pub start: Nanos,
     /// When it returned.
     pub end: Nanos,
-    /// Who called.
+    /// The calling thread.
     pub slot: Slot,
-    /// Where it returned.
+    /// The CPU on which it returned.
     pub cpu: Cpu,
     /// The call's number.
     pub nr: u32,
     /// What it returned.
     pub ret: i64,
-    /// What its time went into; `None` of calls seen only to return.
+    /// What its time was spent on; `None` for calls of which only the return was seen.
     pub split: Option<Split>,
 }
 
-/// What a span of a thread's time went into: the parts add up to it.
+/// What a span of a thread's time was spent on: the parts add up to it.
 #[derive(Clone, Copy, Debug)]
 pub struct Split {
     /// On a CPU.
@@ -134,11 +133,11 @@ pub struct Slept {
     pub start: Nanos,
     /// When it ended.
     pub end: Nanos,
-    /// Who slept.
+    /// The sleeping thread.
     pub slot: Slot,
-    /// For what, by the number it had then: see [`crate::Analysis::final_object`].
+    /// What it slept for, by the number at that time: see [`crate::Analysis::final_object`].
     pub object: Object,
-    /// What the sleep was for, alone.
+    /// What this sleep alone was for, without following the waker's past.
     pub cause: Cause,
     /// The system call slept in.
     pub nr: Option<u32>,
@@ -148,14 +147,14 @@ pub struct Slept {
     pub ended: Ended,
 }
 
-/// Who waits for a lock of the kernel.
+/// What waits for a lock of the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LockWaiter {
     /// A thread.
     Thread(Slot),
-    /// The idle task: interrupts on top of it.
+    /// The idle task, that is interrupts on top of it.
     Idle,
-    /// The recorder could not tell, or there were too many to keep apart.
+    /// The recorder could not tell, or there were too many to keep them apart.
     Unknown,
 }
 
@@ -166,7 +165,7 @@ pub struct LockWait {
     pub start: Nanos,
     /// When it ended.
     pub end: Nanos,
-    /// Who waited.
+    /// What waited.
     pub waiter: LockWaiter,
     /// Address of the lock, or with lockdep of the `lockdep_map` in it.
     pub lock: u64,
@@ -174,35 +173,35 @@ pub struct LockWait {
     pub kind: Option<LockKind>,
     /// Return address in the code that asked for it; 0 if not recorded.
     pub caller: u64,
-    /// What the time went into.
+    /// What the time was spent on.
     pub split: Split,
-    /// Which events tell of it.
+    /// Which events show the wait.
     pub source: LockSource,
 }
 
-/// Which event tells of a wake-up.
+/// Which event shows a wake-up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WakeEvent {
     /// `sched_waking`: the sleep is over.
     Waking,
     /// `sched_wakeup`: the thread is on a run queue.
     Wakeup,
-    /// `sched_wakeup_new`: the same of a new thread.
+    /// `sched_wakeup_new`: a new thread is on a run queue.
     New,
 }
 
-/// An event that tells that a thread is woken.
+/// An event that shows that a thread is woken.
 #[derive(Clone, Copy, Debug)]
 pub struct Wakeup {
     /// When.
     pub at: Nanos,
-    /// Which.
+    /// Which event.
     pub event: WakeEvent,
-    /// Where.
+    /// The CPU on which the event happened.
     pub cpu: Cpu,
-    /// Who is woken.
+    /// The woken thread.
     pub slot: Slot,
-    /// By whom; `None` for an interrupt.
+    /// The waking thread; `None` for an interrupt.
     pub waker: Option<Slot>,
     /// The CPU it goes to.
     pub target: Cpu,
@@ -215,13 +214,13 @@ pub struct Handled {
     pub start: Nanos,
     /// When it ended.
     pub end: Nanos,
-    /// Where.
+    /// The CPU.
     pub cpu: Cpu,
     /// Which handler: see [`crate::Analysis::handler`].
     pub handler: Handler,
 }
 
-/// A thread's sums when its present run began.
+/// A thread's sums when its current run began.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mark {
     on: bool,
@@ -234,7 +233,7 @@ struct Mark {
     delay: Option<Nanos>,
 }
 
-/// The facts of the events since they were last taken.
+/// The facts collected since they were last taken.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
     pub(crate) rows: Vec<Fact>,
@@ -254,7 +253,7 @@ impl Facts {
         &mut self.marks[i]
     }
 
-    /// A thread, which was ready for `delay`, has been on `cpu` since `start`.
+    /// A thread that was ready for `delay` has been on `cpu` since `start`.
     pub(crate) fn run_begins(
         &mut self,
         start: Nanos,
@@ -279,7 +278,7 @@ impl Facts {
         };
     }
 
-    /// It was there up to `end`.
+    /// The thread was on its CPU up to `end`.
     pub(crate) fn run_ends(&mut self, end: Nanos, slot: Slot, t: &Thread, how: RunEnd) {
         let mark = self.mark(slot);
         if !std::mem::take(&mut mark.on) {
@@ -298,14 +297,14 @@ impl Facts {
             delay: m.delay,
             how,
         };
-        // Who was only presumed to be there was not.
+        // A thread that was only presumed to be there was not.
         if run.end > run.start {
             self.rows.push(Fact::Run(run));
         }
     }
 
-    /// `t` has got all its undecided time decided as the application's or the kernel's: what was
-    /// before the present run is not of it.
+    /// All undecided time of `t` is decided as the application's or the kernel's; undecided time
+    /// before the current run is not part of the run.
     pub(crate) fn decided(&mut self, slot: Slot, user: bool) {
         let mark = self.mark(slot);
         let before = std::mem::take(&mut mark.undecided);

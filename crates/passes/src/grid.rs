@@ -1,4 +1,4 @@
-//! Equal parts of the time analysed, and what is charged to each.
+//! Bins of equal length over the time analysed, and what is charged to each.
 
 use crate::cause::Cause;
 use crate::state::Mode;
@@ -16,9 +16,9 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    /// At most so many bins.
+    /// Maximal number of bins.
     const BINS: u64 = 128;
-    /// None is shorter than that: a few switches of a busy CPU.
+    /// Minimal length of a bin: a few switches of a busy CPU.
     const NARROWEST: Nanos = 2_000_000;
 
     pub(crate) fn new(start: Nanos, end: Nanos) -> Grid {
@@ -57,12 +57,12 @@ pub(crate) struct Spent {
     pub(crate) softirq: Nanos,
     pub(crate) idle: Nanos,
     pub(crate) unaccounted: Nanos,
-    /// Moves to one of the first three.
+    /// Moves to one of the first three once the mode is known.
     pub(crate) undecided: Nanos,
 }
 
 impl Spent {
-    /// Time of threads.
+    /// CPU time of threads.
     pub(crate) fn by_threads(&self) -> Nanos {
         self.user + self.kernel + self.kthread + self.undecided
     }
@@ -107,9 +107,9 @@ impl Spent {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct IdleBin {
     pub(crate) causes: [u128; Cause::ALL.len()],
-    /// With runnable threads elsewhere, in ns.
+    /// While runnable threads waited for other CPUs, in ns.
     pub(crate) scheduler_ns: Nanos,
-    /// Of it: not the scheduler's after all.
+    /// Part of it that turned out not to be the scheduler's.
     pub(crate) moved: u128,
     /// Integral of the number of threads running or ready.
     pub(crate) queue_ns: u128,

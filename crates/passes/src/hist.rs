@@ -14,7 +14,7 @@ const BUCKETS: usize = 43 * SUB;
 #[derive(Clone, Debug, Default)]
 pub struct Histogram(Option<Box<Buckets>>);
 
-/// One count for each magnitude.
+/// One counter for each magnitude.
 #[derive(Clone, Debug)]
 struct Buckets([u32; BUCKETS]);
 
@@ -96,7 +96,7 @@ impl Histogram {
 }
 
 impl Histogram {
-    /// The same, by powers of two.
+    /// The same counts by powers of two.
     pub(crate) fn octaves(&self) -> Octaves {
         let mut octaves = Octaves::default();
         let buckets = self.0.iter().flat_map(|buckets| buckets.0.iter().enumerate());
@@ -107,14 +107,14 @@ impl Histogram {
     }
 }
 
-/// So many spans are kept one by one.
+/// Up to this many spans are kept one by one.
 const FEW: usize = 11;
 
-/// What a [`Histogram`] counts, where there are very many that count a handful of spans: the first
-/// are kept by their buckets, in the place of the pointer's company. Answers are the same.
+/// A [`Histogram`] for very many instances that count a handful of spans each: the first spans are
+/// kept by their bucket numbers, in the space next to the pointer. The answers are the same.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SmallHistogram {
-    /// All of them, once they are many.
+    /// All counts, once there are many spans.
     many: Option<Box<Buckets>>,
     few: [u16; FEW],
     /// How many of `few` are in use.
@@ -141,7 +141,7 @@ impl SmallHistogram {
         }
     }
 
-    /// From now on they are counted.
+    /// Switches from single spans to counters.
     fn counted(&mut self) -> &mut Buckets {
         let (few, len) = (std::mem::take(&mut self.few), std::mem::take(&mut self.len));
         let many = self.many.get_or_insert_default();
@@ -162,12 +162,12 @@ impl SmallHistogram {
         }
     }
 
-    /// It counts one span, and that is as long.
+    /// Whether it counts exactly one span, of this length.
     pub(crate) fn is_only(&self, ns: Nanos) -> bool {
         self.many.is_none() && self.early() == [bucket(ns) as u16]
     }
 
-    /// Write it down, for [`SmallHistogram::unpack`].
+    /// Appends it in the format of [`SmallHistogram::unpack`].
     pub(crate) fn pack(&self, out: &mut Writer) {
         let Some(many) = &self.many else {
             out.number(self.len.into());
@@ -181,7 +181,7 @@ impl SmallHistogram {
         }
     }
 
-    /// What [`SmallHistogram::pack`] wrote.
+    /// Reads what [`SmallHistogram::pack`] wrote.
     pub(crate) fn unpack(from: &mut Reader<'_>) -> SmallHistogram {
         let mut hist = SmallHistogram::default();
         let len = from.number() as usize;
@@ -197,7 +197,7 @@ impl SmallHistogram {
         hist
     }
 
-    /// The buckets of the spans, while they are few.
+    /// The buckets of the first spans.
     fn early(&self) -> &[u16] {
         &self.few[..self.len as usize]
     }
@@ -215,20 +215,20 @@ impl SmallHistogram {
     }
 }
 
-/// Powers of two up to that of the last bucket, and before them no time at all.
+/// Powers of two up to that of the last bucket, preceded by one for length 0.
 const OCTAVES: usize = 47;
 
-/// Counts of spans by powers of two: an eighth of the memory of a [`Histogram`], where there may be
-/// very many and no percentile is asked for. Allocates on the first span.
+/// Counts of spans by powers of two: an eighth of the memory of a [`Histogram`], for cases with
+/// very many instances and no percentiles. Allocates on the first span.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Octaves(Option<Box<[u64; OCTAVES]>>);
 
 /// Spans of similar length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Octave {
-    /// The shortest that count, ns.
+    /// The shortest length that counts, ns.
     pub(crate) from_ns: Nanos,
-    /// All that count are shorter, ns.
+    /// The first length that is too long, ns.
     pub(crate) to_ns: Nanos,
     /// How many.
     pub(crate) count: u64,
@@ -254,7 +254,7 @@ impl Octaves {
         }
     }
 
-    /// From the shortest spans to the longest, those of none between them too.
+    /// From the shortest spans to the longest, with empty octaves in between.
     pub(crate) fn list(&self) -> Vec<Octave> {
         let counts = self.0.as_deref().map_or(&[][..], |counts| counts);
         let filled = || counts.iter().enumerate().filter(|(_, count)| **count > 0).map(|(i, _)| i);

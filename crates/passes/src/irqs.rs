@@ -64,8 +64,8 @@ pub(crate) struct Irqs {
     pub(crate) rows: FxHashMap<IrqKey, IrqStats>,
     /// Work items in progress: start, function, name, CPU.
     works: FxHashMap<u64, (Nanos, u64, NameId, Cpu)>,
-    /// By function: how many of its work items are in progress, since when any, and for how long in
-    /// all.
+    /// By function: how many of its work items are in progress, since when at least one is, and the
+    /// total time.
     pub(crate) busy: FxHashMap<u64, Busy>,
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct Busy {
     pub(crate) total: Nanos,
 }
 
-/// Text gives a name and no address: the name's id then keeps functions apart.
+/// ftrace text gives a name and no address: the id of the name then identifies the function.
 fn function_id(function: u64, name: NameId) -> u64 {
     if function != 0 { function } else { name.0 as u64 }
 }
@@ -114,7 +114,7 @@ impl Irqs {
         }
     }
 
-    /// When it began, and what; `None` if that was not seen.
+    /// Start and function of a work item; `None` if its start was not seen.
     pub(crate) fn work_end(&mut self, now: Nanos, work: u64) -> Option<(Nanos, Handler)> {
         let (start, function, name, cpu) = self.works.remove(&work)?;
         let id = function_id(function, name);
@@ -132,7 +132,7 @@ impl Irqs {
 
     pub(crate) fn restart(&mut self) {
         self.rows.clear();
-        // What is in progress counts from its beginning, as its row will.
+        // Work in progress counts from its beginning, as its row does.
         self.busy.retain(|_, b| b.now > 0);
         self.busy.values_mut().for_each(|b| b.total = 0);
     }

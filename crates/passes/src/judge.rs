@@ -1,8 +1,8 @@
-//! What has to be judged while the pass runs, and the facts to judge it by.
+//! What has to be judged during the pass, and the facts for the judgement.
 //!
-//! Two questions come up once per sleep: whether the thread waits for something that idle CPUs
-//! could have done sooner (it then takes its share of the idle time), and, when the sleep ends,
-//! what it was for. The passes only measure; the caller of [`crate::analyze`] brings the answers.
+//! Two questions come up for each sleep: whether idle CPUs could have shortened what the thread
+//! waits for (then the wait takes its share of the idle time), and, when the sleep ends, what it
+//! was for. The passes only measure; the caller of [`crate::analyze`] answers.
 
 use crate::cause::Cause;
 use holdup_syscalls::WaitKind;
@@ -15,31 +15,31 @@ pub enum BlockedFor {
     Io,
     /// Not I/O, and the function it slept in takes locks.
     Lock,
-    /// Not I/O, and nothing more.
+    /// Not I/O; nothing else is known.
     Other,
-    /// It says so of other sleeps, and nothing of this one.
+    /// The kernel gives reasons of other sleeps, but not of this one.
     Unsaid,
 }
 
 /// Where a thread sleeps that is in no recorded system call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outside {
-    /// In no call at all, as all are recorded: it took a page fault, or is new.
+    /// In no call at all, because all are recorded: it took a page fault, or is new.
     NoCall,
-    /// In an untraced call ([`Calls`]) or in none. In none of those by which threads contend:
-    /// these are recorded.
+    /// In an untraced call ([`Calls`]) or in none. Not in a call by which threads contend: these
+    /// are recorded.
     UntracedCall,
-    /// Nobody knows: it may be in any call.
+    /// Not known: it may be in any call.
     Unknown,
 }
 
-/// Whether an uninterruptible sleep looks like one for a device: one definition for the CPUs' time
-/// waiting for I/O, for the ledger, and for every format.
+/// Whether an uninterruptible sleep looks like one for a device: the one definition for the CPUs'
+/// iowait time, for the ledger, and for every format.
 ///
-/// That no signal ends a sleep says nothing of disks: so sleeps who waits for a grace period of
-/// RCU, for a driver's reply, or for msleep() to return. What the kernel says of it decides; where
-/// it says nothing, the call does, if it is one that reaches disks; and who is in no call at all
-/// took a page fault. Where calls are not recorded, nobody knows.
+/// That a sleep is uninterruptible does not prove a disk: a thread also sleeps this way for an RCU
+/// grace period, for a driver's reply, or in msleep(). The kernel's reason decides. Without one the
+/// call decides, if it is one that reaches disks; a thread in no call took a page fault. If calls
+/// are not recorded, the purpose is unknown.
 pub fn is_for_device(
     kind: Option<WaitKind>,
     outside: Outside,
@@ -48,14 +48,14 @@ pub fn is_for_device(
     match blocked_for {
         Some(BlockedFor::Io) => true,
         Some(BlockedFor::Lock | BlockedFor::Other) => false,
-        // It tells of others. A call that waits for disks alone says enough.
+        // The kernel gives other reasons. A call that waits only for disks says enough.
         Some(BlockedFor::Unsaid) => kind == Some(WaitKind::DiskSync),
         None => kind.map_or(outside == Outside::NoCall, WaitKind::reaches_disk),
     }
 }
 
 impl Sleep {
-    /// Nothing but a device explains it: [`is_for_device`].
+    /// Whether only a device explains the sleep: [`is_for_device`].
     pub fn is_for_device(&self) -> bool {
         self.uninterruptible
             && !self.contending
@@ -64,8 +64,8 @@ impl Sleep {
 }
 
 impl Outside {
-    /// What these calls tell of it. The one in which threads of a program contend stands for
-    /// all others like it: the presets record them together.
+    /// The meaning for these recorded calls. The call in which threads of a program contend stands
+    /// for all similar calls: the presets record them together.
     pub(crate) fn of(calls: &Calls) -> Outside {
         match calls {
             Calls::All => Outside::NoCall,
@@ -78,35 +78,35 @@ impl Outside {
 /// A thread goes to sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sleep {
-    /// What the system call it sleeps in stands for; `None` outside of those that are recorded.
+    /// What the system call it sleeps in stands for; `None` outside recorded calls.
     pub kind: Option<WaitKind>,
-    /// In D state: no signal ends it.
+    /// In D state (uninterruptible).
     pub uninterruptible: bool,
     /// Between `contention_begin` and `contention_end` of a kernel lock.
     pub contending: bool,
-    /// Threads wait for the end of a thread at this futex (`pthread_join`).
+    /// Threads wait on this futex for the end of a thread (`pthread_join`).
     pub join: bool,
-    /// What it means that it sleeps in no recorded call, if it does.
+    /// What it means if the thread sleeps in no recorded call.
     pub outside: Outside,
-    /// The thread's last sleep was for the same object, and idle.
+    /// The thread's last sleep was for the same object and was judged idle.
     pub idle_before: bool,
-    /// The last sleep for the same object was ended by another thread, on purpose.
+    /// The last sleep for the same object was ended on purpose by another thread.
     pub peer_before: bool,
-    /// What the kernel says it was for; `None` where it does not, and until the sleep ends.
+    /// The kernel's reason; `None` if it gives none, and until the sleep ends.
     pub blocked_for: Option<BlockedFor>,
-    /// A nap between two tries at a lock: the thread's last try did not get it, and after the last
-    /// nap of the kind it tried again.
+    /// A nap between two tries at a lock: the thread's last try failed, and after its last nap of
+    /// this kind it tried again.
     pub retries: bool,
 }
 
-/// How a sleep is known to have ended.
+/// How a sleep ended, as far as known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ended {
     /// By a wake-up.
     Woken,
-    /// The thread ran again; its wake-up was not seen.
+    /// The thread ran again, but no wake-up was recorded.
     Unseen,
-    /// Not at all: the trace did.
+    /// It did not end before the trace.
     Trace,
 }
 
@@ -115,28 +115,28 @@ pub enum Ended {
 pub struct Waker {
     /// A thread of the kernel itself.
     pub kthread: bool,
-    /// Of the sleeper's process; or of its name without numbers, where processes are not known.
-    /// Looked up only where sleeps are [`Outside::Unknown`], else `false`.
+    /// Of the sleeper's process; or, if processes are not known, of its name without numbers.
+    /// Determined only if sleeps are [`Outside::Unknown`], else `false`.
     pub same_program: bool,
     /// Of the sleeper's process or of its name without numbers, and in a call that sends a signal
     /// or writes to a pipe, eventfd or local socket; and the sleeper has ended such a sleep of a
-    /// sibling in the same way. Looked up only for sleeps of [`WaitKind::is_event`], else `false`.
+    /// sibling in the same way. Determined only for sleeps of [`WaitKind::is_event`], else `false`.
     pub sibling_hands_over: bool,
 }
 
-/// How much of its time a thread has work.
+/// For how much of its lifetime a thread has work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Activity {
-    /// For hardly any of it ([`crate::limits::NAMED`]).
+    /// Hardly ever ([`crate::limits::NAMED`]).
     pub is_rare: bool,
 }
 
 impl Activity {
-    /// Over less time than some ticks of the scheduler it is chance whether a thread has run.
+    /// Within a few scheduler ticks it is chance whether a thread has run.
     const SHORTEST: Nanos = 10_000_000;
 
-    /// Of the time it has run or been ready since it was born, or the recording began, and all time
-    /// since then, the sleep that ends included.
+    /// `active_ns` is the time running or ready since birth or since the recording began; `age_ns`
+    /// is all time since then, including the sleep that ends.
     pub(crate) fn of(active_ns: Nanos, age_ns: Nanos, rare_pct: f64) -> Option<Activity> {
         let is_rare = (active_ns as f64) * 100.0 < age_ns as f64 * rare_pct;
         (age_ns >= Activity::SHORTEST).then_some(Activity { is_rare })
@@ -150,36 +150,35 @@ pub struct WaitEnd {
     pub sleep: Sleep,
     /// How it ended.
     pub ended: Ended,
-    /// By whom; `None` if an interrupt, a time-out or a signal did, or it is not known.
+    /// The waker; `None` if an interrupt, a time-out or a signal ended the sleep, or if unknown.
     pub waker: Option<Waker>,
-    /// Wake-ups name their wakers and no event was lost so far: no waker means that there was none.
+    /// Wake-ups name their wakers and no event was lost so far: no waker means that none existed.
     pub wakers_complete: bool,
-    /// Of some CPUs no event of the idle task is recorded, so neither are the wake-ups by
-    /// interrupts that come while it runs, and nothing else is missing: a wake-up that was not seen
-    /// was one of those.
-    /// Looked up only for [`Ended::Unseen`], else `false`.
+    /// For some CPUs no event of the idle task is recorded, including wake-ups by interrupts while
+    /// it runs, and nothing else is missing: a wake-up that was not recorded was one of these.
+    /// Determined only for [`Ended::Unseen`], else `false`.
     pub idle_tasks_unseen: bool,
     /// A wait for the same object ended before.
     pub ended_before: bool,
-    /// Threads contend for the object: those who wait for it also end others' waits for it.
+    /// Threads contend for the object: threads that wait for it also end others' waits for it.
     pub in_turns: bool,
-    /// One thread at a time has the object, and releases it itself.
+    /// One thread at a time holds the object, and releases it itself.
     pub lock: bool,
-    /// How much of its time the sleeper has work; `None` as long as that is chance.
+    /// For how much of its lifetime the sleeper has work; `None` while that is chance.
     pub activity: Option<Activity>,
     /// The object is a futex in shared memory, and threads of several processes use it.
     pub between_processes: bool,
-    /// The trace has the contention of kernel locks.
+    /// The trace has contention events of kernel locks.
     pub contention_recorded: bool,
 }
 
-/// Who judges. Called once or twice per sleep, never per event.
+/// The judgement as functions. Called once or twice per sleep, never per event.
 #[derive(Clone, Copy, Debug)]
 pub struct Judge {
-    /// Whether a program of this name writes the recording: what it sleeps for is no wait.
+    /// Whether a program of this name writes the recording: its sleeps do not count as waits.
     pub is_recorder: fn(&str) -> bool,
-    /// Whether the sleep counts as waiting: it takes part in sharing out the idle time.
+    /// Whether the sleep counts as waiting, and so gets a share of the idle time.
     pub counts: fn(&Sleep) -> bool,
-    /// What it was for.
+    /// What the sleep was for.
     pub cause: fn(&WaitEnd) -> Cause,
 }

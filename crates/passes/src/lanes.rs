@@ -1,7 +1,7 @@
 //! Lanes: what chosen CPUs and threads did, moment by moment, for a picture.
 //!
-//! A picture has so many pixels, whatever the length of the trace. A [`Lane`] keeps one piece per
-//! pixel at most, and within one window of time every interval as it was:
+//! A picture has a fixed number of pixels, whatever the length of the trace. A [`Lane`] keeps at
+//! most one piece per pixel, and every single interval within one window of time:
 //!
 //! ```text
 //!  what the thread did   ▐run▌▐──wait──▌▐r▌▐w▌▐r▌▐w▌▐r▌▐────────wait────────▌
@@ -9,7 +9,7 @@
 //!  pieces                │run │wait     │run 60 % of it │wait               │
 //! ```
 //!
-//! An interval that fills whole pixels is one piece, however many they are. Of a pixel in which
+//! An interval that fills whole pixels is one piece, however many they are. For a pixel in which
 //! several things happened, the piece has what took most of the time, and how much of it.
 //!
 //! Which CPUs and threads are worth a lane is known only after the trace was read once, so lanes
@@ -46,15 +46,15 @@ macro_rules! doings {
 }
 
 doings! {
-    /// Nothing is known, or there was nobody to do anything.
+    /// Nothing is known, or the thread did not exist.
     Unknown = "unknown", "unknown, or does not exist";
-    /// On a CPU; a CPU: by an application's thread.
+    /// On a CPU; for a CPU: running an application's thread.
     Running = "running", "running";
-    /// A CPU: by a thread of the kernel.
+    /// For a CPU: running a thread of the kernel.
     Kernel = "kernel-thread", "running a kernel thread";
-    /// A CPU: by nobody.
+    /// For a CPU: running no thread.
     Idle = "idle", "idle";
-    /// Ready, and not on a CPU.
+    /// Ready, but not on a CPU.
     Ready = "ready", "ready, waiting for a CPU";
     /// Asleep: [`Cause::ThreadSync`].
     ThreadSync = "thread-sync", "waiting for a futex";
@@ -71,7 +71,7 @@ doings! {
     Asleep = "asleep", "asleep for an unknown reason";
 }
 
-/// How many there are.
+/// Number of activities.
 const DOINGS: usize = Doing::ALL.len();
 
 impl From<Cause> for Doing {
@@ -87,23 +87,23 @@ impl From<Cause> for Doing {
     }
 }
 
-/// Whom to follow, and over which time.
+/// Which CPUs and threads to follow, and over which time.
 #[derive(Clone, Debug, Default)]
 pub struct Follow {
     /// CPUs with a lane.
     pub cpus: Vec<Cpu>,
     /// Threads with a lane, ascending.
     pub threads: Vec<Slot>,
-    /// Whether a thread is one of the kernel's, by slot.
+    /// Whether a thread is a kernel thread, by slot.
     pub kernel: Vec<bool>,
     /// First and last time of the picture.
     pub span: (Nanos, Nanos),
-    /// Of it: where every interval is kept.
+    /// Part of the span in which every interval is kept.
     pub window: (Nanos, Nanos),
 }
 
 impl Follow {
-    /// A lane for this thread, if it is to have one.
+    /// A lane for this thread, if it is followed.
     pub(crate) fn of_thread(&self, slot: Slot) -> Option<Box<Lane>> {
         self.threads.binary_search(&slot).is_ok().then(|| Box::new(Lane::new(self)))
     }
@@ -126,7 +126,7 @@ pub(crate) struct SleptFor {
     pub(crate) waker: Option<Slot>,
 }
 
-/// One thing, over whole pixels.
+/// One activity, over whole pixels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Piece {
     /// How many pixels.
@@ -137,19 +137,19 @@ pub struct Piece {
     pub pct: u8,
 }
 
-/// One thing, from one moment to another, within the window.
+/// One activity, from one time to another, within the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
     /// Its first moment.
     pub from: Nanos,
     /// Its end.
     pub to: Nanos,
-    /// What.
+    /// The activity.
     pub what: Doing,
-    /// Of a CPU: the thread on it. Of a sleeping thread: who ended the sleep. `Slot::IDLE` for
-    /// none.
+    /// For a CPU: the thread on it. For a sleeping thread: the thread that ended the sleep.
+    /// `Slot::IDLE` for none.
     pub who: Slot,
-    /// Of a sleeping thread: what for.
+    /// For a sleeping thread: what it slept for.
     pub object: Option<Object>,
 }
 
@@ -162,26 +162,26 @@ pub struct Lane {
     /// Time per pixel.
     width: Nanos,
     pieces: Vec<Piece>,
-    /// The pixel being filled, and with what.
+    /// The pixel being filled, and the time of each activity in it.
     pixel: u32,
     filling: [Nanos; DOINGS],
-    /// Up to here it is drawn.
+    /// Drawn up to this time.
     at: Nanos,
     /// What the sleep that ends now was for.
     pub(crate) slept: Option<SleptFor>,
-    /// That is still to be told; and the sleep, once it is over.
+    /// The reason of the last sleep may still come; and the sleep, once it is over.
     awaits_reason: bool,
     asleep: Option<(Nanos, Nanos)>,
     spans: Vec<Span>,
     full: Option<Nanos>,
-    /// Time of each thing in all.
+    /// Total time of each activity.
     sums: [Nanos; DOINGS],
 }
 
 impl Lane {
     /// Pixels of a picture.
     pub const PIXELS: u64 = 2000;
-    /// Intervals of one lane in the window: more are not kept.
+    /// Maximal number of intervals kept per lane in the window.
     const SPANS: usize = 30_000;
 
     fn new(follow: &Follow) -> Lane {
@@ -209,12 +209,12 @@ impl Lane {
         Box::new(Lane::new(follow))
     }
 
-    /// What the sleep that ends now was for is still to be told.
+    /// What the sleep that ends now was for may still come.
     pub(crate) fn awaits_reason(&mut self) {
         self.awaits_reason = true;
     }
 
-    /// What the sleep that ends now, or ended last, was for.
+    /// What the sleep was for that ends now or ended last.
     pub(crate) fn told(&mut self, slept: SleptFor) {
         self.slept = Some(slept);
         self.awaits_reason = false;
@@ -223,7 +223,7 @@ impl Lane {
         }
     }
 
-    /// A thread was in `state` for so long.
+    /// A thread was in `state` for this span.
     pub(crate) fn was(&mut self, state: State, from: Nanos, to: Nanos) {
         if self.awaits_reason && state == State::Blocked {
             self.asleep = Some((from, to));
@@ -240,7 +240,7 @@ impl Lane {
         self.add(Span { from, to, what, who, object: slept.map(|s| s.object) });
     }
 
-    /// A CPU did `what` up to `to`, by or for `who`.
+    /// A CPU did `what` up to `to`, with or for the thread `who`.
     pub(crate) fn until(&mut self, to: Nanos, what: Doing, who: Slot) {
         self.add(Span { from: self.at, to, what, who, object: None });
     }
@@ -297,7 +297,7 @@ impl Lane {
         self.start + u64::from(pixel) * self.width
     }
 
-    /// Close the pixel being filled if `pixel` is another, and leave those between empty.
+    /// Closes the pixel being filled if `pixel` is another, and leaves those in between empty.
     fn go_to(&mut self, pixel: u32) {
         if pixel == self.pixel {
             return;
@@ -330,12 +330,12 @@ impl Lane {
         }
     }
 
-    /// Nothing more comes.
+    /// The trace is over.
     pub(crate) fn finish(&mut self) {
         self.close_pixel();
     }
 
-    /// The part analysed begins now: no sum is of what came before.
+    /// The part analysed begins now: what came before counts in no sum.
     pub(crate) fn restart(&mut self, now: Nanos) {
         let start = self.start.max(now);
         *self = Lane {
@@ -355,7 +355,7 @@ impl Lane {
         self.width
     }
 
-    /// From the beginning on, without gaps.
+    /// All pieces from the start, without gaps.
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces
     }
@@ -365,18 +365,18 @@ impl Lane {
         &self.spans
     }
 
-    /// From here on the window had more intervals than are kept.
+    /// When the window began to have more intervals than are kept.
     pub fn full(&self) -> Option<Nanos> {
         self.full
     }
 
-    /// Time of one thing in all: what the tables say of it.
+    /// Total time of one activity: what the tables say about it.
     pub fn sum(&self, what: Doing) -> Nanos {
         self.sums[what as usize]
     }
 }
 
-/// The busiest part of a trace is looked for over so long.
+/// Length of the busiest part of a trace that is shown with every interval.
 pub const CLOSE_UP: Nanos = 200_000_000;
 
 #[cfg(test)]
@@ -401,7 +401,7 @@ mod tests {
         lane.was(State::Woken(Cpu(0)), 1300, 1310);
         lane.was(running, 1310, 1370);
         lane.was(State::Woken(Cpu(0)), 1370, 1500);
-        // Nothing is known of two and a half pixels.
+        // Nothing is known about two and a half pixels.
         lane.was(running, 1750, 1900);
         lane.finish();
         assert_eq!(

@@ -10,9 +10,9 @@
 //!
 //! Quirks kept, because the figures are meant to be equal:
 //! * a thread first seen when it is switched in counts one delay of 0;
-//! * a thread that was preempted (`R+`) is not waiting in perf's eyes: perf 6.1 looks the state up
-//!   in a string by its raw value, 0x100 lies beyond it, and the wait goes unseen. holdup reports
-//!   those waits apart, as `preempted_ns`.
+//! * a thread that was preempted (`R+`) does not count as waiting in perf: perf 6.1 looks the state
+//!   up in a string by its raw value, 0x100 lies beyond it, and the wait is missed. holdup reports
+//!   those waits separately, as `preempted_ns`.
 //!
 //! Source: perf's observable behaviour (6.1), checked against its output on every recording.
 
@@ -103,7 +103,7 @@ impl Latency {
         self.stat_runtime_ns = self.stat_runtime_ns.saturating_add(runtime);
     }
 
-    /// Forget the sums, keep the state.
+    /// Clears the sums, keeps the state.
     pub(crate) fn restart(&mut self) {
         *self = Latency { atom: self.atom, out: self.out, wake: self.wake, ..Latency::default() };
     }

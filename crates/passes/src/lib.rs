@@ -13,9 +13,9 @@
 //!                      └─ lanes     chosen ones, by pixel      pictures
 //! ```
 //!
-//! The machines hold state and sums only, so memory grows with threads, CPUs and locks, never with
-//! events. [`analyze`] runs them; [`Analysis`] draws the tables. They measure and do not judge:
-//! what a sleep was for is asked of a [`Judge`] that the caller brings.
+//! The state machines hold state and sums only, so memory grows with threads, CPUs and locks, never
+//! with events. [`analyze`] runs them; [`Analysis`] makes the tables. They measure and do not
+//! judge: the [`Judge`] that the caller passes decides what a sleep was for.
 //!
 //! ```
 //! use holdup_attribution::JUDGE;
@@ -124,17 +124,17 @@ use std::ops::ControlFlow;
 pub use windows::{Window, analyze_windows};
 pub use yields::{Again, Yields};
 
-/// Read the whole trace once and answer everything.
+/// Reads the whole trace once and fills all tables.
 ///
 /// # Errors
-/// Whatever makes the rest of the file unreadable; damage that can be stepped over is counted in
+/// Whatever makes the rest of the file unreadable; damage that can be skipped is counted in
 /// [`Analysis::quality`].
 pub fn analyze(reader: &dyn Reader, options: &Options, judge: &Judge) -> Result<Analysis> {
     read(reader, options, judge, None, None)
 }
 
-/// The same together with another reader of the trace: `see` gets all events up to the end of the
-/// part, in order, whatever was selected of them; and perhaps some behind it.
+/// [`analyze`] that also passes the events to the caller: `see` gets all events up to the end of
+/// the part, in order, whatever is selected, and perhaps some after it.
 ///
 /// # Errors
 /// Those of [`analyze`].
@@ -147,10 +147,10 @@ pub fn analyze_beside(
     read(reader, options, judge, None, Some(see))
 }
 
-/// Gets the events that are analysed, some at a time.
+/// Gets the events that are analysed, in batches.
 pub type See<'a> = dyn FnMut(&[Event], &Batch) + 'a;
 
-/// Read the trace of `whole` once more and draw the lanes of those in `follow`.
+/// Reads the trace of `whole` again and draws the lanes of the CPUs and threads in `follow`.
 ///
 /// # Errors
 /// Those of [`analyze`].
@@ -187,9 +187,9 @@ fn read(
     Ok(analysis)
 }
 
-/// Read a trace once more and hand out its facts one by one, in the order in which they ended.
-/// `whole`, the analysis of the first reading, explains them: they are of its part of the trace,
-/// of all threads, and add up to its tables. `take` may end the reading.
+/// Reads a trace again and hands out its facts one by one, in the order in which they ended.
+/// `whole`, the analysis of the first reading, explains them: they cover its part of the trace and
+/// all threads, and add up to its tables. `take` may stop the reading.
 ///
 /// # Errors
 /// Those of [`analyze`].
@@ -202,9 +202,9 @@ pub fn each_fact(
     facts(reader, whole, judge, None, take)
 }
 
-/// The same beside the events: `see` gets every event of the trace up to the end of the part,
-/// before `take` gets the facts that it ends. At most a batch of events is seen before their facts
-/// are taken.
+/// [`each_fact`] that also passes the events to the caller: `see` gets every event of the trace up
+/// to the end of the part, before `take` gets the facts that the event completes. At most one batch
+/// of events is seen before their facts are taken.
 ///
 /// # Errors
 /// Those of [`analyze`].
@@ -225,7 +225,7 @@ fn facts(
     see: Option<&mut See<'_>>,
     take: &mut dyn FnMut(&Fact) -> ControlFlow<()>,
 ) -> Result<()> {
-    // What the first reading kept of sleeps need not be kept twice.
+    // What the first reading kept about sleeps is not needed twice.
     let options = &Options { detail: Detail::Sums, ..whole.options.clone() };
     let part = Part::of(reader.info(), &options.selection);
     let mut engine = part.engine(reader, options, judge);
@@ -264,8 +264,8 @@ impl<'a> Part<'a> {
         Engine::new(info, symbols, (self.first, self.end), options, *judge)
     }
 
-    /// Drive the events of the part into `engine`; `done` is called after each batch of them, and
-    /// `see`, if there is one, before.
+    /// Passes the events of the part to `engine`; `see`, if any, is called before and `done` after
+    /// each batch.
     fn read<const FACTS: bool>(
         &self,
         reader: &dyn Reader,
@@ -281,7 +281,7 @@ impl<'a> Part<'a> {
             if let Some(see) = &mut see {
                 see(events, batch);
             }
-            // The common case carries no checks per event.
+            // The common case has no checks per event.
             if !windowed && only.is_none() {
                 for e in events {
                     engine.event::<FACTS>(e, batch);
@@ -331,10 +331,10 @@ pub fn analyze_parts(
     Ok((found.into_iter().flatten().collect(), quality))
 }
 
-/// CPUs of the ledger: those with events, those that threads were sent to, and as many as the file
-/// says were online; of these only those that were recorded, where somebody chose some.
+/// CPUs of the analysis: those with events, those that threads were woken on or moved to, and as
+/// many as the file says were online; if the user recorded some CPUs only, only these.
 fn cpu_list(engine: &Engine, info: &TraceInfo, select: &Selection) -> Vec<Cpu> {
-    // A CPU count beyond what a kernel can have is damage; believe the events then.
+    // A CPU count beyond what a kernel can have is damage; then only the events count.
     let online = info.cpus_online.filter(|&n| n <= cpus::MAX_CPUS as u32).unwrap_or(0);
     let exists = |c: &cpus::CpuState| c.seen || c.met || c.is_target;
     let mut list: Vec<Cpu> =

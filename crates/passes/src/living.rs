@@ -1,8 +1,8 @@
-//! What only a thread that lives needs: the call it is in, what it waits for, its place in queues.
+//! What only a living thread needs: the call it is in, what it waits for, its place in queues.
 //!
-//! Most threads of a build or of a shell script have ended long before the trace has. Some time
-//! after a thread has, its [`Moment`] is given back, and of its system calls no more is kept than
-//! [`crate::packed`] writes. Whoever looks at such a thread finds it in no call and no queue.
+//! Most threads of a build or of a shell script end long before the trace does. Some time after the
+//! end of a thread its [`Moment`] is freed, and its system calls are reduced to what
+//! [`crate::packed`] writes. Such a thread then reads as being in no call and in no queue.
 
 use crate::packed;
 use crate::slot::Slot;
@@ -14,20 +14,21 @@ use holdup_trace::{Cpu, Nanos, Pid};
 use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
 
-/// Of a thread that is not counted.
+/// Program number of a thread that is not counted.
 pub(crate) const NO_PROGRAM: u32 = u32::MAX;
 
-/// The state of a thread beside [`crate::state::State`]. What each system call touches is first.
+/// The state of a thread in addition to [`crate::state::State`]. The fields that each system call
+/// touches come first.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Moment {
     /// System call in progress.
     pub(crate) call: Option<Call>,
-    /// The call that it sleeps in, where no event told that it began: number and time.
+    /// The call that it sleeps in if no event told its beginning: number and time.
     pub(crate) untraced: Option<(u32, Nanos)>,
-    /// Of a task that its runtime has parked: what it waits for.
+    /// What a task that its runtime has parked waits for.
     pub(crate) parked: Option<(WaitKind, Object)>,
-    /// Of a task: the semaphore that it asked for and has not yet been parked at; 0 if none.
+    /// The semaphore that a task has asked for and is not yet parked on; 0 if none.
     pub(crate) asks: u64,
     /// `user_ns` at the last return from a call, and the quarter of the CPUs that were busy then,
     /// with [`crate::user_intervals::FAULTED`] if a page fault came since.
@@ -35,28 +36,29 @@ pub(crate) struct Moment {
     /// Finished system calls.
     pub(crate) calls: CallTable,
 
-    /// Waiting threads counted in [`crate::blame::Blame`]: integral at the start of the wait.
+    /// For waiting threads counted in [`crate::blame::Blame`]: the integral at the start of the
+    /// wait.
     pub(crate) blame_mark: Option<u128>,
-    /// While ready: integral of the scheduler's part of idle time when it began to be.
+    /// While ready: integral of the scheduler's part of idle time when the thread became ready.
     pub(crate) ready_mark: u128,
     /// While ready on a known queue: its place there.
     pub(crate) queue_at: u32,
-    /// Its place among [`crate::programs::Programs`], of the process id beside it; and the one it
-    /// is counted for while it is active.
+    /// Its process's place in [`crate::programs::Programs`], with the process id of that place; and
+    /// the place for which it is counted while it is active.
     pub(crate) program: u32,
     pub(crate) program_pid: Pid,
     pub(crate) counted_for: u32,
     /// Counted in a CPU's number of threads waiting for I/O.
     pub(crate) iowait_cpu: Option<Cpu>,
-    /// What the kernel said about the sleep in progress, which is about to end.
+    /// The reason that the kernel gave for the sleep in progress, which is about to end.
     pub(crate) reason: Option<Reason>,
-    /// The sleep that has ended, while what it was for is still to be told.
+    /// The sleep that has ended, while its reason may still come.
     pub(crate) untold: Option<Box<Untold>>,
-    /// Who woke it last: the thread, if one did, not an interrupt.
+    /// The thread that woke it last; `None` after an interrupt.
     pub(crate) waker: Option<Slot>,
-    /// The `ksoftirqd` whose softirq did.
+    /// The `ksoftirqd` that ran the softirq which woke it.
     pub(crate) softirqd: Option<Slot>,
-    /// The kernel lock it is or was last waiting for.
+    /// The kernel lock it is waiting for or last waited for.
     pub(crate) contended: u64,
 }
 
@@ -87,7 +89,7 @@ impl Moment {
         self.call.map(|call| call.nr).or(self.untraced.map(|(nr, _)| nr))
     }
 
-    /// Forget the sums, keep the state.
+    /// Clears the sums, keeps the state.
     fn restart(&mut self, now: Nanos) {
         self.calls = CallTable::default();
         self.user_interval = None;
@@ -97,14 +99,14 @@ impl Moment {
     }
 }
 
-/// Of a thread that has shown nothing yet, or ended.
+/// The moment of a thread that has shown nothing yet, or has ended.
 static NOTHING: Moment = Moment::NOTHING;
 
-/// A [`Moment`], from the first change of it to some time after the thread's end.
+/// A [`Moment`], from its first change to some time after the thread's end.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Living {
     now: Option<Box<Moment>>,
-    /// Without a moment: the calls it made while it had one.
+    /// The packed calls of a thread without a moment.
     calls: Box<[u8]>,
 }
 
@@ -138,8 +140,8 @@ impl Living {
         moment
     }
 
-    /// Nothing is likely to change any more. What is no longer needed is given back, as it was at
-    /// first, for the next thread that begins.
+    /// The thread has ended and is unlikely to change any more. Returns the moment in its initial
+    /// state, to be reused for the next thread that begins.
     pub(crate) fn end(&mut self) -> Living {
         let now = self.now.take().map(|mut moment| {
             let mut calls = std::mem::take(&mut moment.calls);
@@ -156,7 +158,7 @@ impl Living {
         self.now.is_none()
     }
 
-    /// Forget the sums, keep the state.
+    /// Clears the sums, keeps the state.
     pub(crate) fn restart(&mut self, now: Nanos) {
         self.calls = Box::default();
         if let Some(moment) = &mut self.now {
@@ -171,7 +173,7 @@ impl Living {
         counted.map(|(nr, stats)| (nr, Cow::Borrowed(stats))).chain(packed)
     }
 
-    /// It made a system call that has finished.
+    /// Whether it made a system call that has finished.
     pub(crate) fn made_calls(&self) -> bool {
         !self.calls.is_empty() || !self.now.as_ref().is_none_or(|m| m.calls.is_empty())
     }

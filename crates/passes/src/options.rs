@@ -23,10 +23,10 @@ pub enum Detail {
 /// The events that an analysis is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// Only these CPUs; `None` for all.
+    /// Only events on these CPUs; `None` for all.
     pub cpus: Option<Vec<Cpu>>,
-    /// Only from this time of the trace's clock on. What threads and CPUs were doing then is still
-    /// learnt from what precedes it.
+    /// Only from this time of the trace's clock on. Earlier events still determine what threads and
+    /// CPUs were doing at this time.
     pub from: Option<Nanos>,
     /// Only up to this time.
     pub to: Option<Nanos>,
@@ -40,7 +40,7 @@ impl Selection {
         (start, self.to.unwrap_or(Nanos::MAX).min(last).max(start))
     }
 
-    /// This choice within the part that a trace is which was cut out of a longer one.
+    /// This selection, limited to the part that was cut out of a longer trace.
     #[must_use]
     pub fn within(mut self, info: &TraceInfo) -> Selection {
         let Some(cut) = &info.cut else { return self };
@@ -81,7 +81,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether it chooses threads.
+    /// Whether the filter chooses threads.
     pub fn chooses_threads(&self) -> bool {
         !(self.pids.is_empty()
             && self.tids.is_empty()
@@ -89,13 +89,13 @@ impl Filter {
             && self.cgroups.is_empty())
     }
 
-    /// Whether it wants threads in the control group `path`; of a thread whose group is not known,
-    /// an empty one.
+    /// Whether the filter accepts threads in the control group `path`, which is empty for threads
+    /// whose group is not known.
     pub fn wants_group(&self, path: &str, groups: &Groups) -> bool {
         self.cgroups.is_empty() || groups.fits_any(&self.cgroups, path)
     }
 
-    /// Whether it wants a thread of this process, number and name, if it wants its control group.
+    /// Whether it accepts a thread of this process, number and name, apart from control groups.
     pub fn wants(&self, pid: u32, tid: u32, comm: &str) -> bool {
         (self.pids.is_empty() || self.pids.contains(&pid))
             && (self.tids.is_empty() || self.tids.contains(&tid))
@@ -112,8 +112,8 @@ pub struct Options {
     pub filter: Filter,
     /// Decoder threads; 0 for as many as there are spare cores.
     pub workers: usize,
-    /// The threads that are the work, by somebody's choice; all others are background. Every row
-    /// stays. Without a choice the trace tells which are.
+    /// The threads that the user chose as the workload; all others are background. Every row stays.
+    /// Without a choice the trace decides.
     pub work: Filter,
     /// How much to keep about waits.
     pub detail: Detail,
@@ -121,8 +121,8 @@ pub struct Options {
     pub limits: Thresholds,
     /// Symbols of the recorded kernel, in place of those the file carries.
     pub symbols: Option<Arc<SymbolTable>>,
-    /// Who knows what variables are called that threads wait at; without one addresses stand for
-    /// them.
+    /// The source of names of variables that threads wait on; without a source, tables show
+    /// addresses.
     pub variables: Option<Variables>,
 }
 

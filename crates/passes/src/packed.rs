@@ -1,24 +1,24 @@
 //! The system calls of a thread that has ended, in a few bytes each.
 //!
 //! A build or a shell script starts a hundred thousand processes, and each makes twenty different
-//! calls once or twice. Their sums are kept, since tables by thread show them, but nothing is added
-//! any more: so they are written one behind the other, numbers in seven bits a byte, zeros not at
-//! all. A call that was made once and kept its CPU takes about six bytes instead of 170.
+//! calls once or twice. Their sums stay, because tables by thread show them, but do not change any
+//! more. So they are packed: numbers with seven bits per byte, zeros omitted. A call that was made
+//! once and kept its CPU takes about six bytes instead of 170.
 
 use crate::hist::SmallHistogram;
 use crate::syscalls::CallStats;
 use crate::varint::{Reader, Writer};
 use std::borrow::Cow;
 
-/// There was one call, and the sums and the histogram say no more than its length.
+/// There was one call; its sums and histogram contain nothing but its length.
 const ONE: u64 = 1;
 /// The calls were on a CPU from beginning to end.
 const WHOLE: u64 = 1 << 1;
-/// From this bit on: one for each of [`fields`] that is not zero.
+/// From this bit on: one bit for each of [`fields`] that is not zero.
 const FIELDS: usize = 2;
 
-/// The sums, in the order in which they are written: those first that are seldom zero, so that the
-/// bits of most calls fit into a byte.
+/// The sums in the order of writing: those that are seldom zero come first, so that the bits of
+/// most calls fit into a byte.
 fn fields(s: &mut CallStats) -> [&mut u64; 14] {
     [
         &mut s.total,
@@ -38,7 +38,7 @@ fn fields(s: &mut CallStats) -> [&mut u64; 14] {
     ]
 }
 
-/// Write the calls down.
+/// Appends the calls to a byte string.
 pub(crate) fn pack<'a>(calls: impl Iterator<Item = (u32, Cow<'a, CallStats>)>) -> Box<[u8]> {
     let mut out = Writer::default();
     for (nr, stats) in calls {
@@ -77,7 +77,7 @@ fn pack_one(out: &mut Writer, mut s: CallStats) {
     }
 }
 
-/// What [`pack`] wrote, call by call.
+/// Reads back what [`pack`] wrote, call by call.
 pub(crate) fn unpack(bytes: &[u8]) -> impl Iterator<Item = (u32, CallStats)> + '_ {
     let mut from = Reader(bytes);
     std::iter::from_fn(move || {

@@ -1,8 +1,8 @@
-//! What threads that have something others wait for did meanwhile: why a holder was slow.
+//! What a thread did while it held something that others waited for: why a holder was slow.
 //!
-//! A thread that gives back what it had may have run, queued for a CPU, or slept for a disk while
-//! others waited. Its [`Past`] has that moment by moment, without gaps, as far back as a hold is
-//! long; when it gives the object back, the part of its past in which others waited is added up:
+//! A thread that releases an object may have run, queued for a CPU, or slept for a disk while
+//! others waited. Its [`Past`] has this without gaps, as far back as a hold may last. At the
+//! release, the part of the past in which others waited is added up:
 //!
 //! ```text
 //!  holder   ▐ user ▌▐─── asleep for a disk ───▌▐ ready ▌▐ kernel: futex ▌
@@ -10,7 +10,7 @@
 //!                        └────────── so long, and no longer ────────────┘
 //! ```
 //!
-//! Threads are followed from the first time that they are seen to have something.
+//! A thread is followed from the first time that it is seen to hold something.
 
 use crate::cause::Cause;
 use crate::slot::Slot;
@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 /// Makes [`HolderPart`] from one list: its id in JSON, and it in words.
 macro_rules! parts {
     ($($(#[doc = $doc:literal])+ $name:ident = $id:literal, $title:literal;)+) => {
-        /// What a thread did with a part of the time for which it held something.
+        /// What a thread did during a part of the time for which it held something.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum HolderPart { $($(#[doc = $doc])+ $name),+ }
 
@@ -35,7 +35,7 @@ macro_rules! parts {
                 match self { $(HolderPart::$name => $id),+ }
             }
 
-            /// In words: what holders were doing.
+            /// Description for sentences: what holders were doing.
             pub fn title(self) -> &'static str {
                 match self { $(HolderPart::$name => $title),+ }
             }
@@ -54,11 +54,11 @@ parts! {
     Interrupted = "interrupted", "interrupted";
     /// On a CPU that the hypervisor gave to another guest.
     Stolen = "stolen", "without their virtual CPU";
-    /// Ready after a wake-up, and not on a CPU yet.
+    /// Ready after a wake-up, but not on a CPU yet.
     Woken = "woken", "woken but still without a CPU";
     /// Ready after another thread took its CPU.
     Preempted = "preempted", "preempted";
-    /// Ready, and not allowed to run: its control group is out of quota.
+    /// Ready, but not allowed to run: its control group is out of quota.
     Throttled = "throttled", "throttled";
     /// Asleep for a device.
     Disk = "disk", "waiting for a disk";
@@ -85,14 +85,14 @@ parts! {
 pub struct HolderDid {
     /// What it did.
     pub part: HolderPart,
-    /// The system call in which it did.
+    /// The system call in which it did this.
     pub call: Option<u32>,
-    /// Asleep: what for, by the number it had then; see [`crate::Analysis::final_object`].
+    /// If asleep, what for, by the number at that time; see [`crate::Analysis::final_object`].
     pub object: Option<Object>,
 }
 
 impl HolderPart {
-    /// Asleep, for whatever.
+    /// Whether it is asleep, for whatever reason.
     pub fn is_asleep(self) -> bool {
         use HolderPart::*;
         match self {
@@ -119,7 +119,7 @@ impl From<Mode> for HolderPart {
 }
 
 impl HolderDid {
-    /// The trace does not show what.
+    /// The trace does not show what it did.
     pub(crate) const UNKNOWN: HolderDid =
         HolderDid { part: HolderPart::Unknown, call: None, object: None };
 
@@ -127,7 +127,7 @@ impl HolderDid {
         HolderDid { part, call, object: None }
     }
 
-    /// Asleep for an object of this kind.
+    /// A sleep for an object of this kind.
     pub(crate) fn slept(
         cause: Cause,
         kind: ObjectKind,
@@ -148,7 +148,7 @@ impl HolderDid {
     }
 }
 
-/// One thing, up to a time.
+/// One activity, up to a time.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     to: Nanos,
@@ -160,14 +160,14 @@ struct Piece {
 pub(crate) struct Past {
     start: Nanos,
     pieces: VecDeque<Piece>,
-    /// What the sleep that ends now is for, once it is told.
+    /// What the sleep that ends now was for, once it is known.
     slept: Option<HolderDid>,
-    /// The last sleep is not told yet.
+    /// It is not known yet what the last sleep was for.
     untold: bool,
 }
 
 impl Past {
-    /// Pieces of one thread: a hold that is longer has a beginning that is not known.
+    /// Pieces kept per thread: the beginning of a longer hold is not known.
     const PIECES: usize = 1024;
 
     /// Nothing is known before `now`.
@@ -179,7 +179,7 @@ impl Past {
         self.pieces.back().map_or(self.start, |last| last.to)
     }
 
-    /// It did this from one moment to another; of what is known already nothing changes.
+    /// The thread did this from one time to another; what is already recorded stays.
     pub(crate) fn did(&mut self, from: Nanos, to: Nanos, did: HolderDid) {
         if from > self.end() {
             self.push(from, HolderDid::UNKNOWN);
@@ -202,13 +202,13 @@ impl Past {
         }
     }
 
-    /// A sleep ends, and nothing has been told of it.
+    /// A sleep ends, and what it was for is not known yet.
     pub(crate) fn wakes(&mut self) {
         self.slept = None;
         self.untold = false;
     }
 
-    /// What the sleep that ends now, or ended last, was for.
+    /// What the sleep was for that ends now or ended last.
     pub(crate) fn told(&mut self, did: HolderDid) {
         self.slept = Some(did);
         if std::mem::take(&mut self.untold) {
@@ -220,12 +220,12 @@ impl Past {
         }
     }
 
-    /// It was ready and might not run.
+    /// It was ready but not allowed to run.
     pub(crate) fn throttled(&mut self, from: Nanos, to: Nanos) {
         self.did(from, to, HolderDid::running(HolderPart::Throttled, None));
     }
 
-    /// It was in `state` for so long; what it ran is told piece by piece.
+    /// It was in `state` for this span; running time is added piece by piece elsewhere.
     pub(crate) fn was(&mut self, state: State, from: Nanos, to: Nanos) {
         let did = match state {
             State::Woken(_) => HolderDid::running(HolderPart::Woken, None),
@@ -242,9 +242,9 @@ impl Past {
         self.did(from, to, did);
     }
 
-    /// Hand out what it did from one moment to another while it had something, and what it does
-    /// `now` of time that is not told yet: the times add up to all of it, or to what followed its
-    /// own wait for that, as it did not have it before.
+    /// Hands out what it did from one time to another while it held an object, with `now` as the
+    /// activity of time not recorded yet. The times add up to the whole span, or to the span after
+    /// its own wait for the object, because it did not hold the object before.
     pub(crate) fn while_it_had(
         &self,
         is_own: impl Fn(Object) -> bool,
@@ -278,7 +278,7 @@ impl Past {
     }
 }
 
-/// Different things that one thread did with one object, at most: of what is beyond, the calls and
+/// Maximal number of different activities of one thread with one object: beyond it, calls and
 /// objects are not distinguished.
 const DIFFERENT: usize = 64;
 
@@ -287,7 +287,7 @@ const DIFFERENT: usize = 64;
 pub(crate) struct HolderTimes(Vec<(HolderDid, Nanos)>);
 
 impl HolderTimes {
-    /// So much more of this.
+    /// Adds `ns` of this activity.
     pub(crate) fn add(&mut self, did: HolderDid, ns: Nanos) {
         if ns == 0 {
             return;
@@ -303,24 +303,24 @@ impl HolderTimes {
         }
     }
 
-    /// What there is.
+    /// All activities and their times.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (HolderDid, Nanos)> {
         self.0.iter().copied()
     }
 }
 
-/// What is new of who has what.
+/// A change of what threads hold.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Holding {
-    /// A thread has something that others may come to wait for.
+    /// A thread holds something that others may come to wait for.
     Has(Slot),
-    /// It gave it back, and from one moment to another others waited for it.
+    /// It released an object for which others waited during a span.
     GaveBack {
-        /// Who.
+        /// The holder.
         slot: Slot,
-        /// What.
+        /// The object.
         object: Object,
-        /// Since when it had it and others waited.
+        /// Since when it held the object and others waited.
         from: Nanos,
         /// Until when.
         to: Nanos,

@@ -1,9 +1,9 @@
-//! How many threads of each process have work at a time.
+//! How many threads of each process have work at the same time.
 //!
 //! Work may hop between threads: goroutines, virtual threads, tasks of an executor. No thread of
-//! such a process is busy all the time, and yet never more than one of them may be. So the time
-//! with one active thread, and that with several, is counted for each process by itself: what runs
-//! beside it changes nothing.
+//! such a process is busy all the time, yet there may never be more than one busy thread. So the
+//! time with one active thread and the time with several are counted per process. Other processes
+//! do not change these times.
 //!
 //! A thread counts for the process that it belongs to when it becomes active (running or ready).
 
@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 /// Time during which threads of a process were running or ready.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Together {
-    /// Just one of them.
+    /// Exactly one.
     pub one_ns: Nanos,
     /// Two or more at a time.
     pub several_ns: Nanos,
@@ -48,13 +48,13 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// A thread begins or ends to be active.
+    /// A thread becomes active or inactive.
     #[inline]
     pub(crate) fn active(&mut self, now: Nanos, t: &mut Thread, active: bool) {
         if active && t.living.program_pid != t.pid {
             self.find(t);
         }
-        // It leaves the one that it was counted for.
+        // It leaves the process that it was counted for.
         let at = if active { t.living.program } else { t.living.counted_for };
         t.living.counted_for = if active { at } else { NO_PROGRAM };
         let Some(p) = self.programs.get_mut(at as usize) else { return };
@@ -83,7 +83,7 @@ impl Programs {
         self.programs.iter_mut().for_each(|p| p.advance(end));
     }
 
-    /// Of the process with this id.
+    /// The times of the process with this id.
     pub(crate) fn of(&self, pid: Pid) -> Option<Together> {
         Some(self.programs[*self.by_pid.get(&pid)? as usize].sum)
     }

@@ -5,6 +5,6 @@
 pub struct Slot(pub u32);
 
 impl Slot {
-    /// The idle task: one slot for all CPUs, never in a table.
+    /// The idle task: one slot for all CPUs; no table shows it.
     pub const IDLE: Slot = Slot(0);
 }

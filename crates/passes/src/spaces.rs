@@ -1,10 +1,10 @@
 //! What calls that change an address space cost, by whether a sibling was on a CPU meanwhile.
 //!
-//! `mmap`, `munmap`, `mprotect` and their like take the one lock of the address space, and have to
-//! tell every CPU that runs a thread of the same process to forget what it knows of the changed
+//! `mmap`, `munmap`, `mprotect` and similar calls take the one lock of the address space, and have
+//! to tell every CPU that runs a thread of the same process to drop its translations of the changed
 //! part (a TLB shootdown). Neither the spinning nor the waiting for those CPUs leaves an event. But
-//! both need a *sibling*, a thread of the same process, on a CPU. An unrelated thread there does
-//! not matter. So each call is put down as made
+//! both need a *sibling*, a thread of the same process, on a CPU. An unrelated thread on a CPU does
+//! not matter. So each call is classified as made
 //!
 //! * **beside**: a sibling was on another CPU when the call began and when it ended;
 //! * **apart**: none was, at either time; or
@@ -72,7 +72,7 @@ impl Spaces {
         }
     }
 
-    /// Of one call, by its number.
+    /// Costs of one call, by its number.
     pub(crate) fn get(&self, nr: u32) -> Option<&SpaceCosts> {
         self.calls.iter().find(|c| c.0 == nr).map(|c| &*c.1)
     }
@@ -82,7 +82,7 @@ impl Spaces {
         &self.ends
     }
 
-    /// Forget the sums.
+    /// Clears the sums.
     pub(crate) fn restart(&mut self) {
         *self = Spaces::default();
     }

@@ -5,11 +5,11 @@
 
 use holdup_trace::Nanos;
 
-/// Spans from 2^`FLOOR` ns on, 2^`SUB` buckets a doubling (`SUB` <= `FLOOR`), `N` buckets in all;
-/// shorter ones share the first, longer ones the last.
+/// Spans from 2^`FLOOR` ns on, 2^`SUB` buckets per doubling (`SUB` <= `FLOOR`), `N` buckets in
+/// total; shorter spans share the first bucket, longer ones the last.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spread<const FLOOR: u32, const SUB: u32, const N: usize> {
-    /// Spans.
+    /// Number of spans.
     pub count: u64,
     /// Their sum.
     pub total_ns: Nanos,
@@ -81,7 +81,7 @@ impl<const FLOOR: u32, const SUB: u32, const N: usize> Spread<FLOOR, SUB, N> {
         0.0
     }
 
-    /// The same in whole ns.
+    /// [`Self::quantile`] in whole ns.
     pub fn quantile_ns(&self, part: f64) -> Nanos {
         self.quantile(part) as Nanos
     }
@@ -91,7 +91,7 @@ impl<const FLOOR: u32, const SUB: u32, const N: usize> Spread<FLOOR, SUB, N> {
         self.quantile_ns(0.5)
     }
 
-    /// Mean of the shortest `part`.
+    /// Mean of the shortest spans, `part` of all.
     pub fn mean_below_ns(&self, part: f64) -> f64 {
         let wanted = self.filled().map(|(_, _, n)| n).sum::<f64>() * part;
         let (mut left, mut sum) = (wanted, 0.0);
@@ -103,8 +103,7 @@ impl<const FLOOR: u32, const SUB: u32, const N: usize> Spread<FLOOR, SUB, N> {
         if wanted > 0.0 { sum / wanted } else { 0.0 }
     }
 
-    /// Sum, and sum of the squares, of the spans at least this long (their buckets, that is), in ns
-    /// and ns^2.
+    /// Sum, and sum of the squares, of the spans in the buckets from `ns` on, in ns and ns^2.
     pub fn beyond(&self, ns: Nanos) -> (f64, f64) {
         let from = Self::low(Self::bucket(ns));
         self.filled().filter(|b| b.0 >= from).fold((0.0, 0.0), |(sum, squares), (low, high, n)| {

@@ -11,8 +11,8 @@ pub(crate) enum State {
     New,
     /// On this CPU.
     Running(Cpu),
-    /// `sched_waking` was seen, `sched_wakeup` not yet: the kernel looks for a CPU and makes it
-    /// take the thread. That is wake-up latency, part of the wait.
+    /// `sched_waking` was seen, `sched_wakeup` not yet: the kernel chooses a CPU and puts the
+    /// thread on its queue. That is wake-up latency, part of the wait.
     Waking,
     /// Ready since a wake-up, on this CPU's queue if it is known.
     Woken(Cpu),
@@ -20,8 +20,8 @@ pub(crate) enum State {
     Preempted(Cpu),
     /// Asleep.
     Blocked,
-    /// Out of sight: an event proves that it is not in the state it was believed in, and not in
-    /// which ([`crate::Invariant`]).
+    /// Out of sight: an event proves that the thread is not in the state it was believed to be in,
+    /// but not which state it is in ([`crate::Invariant`]).
     Lost,
     /// Ended.
     Dead,

@@ -1,7 +1,7 @@
 //! What every thread did, step by step: what a replay of the trace starts from.
 //!
-//! Kept for [`crate::Detail::Steps`] only. A thread's steps are in the order of time, and times
-//! between two steps in which it neither ran nor slept it was ready to run, or out of sight.
+//! Kept for [`crate::Detail::Steps`] only. A thread's steps are in the order of time. Between two
+//! steps, a thread that neither ran nor slept was ready to run or out of sight.
 
 use crate::slot::Slot;
 use crate::state::State;
@@ -22,62 +22,63 @@ pub struct Step {
 /// What a thread did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Did {
-    /// It was on a CPU for so long, interrupts on top of it included. A stay during which it woke
+    /// On a CPU for this long, including interrupts on top of it. A stay during which it woke
     /// another thread is several of these.
     Run(Nanos),
-    /// It slept for so long, until `sched_waking`.
+    /// Asleep for this long, until `sched_waking`.
     Sleep(Nanos, Object),
-    /// An idle CPU took so long to take it, from its wake-up on.
+    /// An idle CPU took this long from the wake-up to running the thread.
     Delay(Nanos),
-    /// It queued until the CPU that takes it was free, though for so long of it others idled.
+    /// It queued until the CPU that ran it was free, although other CPUs idled for part of that
+    /// time.
     PassedOver {
-        /// For so long.
+        /// For this long while other CPUs idled.
         ns: Nanos,
-        /// The thread that had the CPU when it was put there; [`Slot::IDLE`] if none.
+        /// The thread that had the CPU when this one was queued; [`Slot::IDLE`] if none.
         behind: Slot,
-        /// One idled already then.
+        /// A CPU already idled then.
         idle: bool,
     },
-    /// It queued for a CPU until another took it over, though CPUs idled for so long of it.
+    /// It queued for a CPU until another CPU pulled it, although CPUs idled meanwhile.
     TakenOver {
-        /// For so long.
+        /// For this long while CPUs idled.
         ns: Nanos,
-        /// The thread that had the CPU when it was put there; [`Slot::IDLE`] if none.
+        /// The thread that had the CPU when this one was queued; [`Slot::IDLE`] if none.
         behind: Slot,
-        /// One idled already then.
+        /// A CPU already idled then.
         idle: bool,
     },
-    /// It took its CPU from this thread, which would have gone on, as soon as it was woken.
+    /// Immediately after its wake-up it preempted this thread.
     Preempts(Slot),
-    /// It could have run and did not for so long, though the CPU that took it had been idle: a
+    /// Ready for this long but not running, although the CPU that ran it next had been idle: a
     /// quota or a sibling kept it off.
     HeldOff(Nanos),
-    /// It queued for so long since the recording began.
+    /// Queued for this long since the recording began.
     Ready(Nanos),
-    /// Nobody knows what it did for so long: it had not been seen yet, or events are missing.
+    /// Unknown for this long: it had not been seen yet, or events are missing.
     Unknown(Nanos),
-    /// It ended the sleep of another thread that is the step with this number there.
+    /// It ended the sleep of another thread.
     Wake {
-        /// Who slept.
+        /// The thread that slept.
         thread: Slot,
-        /// Number of the sleep among its steps.
+        /// Index of the sleep among that thread's steps.
         step: u32,
     },
-    /// It made another thread.
+    /// It created another thread.
     Spawn(Slot),
 }
 
-/// A thread had an object, from one moment to another.
+/// A thread held an object from one time to another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Held {
-    /// Which object, by the number it had then: see [`crate::Analysis::final_object`].
+    /// The object, by the number at that time: see [`crate::Analysis::final_object`].
     pub object: Object,
     /// When it got it, as far as known.
     pub from: Nanos,
-    /// When it gave it back.
+    /// When it released it.
     pub to: Nanos,
-    /// A call of its own shows when it got it. Else that follows from what others did, and may be
-    /// later than it was.
+    /// A call of its own shows when it got the object. Otherwise the time follows from other
+    /// threads' calls, and may be too late.
     pub seen: bool,
 }
 
@@ -86,13 +87,13 @@ pub struct Held {
 pub struct Contended {
     /// The address of the lock that it waited for first.
     pub lock: u64,
-    /// When it began to.
+    /// When the wait began.
     pub from: Nanos,
-    /// When it had it.
+    /// When it had the lock.
     pub to: Nanos,
 }
 
-/// The steps of one thread, and where they are written up to.
+/// The steps of one thread, and up to when they are written.
 #[derive(Clone, Debug, Default)]
 struct Course {
     steps: Vec<Step>,
@@ -100,36 +101,36 @@ struct Course {
     contended: Vec<Contended>,
     contends: Option<(Nanos, u64)>,
     turns: FxHashMap<Object, Nanos>,
-    /// The CPUs that it ran on, by their lowest six bits; and those that it waited for though
-    /// others idled.
+    /// The CPUs that it ran on, by the lowest six bits of their number; and the CPUs that it waited
+    /// for although others idled.
     cpus: u64,
     waited_for: u64,
-    /// Those that it ran on since it first did, and how often it has.
+    /// The CPUs that it ran on since its first wait of that kind.
     since: u64,
-    /// Its share of idle time while it is ready.
+    /// Its share of idle time during the current ready time.
     passes_over: Nanos,
     queued: Queued,
-    /// The same in all.
+    /// Its share of idle time in total.
     passed_over: Nanos,
-    /// Up to this time, and this running time of the thread, its steps are written.
+    /// Its steps are written up to this time, and up to this running time of the thread.
     at: Nanos,
     ran: Nanos,
     begun: bool,
 }
 
-/// It takes a CPU that idles up to so long to look what others have in their queues.
+/// An idle CPU takes up to this long to look into the queues of others.
 const WAITS: Nanos = 1_000_000;
 
-/// A thread that is ready, and where.
+/// A ready thread and its queue.
 #[derive(Clone, Copy, Debug)]
 struct Queued {
-    /// Time without an idle CPU when it began to.
+    /// Total time without an idle CPU when it was queued.
     full: Nanos,
-    /// The thread that had the CPU then.
+    /// The thread that had the CPU at that moment.
     behind: Slot,
-    /// A CPU idled then.
+    /// Whether a CPU idled at that moment.
     idle: bool,
-    /// It went from one queue to another.
+    /// Whether it moved from one queue to another.
     moved: bool,
 }
 
@@ -139,28 +140,28 @@ impl Default for Queued {
     }
 }
 
-/// What a thread gets a CPU from.
+/// The state of a CPU when a thread gets it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct From {
     /// Time without an idle CPU up to now.
     pub(crate) full: Nanos,
     /// Since when the CPU has idled, or has not.
     pub(crate) since: Nanos,
-    /// From whom.
+    /// The thread that had the CPU.
     pub(crate) whom: Slot,
-    /// Who would have gone on.
+    /// That thread was preempted.
     pub(crate) preempted: bool,
-    /// From the idle task.
+    /// The CPU was idle.
     pub(crate) idle: bool,
-    /// Whoever was asleep before has been woken: no wake-up is missing.
+    /// Every thread that was asleep has been woken: no wake-up is missing.
     pub(crate) wakeups: bool,
 }
 
-/// Writes down steps.
+/// Records steps.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Steps {
     courses: Vec<Course>,
-    /// Stays that ended because another thread had queued for long: the time it did, and how many.
+    /// Stays that ended because another thread had queued for long: total length and number.
     slices: (Nanos, u64),
 }
 
@@ -191,7 +192,7 @@ impl Steps {
         })
     }
 
-    /// From `now` on, of so many threads that are there already.
+    /// Starts at `now` with this many known threads.
     pub(crate) fn since(now: Nanos, threads: usize) -> Steps {
         let course = || Course { at: now, begun: true, ..Course::default() };
         Steps { courses: std::iter::repeat_with(course).take(threads).collect(), slices: (0, 0) }
@@ -205,7 +206,7 @@ impl Steps {
         &mut self.courses[i]
     }
 
-    /// `slot` has run for `ran` in all up to `now`.
+    /// `slot` has run for `ran` in total up to `now`.
     pub(crate) fn ran(&mut self, now: Nanos, slot: Slot, ran: Nanos) {
         let c = self.course(slot);
         let ns = ran.saturating_sub(c.ran);
@@ -230,7 +231,7 @@ impl Steps {
         if !c.begun {
             c.at = thread.born;
         }
-        // It left its last CPU unseen.
+        // It left its last CPU without an event.
         let ran = thread.running_ns.saturating_sub(c.ran);
         if ran > 0 {
             c.steps.push(Step { at: c.at, what: Did::Run(ran) });
@@ -246,10 +247,10 @@ impl Steps {
         }
         let queued = std::mem::take(&mut c.queued);
         let idled = ns.saturating_sub(from.full.saturating_sub(queued.full));
-        // The CPU idled when it was put there, and took another first when it no longer did.
+        // The CPU was idle when the thread was queued, but ran another thread first.
         let late = if from.idle { 0 } else { from.since.saturating_sub(c.at).min(ns) };
         let taken_over = match state {
-            // Where it queued is not always said.
+            // The queue is not always known.
             State::Woken(Cpu::UNKNOWN) => queued.moved,
             State::Woken(queue) => queued.moved || from.idle && queue != cpu,
             State::Preempted(_) => queued.moved || from.idle && thread.last_cpu != cpu,
@@ -279,7 +280,7 @@ impl Steps {
         (c.at, c.begun) = (now, true);
     }
 
-    /// `slot`, which was ready, was kept off the CPUs from one moment to another; how it got one
+    /// `slot`, which was ready, was kept off the CPUs from one time to another; how it got a CPU
     /// again may not be recorded.
     pub(crate) fn held_off(&mut self, slot: Slot, since: Nanos, until: Nanos) {
         let c = self.course(slot);
@@ -289,7 +290,7 @@ impl Steps {
         }
     }
 
-    /// `slot`, which had lost its CPU, turns out to have had one since `since`. Whoever had it
+    /// `slot`, which had lost its CPU, turns out to have had one since `since`. What had that CPU
     /// before was not recorded.
     pub(crate) fn arrives(&mut self, since: Nanos, slot: Slot) {
         let c = self.course(slot);
@@ -299,26 +300,26 @@ impl Steps {
         }
     }
 
-    /// `slot` is ready from now on, behind the thread that has the CPU; there was no idle CPU for
-    /// so long in all.
+    /// `slot` becomes ready, behind the thread that has the CPU; `full` is the total time without
+    /// an idle CPU so far.
     pub(crate) fn queues(&mut self, slot: Slot, full: Nanos, behind: Slot, idle: bool) {
         self.course(slot).queued = Queued { full, behind, idle, moved: false };
     }
 
-    /// Being ready, it goes to the queue of another CPU.
+    /// The ready thread moves to the queue of another CPU.
     pub(crate) fn moves(&mut self, slot: Slot) {
         self.course(slot).queued.moved = true;
     }
 
-    /// So much of the time that `slot` was ready, CPUs idled that it could have had.
+    /// For `ns` of the time that `slot` was ready, CPUs idled that could have run it.
     pub(crate) fn passed_over(&mut self, slot: Slot, ns: Nanos) {
         let c = self.course(slot);
         c.passes_over = ns;
         c.passed_over += ns;
     }
 
-    /// The sleep of `slot`, since `from`, ended; by `waker`, if a thread did, which has run for
-    /// `ran` up to now.
+    /// The sleep of `slot`, since `from`, ended. If a thread ended it, that is `waker`, which has
+    /// run for `ran` up to now.
     pub(crate) fn slept(
         &mut self,
         (from, now): (Nanos, Nanos),
@@ -337,7 +338,7 @@ impl Steps {
         }
     }
 
-    /// What the last sleep of `slot` was for, where more is known of it now.
+    /// Corrects what the last sleep of `slot` was for.
     pub(crate) fn slept_for(&mut self, slot: Slot, object: Object) {
         let last = self.course(slot).steps.iter_mut().rev().find_map(|step| match &mut step.what {
             Did::Sleep(_, object) => Some(object),
@@ -350,13 +351,13 @@ impl Steps {
 
     /// A thread that has run for `ns` loses its CPU to one that has queued for `queued`.
     pub(crate) fn slice_ends(&mut self, ns: Nanos, queued: Nanos) {
-        // Who has just been woken takes its place by right, not because its slice is over.
+        // A thread that has just been woken preempts by priority, not because a slice is over.
         if queued > WAITS {
             self.slices = (self.slices.0 + ns.min(queued), self.slices.1 + 1);
         }
     }
 
-    /// `parent`, which has run for `ran` in all, lets `child` begin.
+    /// `parent`, which has run for `ran` in total, wakes its new `child`.
     pub(crate) fn spawns(&mut self, now: Nanos, parent: Slot, ran: Nanos, child: Slot) {
         self.ran(now, parent, ran);
         self.course(parent).steps.push(Step { at: now, what: Did::Spawn(child) });
@@ -364,18 +365,18 @@ impl Steps {
         (c.at, c.begun) = (now, true);
     }
 
-    /// `slot` gives back what it has had.
+    /// `slot` releases what it has held.
     pub(crate) fn held(&mut self, slot: Slot, held: Held) {
         self.course(slot).held.push(held);
     }
 
-    /// `slot` spent so much CPU time in a call by which threads contend for a mutex.
+    /// `slot` spent `ns` of CPU time in a call by which threads contend for a mutex.
     pub(crate) fn contended(&mut self, slot: Slot, mutex: Object, ns: Nanos) {
         *self.course(slot).turns.entry(mutex).or_default() += ns;
     }
 
-    /// `slot` begins to wait for the lock of the kernel at this address, or is no longer waiting
-    /// for any.
+    /// `slot` begins to wait for the lock of the kernel at this address, or waits for none any
+    /// more.
     pub(crate) fn contends(&mut self, now: Nanos, slot: Slot, lock: u64, waits: bool) {
         let c = self.course(slot);
         match (c.contends, waits) {
@@ -388,7 +389,7 @@ impl Steps {
         }
     }
 
-    /// A thread has ended, some time ago: it makes no more steps.
+    /// A thread ended some time ago: it makes no more steps.
     pub(crate) fn retire(&mut self, slot: Slot) {
         if let Some(c) = self.courses.get_mut(slot.0 as usize) {
             c.steps.shrink_to_fit();
@@ -397,7 +398,7 @@ impl Steps {
         }
     }
 
-    /// Forget what was written, keep what is going on.
+    /// Drops what was written, keeps what is in progress.
     pub(crate) fn restart(&mut self, now: Nanos) {
         self.slices = (0, 0);
         for c in &mut self.courses {
@@ -406,22 +407,22 @@ impl Steps {
     }
 }
 
-/// What a thread did, from beginning to end.
+/// The complete record of what a thread did.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ThreadSteps<'a> {
     /// Its steps, in order of time.
     pub steps: &'a [Step],
-    /// What it held, in the order in which it gave it back. Objects that the waiting of others
-    /// proves only, and locks of the kernel, whose acquisition is seldom traced, may be missing.
+    /// What it held, in the order of release. May lack objects that only other threads' waits
+    /// prove, and locks of the kernel, whose acquisition is seldom traced.
     pub held: &'a [Held],
     /// When it waited for locks of the kernel.
     pub contended: &'a [Contended],
     /// The CPUs that it ran on: bit n for CPU n modulo 64.
     pub cpus: u64,
-    /// Of them, those that it waited for though others idled.
+    /// Those of them that it waited for although others idled.
     pub waited_for: u64,
-    /// And those that it ran on since it first did.
+    /// The CPUs that it ran on since its first wait of that kind.
     pub since: u64,
-    /// Of the time it was ready: its share of the idle time of CPUs that did not take it.
+    /// Part of its ready time: its share of the idle time of CPUs that did not run it.
     pub passed_over_ns: Nanos,
 }

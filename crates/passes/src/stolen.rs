@@ -1,9 +1,9 @@
-//! CPUs that were taken away: a hypervisor ran something else.
+//! Stolen time: a hypervisor ran something else on the CPU.
 //!
-//! A guest is not told when its CPU stops. But a CPU that runs a thread takes its timer tick, and
-//! where ticks leave events (`sched_stat_runtime` of the running thread, the local timer's vector)
-//! none of its silences is longer than a tick. A CPU that says nothing for several ticks, and then
-//! goes on with the same thread, did not run meanwhile.
+//! A guest is not told when its CPU stops. But a CPU that runs a thread takes its timer tick. If
+//! ticks leave events (`sched_stat_runtime` of the running thread, the local timer's vector), no
+//! silence of a running CPU is longer than a tick. A CPU that leaves no event for several ticks and
+//! then goes on with the same thread did not run in between.
 //!
 //! ```text
 //!  tick   tick   tick                                      tick   tick
@@ -13,25 +13,25 @@
 //!                 one tick
 //! ```
 //!
-//! The length of a tick is one of those that kernels are built with (`CONFIG_HZ`): the one that
-//! silences have far more often than any length near it. Until that shows, it is the longest.
+//! Kernels are built with one of a few tick lengths (`CONFIG_HZ`): the true one is the length that
+//! silences have far more often than any length near it. Until that shows, the longest is assumed.
 //!
-//! What counts is a lower bound: short thefts leave no silence that is long enough.
+//! The result is a lower bound: a short theft leaves no silence that is long enough.
 
 use holdup_trace::Nanos;
 
 /// Ticks by `CONFIG_HZ` 1000, 300, 250, 100.
 const TICKS: [Nanos; 4] = [1_000_000, 3_333_333, 4_000_000, 10_000_000];
-/// Silences shorter than this are not looked at: less than the shortest tick.
+/// Shorter silences are ignored: less than the shortest tick.
 pub(crate) const SHORTEST: Nanos = 900_000;
-/// Longer ones are a CPU without a tick (`nohz_full`), or a machine that slept.
+/// A longer silence means a CPU without a tick (`nohz_full`) or a suspended machine.
 const LONGEST: Nanos = 500_000_000;
-/// A tick may come so much late or early: a fiftieth of it.
+/// A tick may be late or early by this part of its length: a fiftieth.
 const NEAR: Nanos = 50;
-/// Lengths that are near a tick's by a tenth are what would be seen by chance: five times the room.
+/// Lengths within a tenth of a tick's length show how many come by chance, in five times the range.
 const AROUND: Nanos = 10;
 const ROOM: u32 = 5;
-/// So many silences of a tick's length.
+/// This many silences of a tick's length prove the tick.
 const ENOUGH: u32 = 20;
 
 /// What stolen time was charged to.
@@ -54,7 +54,7 @@ pub struct Stolen {
     pub user_ns: Nanos,
     /// System calls.
     pub kernel_ns: Nanos,
-    /// Of them: waiting for locks of the kernel.
+    /// Part of `kernel_ns`: waiting for locks of the kernel.
     pub lock_spin_ns: Nanos,
     /// Kernel threads.
     pub kthread_ns: Nanos,
@@ -89,12 +89,12 @@ impl Stolen {
     }
 }
 
-/// What is known of the ticks.
+/// What is known about the ticks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ticks {
-    /// They leave events.
+    /// Ticks leave events.
     seen: bool,
-    /// Silences near each length, and around that.
+    /// Silences near each tick length, and in the range around it.
     near: [u32; TICKS.len()],
     around: [u32; TICKS.len()],
 }
@@ -106,12 +106,12 @@ impl Ticks {
         self.seen = true;
     }
 
-    /// A part of the trace begins: what it says of ticks is learnt from itself.
+    /// A part of the trace begins: its ticks are learnt from this part alone.
     pub(crate) fn restart(&mut self) {
         *self = Ticks { seen: self.seen, ..Ticks::default() };
     }
 
-    /// Whether silences mean anything.
+    /// Whether silences can be judged.
     pub(crate) fn seen(&self) -> bool {
         self.seen
     }
@@ -127,7 +127,7 @@ impl Ticks {
         if !self.seen || ns < tick * 5 / 2 || ns > LONGEST { 0 } else { ns - tick }
     }
 
-    /// The longest time from tick to tick that the silences allow.
+    /// The longest time between ticks that the silences allow.
     pub(crate) fn length(&self) -> Nanos {
         let shows =
             |&i: &usize| self.near[i] >= ENOUGH && self.near[i] * ROOM >= 2 * self.around[i];

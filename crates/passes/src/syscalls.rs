@@ -1,18 +1,18 @@
-//! System calls: two clocks, as curt keeps them.
+//! System calls with two clocks, like curt: CPU time and elapsed time.
 //!
-//! A call runs from `sys_enter` to `sys_exit` of its thread. Its elapsed time is split by what the
-//! thread did in between, which the scheduler's events tell:
+//! A call runs from `sys_enter` to `sys_exit` of its thread. Its elapsed time is split by the
+//! thread's state in between, which the scheduler's events show:
 //!
 //! ```text
 //! elapsed = cpu + interrupted + runnable + blocked
 //! ```
 //!
 //! What the kernel really emits:
-//! * a call begun before the trace returns without having been entered: it counts as a call of
-//!   length 0, as perf trace has it, and as `returned_only`;
-//! * a child returns with 0 from the clone it never entered, which is its parent's and counted
-//!   there: that is no call (perf trace counts it as a second one);
-//! * `exit`, `exit_group`, and whatever a killed thread was doing never return: pending;
+//! * a call that began before the trace returns without having been entered: it counts as a call of
+//!   length 0, like in perf trace, and as `returned_only`;
+//! * a child returns with 0 from the clone that its parent entered and that is counted for the
+//!   parent: that is no call of the child (perf trace counts it as a second call);
+//! * `exit`, `exit_group`, and the last call of a killed thread never return: pending;
 //! * a thread that enters a call while another is open lost the return event: the older call is
 //!   dropped and counted in quality;
 //! * lost events in between can only lengthen a call.
@@ -30,8 +30,8 @@ pub(crate) struct Call {
     pub(crate) irq0: Nanos,
     pub(crate) runnable0: Nanos,
     pub(crate) blocked0: Nanos,
-    /// No other thread was in the kernel when it began, if that was in the part; and whether this
-    /// one counts as being there now ([`crate::costs`]).
+    /// No other thread was in the kernel when it began; `None` if it began before the part. And
+    /// whether this call counts as being in the kernel now ([`crate::costs`]).
     pub(crate) alone: Option<bool>,
     pub(crate) inside: bool,
     /// It ended the sleep of another thread.
@@ -39,12 +39,12 @@ pub(crate) struct Call {
     /// It changes an address space, and began while a sibling was on another CPU
     /// ([`crate::spaces`]).
     pub(crate) beside: bool,
-    /// CPU time of it that was stolen ([`crate::stolen`]).
+    /// Stolen part of its CPU time ([`crate::stolen`]).
     pub(crate) stolen: Nanos,
 }
 
 impl Call {
-    /// The analysis starts at `now`: the call began before it.
+    /// The analysis starts at `now`; the call began before.
     pub(crate) fn restart(&mut self, now: Nanos) {
         *self = Call {
             nr: self.nr,
@@ -71,7 +71,7 @@ pub(crate) struct CallStats {
     pub(crate) interrupted: Nanos,
     pub(crate) runnable: Nanos,
     pub(crate) blocked: Nanos,
-    /// Of `running`: in calls that slept, or ended the sleep of another thread.
+    /// Part of `running`: in calls that slept, or ended the sleep of another thread.
     pub(crate) in_turns: Nanos,
     pub(crate) min: Nanos,
     pub(crate) max: Nanos,
@@ -84,7 +84,7 @@ pub(crate) struct CallStats {
 }
 
 impl CallStats {
-    /// It took so long; where the time went is for the caller to add.
+    /// The call took `elapsed`; the caller adds what the time was spent on.
     #[inline(always)]
     pub(crate) fn returned(&mut self, elapsed: Nanos, ret: i64) {
         self.took(elapsed);
@@ -93,7 +93,7 @@ impl CallStats {
         self.result(ret);
     }
 
-    /// Its beginning was not seen: a call of length 0.
+    /// Its start was not seen: a call of length 0.
     pub(crate) fn only_returned(&mut self, ret: i64) {
         self.took(0);
         self.returned_only += 1;
@@ -156,14 +156,14 @@ impl CallStats {
 
 /// The calls of one thread by number.
 ///
-/// Threads use few different calls, usually the same two or three in turn: the numbers are kept
-/// apart from the sums so that the search touches one cache line.
+/// Threads use few different calls, usually two or three in turn: numbers and sums are stored
+/// separately so that the search touches one cache line.
 #[derive(Clone, Debug)]
 pub(crate) struct CallTable {
     numbers: Vec<u32>,
     stats: Vec<CallStats>,
-    /// One of `numbers`, as a rule the latest, and where its sums are: it comes again. Means
-    /// nothing while there are none.
+    /// One of `numbers`, usually the latest, and the index of its sums: it is likely to come again.
+    /// Meaningless while there are none.
     latest: (u32, u32),
     /// A damaged trace may show any number; past [`NEAR`] the rest is hashed.
     far: Option<Box<FxHashMap<u32, CallStats>>>,
@@ -178,7 +178,7 @@ impl Default for CallTable {
 }
 
 impl CallTable {
-    /// Of no calls.
+    /// A table without calls.
     pub(crate) const EMPTY: CallTable =
         CallTable { numbers: Vec::new(), stats: Vec::new(), latest: (0, 0), far: None };
 
@@ -210,14 +210,14 @@ impl CallTable {
         near.chain(far.map(|(&n, s)| (n, s)))
     }
 
-    /// Forget them, keep the memory.
+    /// Removes all calls, keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.numbers.clear();
         self.stats.clear();
         self.far = None;
     }
 
-    /// There are none.
+    /// Whether there are no calls.
     pub(crate) fn is_empty(&self) -> bool {
         self.numbers.is_empty()
     }
@@ -227,7 +227,7 @@ impl CallTable {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallSum {
     pub(crate) stats: CallStats,
-    /// Sum of the squares of the threads' numbers of it.
+    /// Sum of the squares of the threads' counts.
     pub(crate) squares: u128,
 }
 
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn every_number_has_its_own_sums() {
         let mut table = CallTable::default();
-        // Number 0 is not first, and there are more than are kept near.
+        // Number 0 is not first, and there are more numbers than are kept near.
         let numbers = || (1..=NEAR as u32 + 2).chain([0]);
         for nr in numbers().chain(numbers().rev()) {
             table.entry(nr).count += 1 + nr as u64;

@@ -1,8 +1,8 @@
 //! Every thread of the trace, and where its time went.
 //!
-//! A thread is one slot from its first sign of life to its end; a thread id that is used again
-//! after an exit gets another slot. Between two events a thread is in exactly one [`State`], and
-//! each change of state adds the span to exactly one sum, so for every thread
+//! A thread is one slot from its first event to its end; a thread id that is reused after an exit
+//! gets another slot. Between two events a thread is in exactly one [`State`], and each change of
+//! state adds the span to exactly one sum, so for every thread
 //!
 //! ```text
 //! running + runnable + blocked (+ unknown) = time it existed within the trace
@@ -16,16 +16,15 @@
 //!    │       ▲ switch out, R                                           │
 //!    ├───────┘                                                         │
 //!    └─────────────────────────────────────────────────────────────────┘
-//!        switch out, S D T …     (X, Z: Dead; whom events contradict: Lost)
+//!        switch out, S D T …     (X, Z: Dead; contradicted by an event: Lost)
 //! ```
 //!
 //! A thread that first shows up later than the trace starts was in the state that event proves it
 //! left: woken, so it was blocked; switched out, so it was running; switched in without a
 //! wake-up, so it was runnable.
 //!
-//! Lost events: a state that no longer fits is corrected by the next event that proves another
-//! one, by the invariants in `engine/invariants.rs`; a span of which nobody knows the state is in
-//! no sum.
+//! Lost events: a state that no longer fits is corrected by the next event that proves another one,
+//! by the invariants in `engine/invariants.rs`; a span in an unknown state is in no sum.
 
 use crate::lanes::{Doing, Follow, Lane};
 use crate::latency::Latency;
@@ -42,20 +41,20 @@ use rustc_hash::FxHashMap;
 /// A wake-up of a thread that still runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EarlyWake {
-    /// By whom, and whether nothing ran on top of it for sure; `None` by an interrupt.
+    /// The waking thread, and whether certainly nothing ran on top of it; `None` for an interrupt.
     pub(crate) waker: Option<(Slot, bool)>,
 }
 
 /// One thread.
 ///
-/// In the order of use: what each system call touches comes first and shares five cache lines, what
-/// each switch touches follows. A trace with many threads is as slow as its cache misses.
+/// Fields are in the order of use: what each system call touches comes first and shares five cache
+/// lines, what each switch touches follows. Cache misses decide the speed with many threads.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Thread {
-    /// What only a thread that lives needs.
+    /// What only a living thread needs.
     pub(crate) living: Living,
-    /// What it did, if it has had something that others wait for.
+    /// Its past, if it has held something that others wait for.
     pub(crate) past: Option<Box<Past>>,
     /// How it yields, if it ever does.
     pub(crate) yields: Option<Box<Yields>>,
@@ -63,7 +62,7 @@ pub struct Thread {
     pub tid: Tid,
     /// Process id, as far as known.
     pub pid: Pid,
-    /// Of a task that a runtime schedules on threads, its address; 0 of a thread.
+    /// The address of a task that a runtime schedules on threads; 0 for a thread.
     pub task: u64,
     /// Kernel locks it is waiting for (contention_begin without end).
     pub(crate) contending: u32,
@@ -73,39 +72,40 @@ pub struct Thread {
     pub(crate) spins: bool,
     /// Since when it is in `state`.
     pub(crate) since: Nanos,
-    /// On a CPU, interrupts on top of it included.
+    /// Time on a CPU, including interrupts on top of it.
     pub running_ns: Nanos,
-    /// Of `running_ns`: taken by interrupts and softirqs.
+    /// Part of `running_ns`: taken by interrupts and softirqs.
     pub irq_ns: Nanos,
-    /// Ready after a wake-up.
+    /// Time ready after a wake-up.
     pub woken_ns: Nanos,
-    /// Ready after losing its CPU.
+    /// Time ready after losing its CPU.
     pub preempted_ns: Nanos,
-    /// Asleep.
+    /// Time asleep.
     pub blocked_ns: Nanos,
-    /// Of `running_ns - irq_ns`: application code.
+    /// Part of `running_ns - irq_ns`: application code.
     pub user_ns: Nanos,
-    /// Of `running_ns - irq_ns`: kernel.
+    /// Part of `running_ns - irq_ns`: kernel.
     pub kernel_ns: Nanos,
     /// System calls seen, pending ones and returns included.
     pub(crate) syscall_events: u64,
 
-    /// A picture of what it does, if it is followed.
+    /// The picture of what it does, if it is followed.
     pub(crate) lane: Option<Box<Lane>>,
-    /// The spans that a sum has, in order, if they are kept.
+    /// The spans of known state, in order, if they are kept.
     #[expect(clippy::box_collection, reason = "16 bytes less in each of very many threads")]
     pub(crate) known: Option<Box<Vec<(Nanos, Nanos)>>>,
-    /// Of the times ready: behind another thread that had the CPU, not for an idle CPU to wake up.
+    /// Part of the ready time: behind another thread that had the CPU, not until an idle CPU wakes
+    /// up.
     pub queued_ns: Nanos,
-    /// Of it: behind the thread that had woken it, and went to sleep then: its CPU was handed over.
+    /// Part of `queued_ns`: behind its waker, which then slept and so handed its CPU over.
     pub handed_ns: Nanos,
-    /// Left a CPU to sleep or end.
+    /// Number of times it left a CPU to sleep or end.
     pub voluntary: u64,
-    /// Lost a CPU.
+    /// Number of times it lost a CPU.
     pub involuntary: u64,
     /// Stays on a CPU as `perf sched timehist` counts them.
     pub stays: u64,
-    /// Their time as perf counts it.
+    /// Their total time as perf counts it.
     pub stays_ns: Nanos,
     /// Run-queue delays as `perf sched latency` counts them.
     pub latency: Latency,
@@ -113,19 +113,19 @@ pub struct Thread {
     pub comm: NameId,
     /// Last CPU it ran on.
     pub(crate) last_cpu: Cpu,
-    /// It was woken while still running, as it was about to sleep; the switch-out that follows does
-    /// not mean sleep for long.
+    /// It was woken while still running, when it was about to sleep; the next switch-out does not
+    /// begin a long sleep.
     pub(crate) early_wake: Option<EarlyWake>,
-    /// It left its CPU in state R, and the CPU went idle: a quota or a sibling kept it off, or
-    /// does.
+    /// It left its CPU in state R, and the CPU went idle: a quota or a sibling keeps, or kept, it
+    /// off.
     pub(crate) throttle: Option<Box<Throttle>>,
-    /// It writes the recording, by its name.
+    /// It writes the recording, judging by its name.
     pub(crate) records: bool,
     /// The block now in progress is uninterruptible (`D`).
     pub(crate) uninterruptible: bool,
-    /// It has let one of its process or name go on that slept until something happened.
+    /// It has woken a thread of its process or name that slept until an event.
     pub(crate) hands_over: bool,
-    /// Exited, switches out soon.
+    /// It has exited and switches out soon.
     pub(crate) exiting: bool,
     /// It runs tasks of a runtime, which have slots of their own.
     pub carries: bool,
@@ -133,33 +133,33 @@ pub struct Thread {
     pub pid_inferred: bool,
     /// Waiting time of others that its wake-ups ended, and idle CPU time shared out to them.
     pub(crate) ended_wait_ns: Nanos,
-    /// Moves to another CPU.
+    /// Number of moves to another CPU.
     pub migrations: u64,
     /// Page faults.
     pub faults: u64,
     /// Application or kernel, not known until the first system call shows: per CPU and bin.
     pub(crate) undecided: Vec<Undecided>,
-    /// What that turned out to be.
+    /// What the undecided time turned out to be.
     pub(crate) decided: Option<Mode>,
 
-    /// Control group, the latest that it was in.
+    /// The latest control group that it was in.
     pub(crate) group: NameId,
-    /// Thread that made it.
+    /// Thread that created it.
     pub parent: Option<Tid>,
-    /// When it came to be, or the start of the trace.
+    /// When it was created, or the start of the trace.
     pub born: Nanos,
     /// When it ended.
     pub died: Option<Nanos>,
 }
 
-/// Time of a thread of which it is not yet known what it executed.
+/// Time of a thread in a mode that is not known yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Undecided {
-    /// Where it ran.
+    /// The CPU.
     pub(crate) cpu: Cpu,
-    /// In which bin of the timeline.
+    /// The bin of the timeline.
     pub(crate) bin: u16,
-    /// For how long.
+    /// The length.
     pub(crate) span: Nanos,
 }
 
@@ -170,7 +170,7 @@ pub fn role(comm: &[u8]) -> &[u8] {
 }
 
 impl Thread {
-    /// Time that it had something to do: running, or ready for a CPU.
+    /// Time in which it had work: running, or ready.
     pub fn active_ns(&self) -> Nanos {
         self.running_ns + self.woken_ns + self.preempted_ns
     }
@@ -235,22 +235,22 @@ impl Thread {
         }
     }
 
-    /// Ready, and kept off the CPUs.
+    /// Whether it is ready but kept off the CPUs.
     pub(crate) fn is_throttled(&self) -> bool {
         self.throttle.as_ref().is_some_and(|t| t.off.is_some())
     }
 
-    /// How often and how long it was ready and could not run, if it ever was.
+    /// How often and how long it was ready but not allowed to run; `None` if never.
     pub fn throttle(&self) -> Option<&Throttle> {
         self.throttle.as_deref().filter(|t| t.spells > 0)
     }
 
-    /// The time of it that was undecided at first is an application's.
+    /// Whether its undecided time turned out to be an application's.
     pub fn was_application(&self) -> bool {
         self.decided.is_none_or(|mode| matches!(mode, Mode::User | Mode::Unknown))
     }
 
-    /// Part of the kernel itself.
+    /// Whether it is a kernel thread.
     pub fn is_kthread(&self) -> bool {
         self.mode == Mode::Kthread
     }
@@ -261,7 +261,7 @@ impl Thread {
         self.since = now;
     }
 
-    /// It was in `state` for so long: the one place where the sums of states grow.
+    /// It was in `state` for this span: the only place where the sums of states grow.
     #[inline]
     pub(crate) fn was(&mut self, state: State, from: Nanos, to: Nanos) {
         let span = to.saturating_sub(from);
@@ -293,7 +293,7 @@ impl Thread {
         }
     }
 
-    /// CPU time up to `now` while the thread may be running: (running, of it interrupted).
+    /// CPU time up to `now` while the thread may be running: (running, interrupted part of it).
     pub(crate) fn running_at(&self, now: Nanos) -> Nanos {
         match self.state {
             State::Running(_) => self.running_ns + now.saturating_sub(self.since),
@@ -331,21 +331,21 @@ const PAGE: usize = 4096;
 /// a damaged file must not make us allocate for a thread id of two billion.
 const DENSE: u32 = 1 << 22;
 const NO_SLOT: u32 = u32::MAX;
-/// What so many that ended leave to others that begin, at most.
+/// Maximal number of moments kept for reuse by new threads.
 const SPARE: usize = 64;
 
-/// All threads, alive and gone.
+/// All threads, living and ended.
 #[derive(Clone)]
 pub(crate) struct Threads {
     threads: Vec<Thread>,
     /// Slot of the living thread with an id, by pages of ids.
     pages: Vec<Option<Box<[u32; PAGE]>>>,
     far: FxHashMap<u32, u32>,
-    /// Who gets a lane.
+    /// Which threads get a lane.
     follow: Follow,
-    /// The spans that the sums have are kept.
+    /// Whether spans of known state are kept.
     keeps_known: bool,
-    /// Of threads that have ended, for the next that begin.
+    /// Moments of ended threads, for reuse by new ones.
     spare: Vec<Living>,
 }
 
@@ -391,7 +391,7 @@ impl Threads {
         }
     }
 
-    /// Put a new thread in the table; an older one with its id is no longer found by id.
+    /// Adds a new thread; an older one with its id is no longer found by id.
     pub(crate) fn insert(&mut self, mut thread: Thread) -> Slot {
         let slot = self.threads.len() as u32;
         thread.living = self.spare.pop().unwrap_or_default();
@@ -407,18 +407,18 @@ impl Threads {
         Slot(slot)
     }
 
-    /// Of those that come from now on, keep the spans that the sums have.
+    /// Whether threads added from now on keep their spans of known state.
     pub(crate) fn keep_known(&mut self, keeps: bool) {
         self.keeps_known = keeps;
     }
 
-    /// Events of the thread with this id are from now on those of `slot`: of a task that it runs,
-    /// or its own.
+    /// From now on events of the thread with this id belong to `slot`: a task that it runs, or the
+    /// thread itself.
     pub(crate) fn stands_for(&mut self, tid: Tid, slot: Slot) {
         self.map(tid, slot.0);
     }
 
-    /// From now on some have lanes.
+    /// From now on the threads of `follow` have lanes.
     pub(crate) fn follow(&mut self, follow: &Follow) {
         self.follow = follow.clone();
         for (slot, t) in self.threads.iter_mut().enumerate().skip(1) {
@@ -438,7 +438,7 @@ impl Threads {
         }
     }
 
-    /// A thread has ended, and what only the living need of it is not needed any more.
+    /// Frees what only living threads need of an ended thread.
     pub(crate) fn retire(&mut self, slot: Slot) {
         let t = &mut self[slot];
         t.undecided.shrink_to_fit();
@@ -487,7 +487,7 @@ pub(crate) fn pid_of(t: &Thread) -> Option<u32> {
 }
 
 impl Thread {
-    /// It ran from one moment to another, if anybody wants to know.
+    /// Records a run from one time to another, if the thread's past is followed.
     #[inline(always)]
     pub(crate) fn ran(&mut self, from: Nanos, to: Nanos, part: HolderPart) {
         if self.past.is_some() {
@@ -495,7 +495,7 @@ impl Thread {
         }
     }
 
-    /// What it does now, where it has a CPU: its time there may not be charged yet.
+    /// Its current activity on its CPU, for time that may not be charged yet.
     pub(crate) fn does(&self) -> HolderDid {
         match self.state {
             State::Running(_) if self.spins => self.running(HolderPart::Spinning),

@@ -1,9 +1,9 @@
-//! Threads that are ready and may not run: their group has used up its CPU quota.
+//! Threads that are ready but may not run: their group has used up its CPU quota.
 //!
-//! No tracepoint of the kernel says so; the switches do. A thread that leaves its CPU in state R
-//! goes on the run queue, and a CPU with a thread on its queue does not go idle. If it does, the
-//! thread's group is out of quota (`throttle_cfs_rq`; per thread since Linux 6.18, at the return
-//! to the application): it comes back when the next period begins, without being woken.
+//! No tracepoint of the kernel shows this, but the switches do. A thread that leaves its CPU in
+//! state R goes on the run queue, and a CPU with a thread on its queue does not go idle. If it
+//! does, the thread's group is out of quota (`throttle_cfs_rq`; per thread since Linux 6.18, at the
+//! return to the application): it comes back when the next period begins, without being woken.
 //!
 //! ```text
 //!  cpu 0   worker-1 ───────┐ R → idle            ┌── worker-1      (no wake-up)
@@ -12,41 +12,41 @@
 //!          ├──────────────── one period ─────────┤
 //! ```
 //!
-//! Two returns with a throttling between them are a period apart, or several. What the group's
-//! threads ran from one to the next is the quota, if they were throttled in each.
+//! Two returns with a throttling between them are one or more periods apart. The CPU time of the
+//! group's threads between them is the quota, if the threads were throttled in each period.
 
 use holdup_trace::Nanos;
 
-/// Periods kept, at most: an hour of the default period. The median of fewer would do.
+/// Maximal number of periods kept: an hour of the default period. The median needs fewer.
 const MAX_PERIODS: usize = 1 << 15;
-/// The kernel's shortest period (`min_cfs_quota_period`); returns closer than that are one.
+/// The kernel's shortest period (`min_cfs_quota_period`); closer returns count as one.
 const SHORTEST_PERIOD: Nanos = 1_000_000;
 
-/// A thread that was ready and could not run at least once.
+/// A thread that was ready but not allowed to run at least once.
 #[derive(Clone, Debug, Default)]
 pub struct Throttle {
     /// How it is kept off the CPUs; `None` while it is not.
     pub(crate) off: Option<Off>,
     /// When it last came back.
     pub(crate) until: Nanos,
-    /// How often it was.
+    /// How often it was kept off.
     pub spells: u64,
-    /// For how long.
+    /// Total time it was kept off.
     pub ns: Nanos,
     /// Idle CPU time that it could have used, 2^-32 ns.
     pub(crate) share: u128,
-    /// Its CPU time up to here is in [`Throttles::ran`].
+    /// Its CPU time up to this value is included in [`Throttles::ran`].
     pub(crate) ran_to: Nanos,
 }
 
 /// A thread is kept off the CPUs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Off {
-    /// Since then.
+    /// Since when.
     pub(crate) since: Nanos,
-    /// It showed then: a CPU went idle.
+    /// When this showed: a CPU went idle.
     pub(crate) shown: Nanos,
-    /// The integral of [`crate::blame`] then.
+    /// The integral of [`crate::blame`] at that time.
     pub(crate) mark: u128,
 }
 
@@ -56,25 +56,26 @@ impl Throttle {
         (self.share >> crate::cause::FRACTION) as Nanos
     }
 
-    /// Without the sums; it is kept off still, if it is, from `now`, when the integral is `held`.
+    /// A copy without the sums; if the thread is kept off, it counts from `now`, when the integral
+    /// is `held`.
     pub(crate) fn restarted(&self, now: Nanos, held: u128) -> Throttle {
         let off = self.off.map(|_| Off { since: now, shown: now, mark: held });
         Throttle { off, ..Throttle::default() }
     }
 }
 
-/// When threads were kept off, all together.
+/// The throttling of a control group's threads.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Throttles {
     /// The latest time that threads came back.
     last_return: Option<Nanos>,
-    /// A thread was throttled since.
+    /// A thread was throttled since then.
     again: bool,
     /// CPU time since then of threads that were throttled before.
     ran: Nanos,
-    /// From one return to the next: how long, and how long those threads ran.
+    /// For each pair of returns: the time between them, and the CPU time of those threads.
     periods: Vec<(Nanos, Nanos)>,
-    /// Returns.
+    /// Number of returns.
     returns: u64,
 }
 
@@ -83,9 +84,9 @@ pub(crate) struct Throttles {
 pub struct Quota {
     /// How often threads came back: periods in which the quota was used up.
     pub periods: u64,
-    /// From one period to the next, the median; `None` with less than two returns.
+    /// Median time between returns; `None` with fewer than two returns.
     pub period_ns: Option<Nanos>,
-    /// CPU time in a period, the median; of threads that were throttled at least once.
+    /// Median CPU time in a period, of threads that were throttled at least once.
     pub quota_ns: Option<Nanos>,
 }
 
@@ -95,12 +96,12 @@ impl Throttles {
         self.again = true;
     }
 
-    /// Any has come back: when the latest did.
+    /// When the latest thread came back; `None` if none did.
     pub(crate) fn last_return(&self) -> Option<Nanos> {
         self.last_return
     }
 
-    /// A thread that was throttled before ran for so long.
+    /// A thread that was throttled before ran for `ns`.
     pub(crate) fn ran(&mut self, ns: Nanos) {
         self.ran += ns;
     }
@@ -128,13 +129,13 @@ impl Throttles {
             (!of.is_empty()).then(|| *of.select_nth_unstable(middle).1)
         };
         let period_ns = median(self.periods.iter().map(|p| p.0).collect());
-        // A longer time than the period is one in which the quota lasted.
+        // If the time is longer than the period, the quota lasted for some periods.
         let full = |p: &&(Nanos, Nanos)| period_ns.is_some_and(|ns| p.0 <= ns + ns / 4);
         let quota_ns = median(self.periods.iter().filter(full).map(|p| p.1).collect());
         Quota { periods: self.returns, period_ns, quota_ns }
     }
 
-    /// Forget the sums.
+    /// Clears the sums.
     pub(crate) fn restart(&mut self) {
         *self = Throttles { again: self.again, ..Throttles::default() };
     }
@@ -154,7 +155,7 @@ mod tests {
             t.ran(20_000_000);
             t.begins();
             t.ends(i * 100_000_000);
-            // A second thread comes back beside the first: the same return.
+            // A second thread comes back shortly after the first: the same return.
             t.ends(i * 100_000_000 + 500_000);
         }
         // A period without throttling.

@@ -2,9 +2,9 @@
 //! parts.
 //!
 //! The span of the trace is known before the pass, so the bins are equal and fixed. Time is charged
-//! as ever; only a charge that crosses the border of a bin is cut there, and what was charged since
-//! the border before goes into the bin. So a bin costs each CPU one comparison per charge and one
-//! subtraction per border, and the bins add up to the whole to the nanosecond:
+//! as usual; only a charge that crosses the border of a bin is cut at the border, and what was
+//! charged since the previous border goes into the bin. So a bin costs each CPU one comparison per
+//! charge and one subtraction per border, and the bins add up to the whole to the nanosecond:
 //!
 //! ```text
 //!                border        border
@@ -15,8 +15,8 @@
 //!   bin and ends in another      ┊      divides it exactly
 //! ```
 //!
-//! Who ran is kept by program (the name without numbers at its end), of which there are few, not by
-//! thread.
+//! CPU time is kept by program (the name without the number at its end), not by thread, because
+//! there are few programs.
 
 use crate::cause::Cause;
 use crate::grid::Grid;
@@ -30,7 +30,7 @@ use rustc_hash::FxHashMap;
 /// CPU time of threads by program and bin.
 #[derive(Clone, Debug)]
 struct Programs {
-    /// The program of a name, plus one.
+    /// The program of each name, plus one.
     of_name: Vec<u16>,
     by_role: FxHashMap<Box<[u8]>, u16>,
     names: Vec<String>,
@@ -42,7 +42,7 @@ struct Programs {
 const KERNEL: u16 = 0;
 /// Programs beyond [`PROGRAMS`].
 const OTHERS: u16 = 1;
-/// More than that in one trace are helpers that live for a moment.
+/// Any more programs in one trace are helpers that live for a moment.
 const PROGRAMS: usize = 256;
 
 impl Programs {
@@ -86,7 +86,7 @@ impl Programs {
     }
 }
 
-/// The machine.
+/// The timeline while it is filled.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
     pub(crate) grid: Grid,
@@ -105,7 +105,7 @@ impl Timeline {
         }
     }
 
-    /// What a CPU spent on what since `mark`, within `bin`, and how often it switched.
+    /// Adds what a CPU spent its time on since `mark`, within `bin`, and how often it switched.
     pub(crate) fn spent(&mut self, bin: u16, now: &Spent, mark: &Spent, switches: u64) {
         self.bins[bin as usize].add(&now.since(mark));
         self.switches[bin as usize] += switches;
@@ -124,7 +124,7 @@ impl Timeline {
         }
     }
 
-    /// `span` of a bin that is over turns out to have been `mode`.
+    /// `span` of a past bin turns out to have been `mode`.
     pub(crate) fn decided(&mut self, bin: u16, mode: Mode, span: Nanos) {
         self.bins[bin as usize].decided(mode, span);
     }
@@ -172,7 +172,7 @@ impl Timeline {
             })
             .filter(|p| p.total_ns() > 0)
             .collect();
-        // The order in which programs first ran is the trace's, but names are easier to follow.
+        // Programs are known in the order of their first run, but names are easier to follow.
         rows.sort_by(|a, b| a.who.cmp(&b.who));
         rows
     }
@@ -199,9 +199,9 @@ pub struct Bin {
     pub idle_ns: Nanos,
     /// Lost events, gaps.
     pub unaccounted_ns: Nanos,
-    /// Of the idle time: while threads waited, by what for, in the order of [`Cause::ALL`].
+    /// Part of the idle time: while threads waited, by cause, in the order of [`Cause::ALL`].
     pub waiting: [Nanos; Cause::ALL.len()],
-    /// Of the idle time: while a runnable thread waited for another CPU.
+    /// Part of the idle time: while a runnable thread waited for another CPU.
     pub scheduler_ns: Nanos,
     /// Integral of the number of threads running or ready.
     pub active_ns: Nanos,
@@ -216,21 +216,21 @@ pub enum Who {
     Kernel,
     /// Programs of this name, without the number at its end.
     Named(String),
-    /// More programs than are worth telling apart.
+    /// Programs beyond the number that is kept.
     Others,
 }
 
 /// CPU time of one program, bin by bin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// Whose.
+    /// The program.
     pub who: Who,
-    /// How much, in the order of the bins.
+    /// CPU time per bin, in the order of the bins.
     pub ns: Vec<Nanos>,
 }
 
 impl Program {
-    /// In all bins.
+    /// CPU time in all bins.
     pub fn total_ns(&self) -> Nanos {
         self.ns.iter().sum()
     }

@@ -13,7 +13,7 @@ pub(crate) struct Reason {
     pub(crate) lock: bool,
 }
 
-/// A sleep that is over, of which the reason may still come.
+/// A sleep that is over and whose reason may still come.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Untold {
     pub(crate) wait: Wait,

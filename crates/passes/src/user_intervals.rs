@@ -1,12 +1,12 @@
 //! How long the application's own code takes between two system calls, by how many CPUs are busy.
 //!
-//! A thread that does the same piece of work again and again takes the same time for it, unless the
-//! machine is slower: because others fight for memory, cache lines, or the other half of the core.
-//! So user-mode intervals of one thread that lead to the same call are alike, and their typical
-//! time while few CPUs are busy is compared with the time while many are.
+//! A thread that does the same work again and again takes the same time for it, unless the machine
+//! gets slower: because other threads compete for memory, cache lines, or the other half of the
+//! core. So user-mode intervals of one thread that lead to the same call are alike, and their
+//! typical time while few CPUs are busy is compared with the time while many are.
 //!
-//! Kept apart by thread, unlike [`crate::costs`]: threads that run alone do other work than those
-//! that run together, and that must not look like a slow machine.
+//! Kept per thread, unlike [`crate::costs`]: threads that run alone do other work than threads that
+//! run together, and that must not look like a slow machine.
 
 use crate::slot::Slot;
 use crate::spread::Spread;
@@ -14,23 +14,23 @@ use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 
-/// Shorter user-mode intervals are the recorder's own time as much as the application's; leaving
-/// them out spares the busiest traces the look-up.
+/// Shorter user-mode intervals contain as much of the recorder's time as of the application's;
+/// skipping them spares the busiest traces the look-up.
 const SHORTEST: Nanos = 1 << SHORTEST_BITS;
 const SHORTEST_BITS: u32 = 12;
-/// Added to the quarter of a user-mode interval in which a page fault was taken, which takes the
-/// kernel's time. A multiple of the number of quarters.
+/// Added to the quarter of a user-mode interval with a page fault, whose time is the kernel's. A
+/// multiple of the number of quarters.
 pub(crate) const FAULTED: u8 = 0x80;
 /// The first user-mode intervals of a kind meet cold caches and untouched pages; and a thread that
-/// does a thing but a few times needs no memory here.
+/// does something only a few times needs no memory here.
 const EARLY: u32 = 8;
-/// Lengths of user_intervals: a sixteenth of an octave a bucket, from the shortest to 4 s.
+/// Lengths of user-mode intervals: a sixteenth of an octave per bucket, from the shortest to 4 s.
 pub type Lengths = Spread<SHORTEST_BITS, 4, { 20 << 4 }>;
 /// Levels of user-mode intervals and counts: quarters of the CPUs busy.
 pub const QUARTERS: usize = 4;
 
-/// Which quarter of `cpus` CPUs `busy` is in: `busy * QUARTERS / cpus` without the division, which
-/// would cost as much as all else together.
+/// The quarter of `cpus` CPUs that `busy` is in: `busy * QUARTERS / cpus` without the division,
+/// which would cost as much as everything else together.
 #[inline]
 pub(crate) fn quarter(busy: usize, cpus: usize) -> u8 {
     (1..QUARTERS).map(|q| (busy * QUARTERS >= q * cpus) as u8).sum()
@@ -51,7 +51,7 @@ impl IntervalsOfCall {
     }
 }
 
-/// By thread and number of the call they led to.
+/// By thread and number of the call that the intervals led to.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UserIntervals(FxHashMap<(Slot, u32), IntervalsOfCall>);
 
@@ -74,8 +74,8 @@ impl UserIntervals {
         }
     }
 
-    /// A thread has ended that made these calls: nothing is kept of kinds that it met but a few
-    /// times.
+    /// A thread that made these calls has ended: call kinds that it made only a few times are
+    /// dropped.
     pub(crate) fn retire(&mut self, slot: Slot, numbers: impl Iterator<Item = u32>) {
         for nr in numbers {
             if let Entry::Occupied(kind) = self.0.entry((slot, nr))
@@ -93,7 +93,7 @@ impl UserIntervals {
         rows
     }
 
-    /// Forget the sums.
+    /// Clears the sums.
     pub(crate) fn restart(&mut self) {
         self.0.clear();
     }

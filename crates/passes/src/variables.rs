@@ -1,37 +1,38 @@
-//! Which file's memory a word lies in that threads wait at.
+//! In which file's memory a word lies that threads wait on.
 //!
-//! A recorder tells where the code of files is mapped, not where their variables are. But a file is
-//! loaded in one piece, code before data: a variable belongs to the file whose code is next below
-//! it, if that file is so large. Only the file knows that, and what the variable is called.
+//! A recorder tells where the code of files is mapped, not where their variables are. But the
+//! loader maps a file in one piece, code before data: a variable belongs to the file whose code is
+//! next below it, if that file is large enough. Only the file itself tells this, and the name of
+//! the variable.
 
 use holdup_trace::{BuildId, Mapping, TraceInfo};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// Code of one process that is remembered: a damaged trace maps without end.
+/// Code mappings remembered per process; a damaged trace may have any number.
 const MOST: usize = 1 << 12;
 
-/// A word of memory, by the code below it.
+/// A word of memory, described by the code next below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variable<'a> {
     /// The file, as the recorder spells it.
     pub file: &'a str,
-    /// Its build, if the recording has it.
+    /// Build ID of the file, if the recording has it.
     pub build: Option<BuildId>,
-    /// How far the word lies behind the first byte of the file that is mapped as code,
+    /// Distance of the word from the first byte of the file that is mapped as code.
     pub distance: u64,
-    /// which is this one.
+    /// Offset of that byte in the file.
     pub offset: u64,
 }
 
 /// Tells what variables of files are called.
 pub trait NamesVariables: Send + Sync {
-    /// The name of a variable; `None` if the file has none there, or is not at hand.
+    /// The name of a variable; `None` if the file has none at this place or cannot be read.
     fn name(&self, variable: &Variable<'_>) -> Option<String>;
 }
 
-/// Who is asked for names of variables.
+/// The source of variable names.
 #[derive(Clone)]
 pub struct Variables(pub Arc<dyn NamesVariables>);
 
@@ -47,8 +48,8 @@ impl PartialEq for Variables {
     }
 }
 
-/// The code of one process, by where it begins. Processes that came from one share it until either
-/// is changed.
+/// Code mappings of one process by start address. Forked processes share them until one of the two
+/// changes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Images(Arc<BTreeMap<u64, Mapping>>);
 
@@ -59,13 +60,13 @@ impl Images {
         }
     }
 
-    /// The code next below an address.
+    /// The mapping next below an address.
     pub(crate) fn below(&self, address: u64) -> Option<Mapping> {
         self.0.range(..=address).next_back().map(|(_, mapping)| *mapping)
     }
 }
 
-/// What a word of memory at `address` is called, by the code below it.
+/// Name of the variable at `address`, found through the mapping below it.
 pub(crate) fn name(
     variables: &Variables,
     info: &TraceInfo,

@@ -1,4 +1,4 @@
-//! Numbers in seven bits a byte.
+//! Numbers with seven bits per byte.
 
 /// Writes numbers.
 #[derive(Default)]
@@ -14,7 +14,7 @@ impl Writer {
     }
 }
 
-/// Reads them back; zeros behind the end.
+/// Reads them back; returns zeros after the end.
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl Reader<'_> {

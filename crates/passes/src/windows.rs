@@ -1,8 +1,8 @@
-//! Parts of a trace, each analysed on its own, in one reading.
+//! Parts of a trace, each analysed separately, in one reading.
 //!
-//! What threads and CPUs were doing when a window begins is known from what precedes it. So a
-//! window gets a copy of an engine that has seen everything up to there, and this copy starts its
-//! sums anew. Windows may overlap: then each has its own engine, and all get the same events.
+//! What threads and CPUs do when a window begins is known from the events before. So a window gets
+//! a copy of an engine that has seen everything up to its start, and the copy resets its sums.
+//! Windows may overlap: then each has its own engine, and all get the same events.
 //!
 //! ```text
 //!  carrier ───┐ (copy)                 ┌─► carrier ─── …
@@ -11,7 +11,7 @@
 //!             │        │               └─► window 3 ─────►
 //! ```
 //!
-//! The carrier's sums are of no use, so there is none while the engine of a window knows as much.
+//! The carrier's sums are unused, so it exists only while no window's engine has the same state.
 
 use crate::engine::Engine;
 use crate::{Analysis, Detail, Judge, Options, cpu_list};
@@ -32,7 +32,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// All between two times, and so much about waits.
+    /// Everything between two times, with this detail about waits.
     pub fn all((from, to): (Nanos, Nanos), detail: Detail) -> Window {
         Window { from, to, closed: true, detail }
     }
@@ -56,7 +56,7 @@ struct Windows<'a> {
     options: &'a Options,
     /// CPUs of the machine that are known already.
     cpus: &'a [Cpu],
-    /// Those that have not begun, the first of them last.
+    /// Windows that have not begun, the first of them last.
     coming: Vec<(usize, Window)>,
     running: Vec<Running>,
     carrier: Option<Engine>,
@@ -79,14 +79,14 @@ impl<'a> Windows<'a> {
         let last = windows.iter().map(|w| w.to).max().unwrap_or(first);
         let mut coming: Vec<(usize, Window)> = windows.iter().copied().enumerate().collect();
         coming.sort_by_key(|&(number, w)| std::cmp::Reverse((w.from, number)));
-        // Of threads that have ended more is kept where single waits are.
+        // If single waits are kept, more is kept of threads that have ended.
         let single = windows.iter().any(|w| w.detail >= Detail::Intervals);
         let detail = if single { Detail::Intervals } else { Detail::Sums };
         let plain = Options { detail, ..options.clone() };
         let carrier = Some(Engine::new(info, symbols, (first, last), &plain, *judge));
         let mut all =
             Windows { reader, options, cpus, coming, running: Vec::new(), carrier, last, done };
-        // What is not older than the trace sees all of it, events without a time among them.
+        // A window from the start of the trace gets all events, including those without a time.
         all.cross(first);
         all
     }
@@ -97,7 +97,7 @@ impl<'a> Windows<'a> {
         ends.chain(self.coming.last().map(|(_, w)| w.from)).min()
     }
 
-    /// Everything before `border` has been taken in.
+    /// All events before `border` have been processed.
     fn cross(&mut self, border: Nanos) {
         while let Some(at) = self.running.iter().position(|r| r.window.behind() <= border) {
             let Running { number, window, engine } = self.running.remove(at);
@@ -114,10 +114,10 @@ impl<'a> Windows<'a> {
         }
     }
 
-    /// An engine that knows what happens now.
+    /// An engine that has the current state.
     fn copy(&mut self) -> Option<Engine> {
         let source = &mut self.running.first_mut()?.engine;
-        // What was kept of single waits is not what the other window is about.
+        // Single waits of the source are not part of the new window.
         let steps = source.waits.steps.take();
         let copy = source.clone();
         source.waits.steps = steps;
@@ -166,7 +166,7 @@ impl<'a> Windows<'a> {
 
 fn take(engine: &mut Engine, events: &[Event], batch: &Batch, only: Option<&[Cpu]>) {
     match only {
-        // The common case carries no checks per event.
+        // The common case has no checks per event.
         None => events.iter().for_each(|e| engine.event::<false>(e, batch)),
         Some(list) => events
             .iter()
@@ -175,11 +175,11 @@ fn take(engine: &mut Engine, events: &[Event], batch: &Batch, only: Option<&[Cpu
     }
 }
 
-/// Read the trace once and analyse each of `windows`: `done` gets the number of each and its
-/// analysis, in the order in which they end. Its CPUs are those of `cpus`, and what shows up to
-/// its end. What threads and CPUs were doing at its beginning is known from what precedes it.
+/// Reads the trace once and analyses each of `windows`: `done` gets the number of each window and
+/// its analysis, in the order in which they end. CPUs of a window are `cpus` and those that show up
+/// before its end. What threads and CPUs do at its start is known from the events before.
 ///
-/// The windows carry what was found wrong within them; what the readers found is the result.
+/// Each analysis has the problems within its window; those that the readers found are returned.
 ///
 /// # Errors
 /// Those of [`crate::analyze`].

@@ -1,9 +1,8 @@
-//! Threads that give their CPU away again and again: by how little they do in between.
+//! Threads that yield their CPU again and again, by how little they do in between.
 //!
-//! A thread that finds a lock taken may call `sched_yield` and look again, as often as it takes.
-//! Such a wait burns CPU time, in the call and around it. What tells it from a thread that is
-//! polite once in a while is the time of its own code from one call to the next, with no other call
-//! in between.
+//! A thread that finds a lock taken may call `sched_yield` and look again, any number of times.
+//! Such a wait burns CPU time, in the call and around it. It differs from an occasional yield by
+//! the CPU time of the thread's own code from one call to the next, with no other call in between.
 
 use holdup_trace::Nanos;
 
@@ -13,22 +12,22 @@ const STEPS: usize = 31;
 /// How a thread yields.
 #[derive(Clone, Debug, Default)]
 pub struct Yields {
-    /// Events of system calls of the thread up to its last yield, and what it had run by then: in
-    /// all, and in its own code.
+    /// At the thread's last yield: the number of its system call events, its CPU time, and the CPU
+    /// time of its own code.
     last: Option<(u64, Nanos, Nanos)>,
-    /// From one yield to the next with no other call in between: the first call and the code after
-    /// it, by the power of two of the time in that code.
+    /// Pairs of yields with no other call in between: the first call and the code after it, by the
+    /// power of two of the time in that code.
     again: [Again; STEPS],
 }
 
-/// Yields that came soon after another.
+/// Yields that came soon after another yield.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Again {
     /// How many.
     pub times: u64,
-    /// CPU time from one to the other.
+    /// CPU time from one yield to the next.
     pub cpu_ns: Nanos,
-    /// Of it: the thread's own code.
+    /// Part of `cpu_ns`: the thread's own code.
     pub user_ns: Nanos,
 }
 
@@ -42,8 +41,7 @@ impl Again {
 }
 
 impl Yields {
-    /// The thread yields: its events of system calls so far, this one included, and what it has
-    /// run.
+    /// The thread yields: its system call events so far, including this one, and its CPU times.
     pub(crate) fn yields(&mut self, events: u64, running: Nanos, user: Nanos) {
         if let Some((last, running0, user0)) = self.last
             && events == last + 2
@@ -56,7 +54,7 @@ impl Yields {
         self.last = Some((events, running, user));
     }
 
-    /// Yields that came after less than `limit` of the thread's own code, within a power of two.
+    /// Yields after less than `limit` of the thread's own code, within a power of two.
     pub fn after_less_than(&self, limit: Nanos) -> Again {
         let steps = (limit.max(1).ilog2() as usize).min(STEPS);
         let mut sum = Again::default();

@@ -7,14 +7,15 @@ use holdup_trace::EventKind;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-/// What every record carries. Nothing of it is needed twice by what reads the file, and each is
-/// eight bytes of every event: so no instruction pointer, which of a tracepoint is its own address.
+/// The fields of every record. Each costs eight bytes per event, so there are only those that
+/// readers need: no instruction pointer, because that of a tracepoint is the tracepoint's own
+/// address.
 const FIELDS: u64 = (abi::PERF_SAMPLE_IDENTIFIER
     | abi::PERF_SAMPLE_TID
     | abi::PERF_SAMPLE_TIME
     | abi::PERF_SAMPLE_CPU) as u64;
 
-/// The register that the kernel finds a call's first argument in, as a bit of `sample_regs_user`.
+/// The register with a call's first argument, as a bit of `sample_regs_user`.
 const FIRST_ARGUMENT: u64 = if cfg!(target_arch = "x86_64") {
     1 << 5 // PERF_REG_X86_DI
 } else if cfg!(target_arch = "aarch64") {
@@ -23,40 +24,39 @@ const FIRST_ARGUMENT: u64 = if cfg!(target_arch = "x86_64") {
     0
 };
 
-/// Frames that a probe's call chain has at most: who asked is among the innermost, and each frame
-/// costs time while somebody waits.
+/// Maximal number of frames in a probe's call chain: the caller is among the innermost, and each
+/// frame costs time while a thread waits.
 const CALLERS: u16 = 24;
 
-/// How the events of a recording are read and written.
+/// How the events of a recording are opened and written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manner {
     /// With the call chain of each event.
     pub(crate) stacks: bool,
-    /// With where in the kernel a thread leaves its CPU, which names the calls that are not
-    /// recorded.
+    /// With the place in the kernel where a thread leaves its CPU, which shows the untraced call it
+    /// is in.
     pub(crate) calls: bool,
-    /// With what code is mapped, which names functions and variables.
+    /// With code mappings, which are needed to name functions and variables.
     pub(crate) maps: bool,
-    /// With the control group of the threads that leave a CPU, and of those that are sampled.
+    /// With the control group of the threads that leave a CPU, and of sampled threads.
     ///
-    /// The kernel says it best (`PERF_SAMPLE_CGROUP`, Linux 5.7): a thread may be moved
-    /// (`cgroup_attach_task` tells) or be made in another group than its parent's
-    /// (`CLONE_INTO_CGROUP`, of which nothing tells). It is a load and eight bytes, and a thread
-    /// that has run has left a CPU at the end: so switches carry it and the many other events need
-    /// not.
+    /// The kernel's own field is the best source (`PERF_SAMPLE_CGROUP`, Linux 5.7): a thread may be
+    /// moved (`cgroup_attach_task` shows this) or created in another group than its parent's
+    /// (`CLONE_INTO_CGROUP`, which has no event). It costs a load and eight bytes, and every thread
+    /// that has run leaves a CPU in the end: so only switches carry it, not the many other events.
     pub(crate) groups: bool,
-    /// With the build of each file that is mapped meanwhile (Linux 5.12).
+    /// With the build id of each file that is mapped during the recording (Linux 5.12).
     pub(crate) build_ids: bool,
     /// Into rings that keep the last records.
     pub(crate) backward: bool,
-    /// Of threads and the children they make, not of CPUs.
+    /// For threads and the children they create, instead of CPUs.
     pub(crate) inherit: bool,
     /// Bytes in a ring after which its reader is woken.
     pub(crate) wake_after: u32,
 }
 
 impl Manner {
-    /// Every time the tracepoint is passed.
+    /// A sample each time the tracepoint is hit.
     pub(crate) fn tracepoint(&self, tracepoint: &Tracepoint) -> Attr {
         let mut attr = self.plain(abi::PERF_TYPE_TRACEPOINT, tracepoint.id);
         attr.sample_period = 1;
@@ -75,14 +75,14 @@ impl Manner {
         self.with_stacks(attr)
     }
 
-    /// Every time the function is called, with the registers that have its arguments. The attribute
-    /// points to the path of `probe`.
+    /// A sample each time the function is called, with the registers of its arguments. The
+    /// attribute points to the path of `probe`.
     pub(crate) fn probe(&self, probe: &Probe) -> Attr {
         let mut attr = self.plain(probe.pmu, 0);
         attr.__bindgen_anon_3.uprobe_path = probe.path.as_ptr() as u64;
         attr.__bindgen_anon_4.probe_offset = probe.offset;
         attr.sample_period = 1;
-        // Of an event that is not a tracepoint perf script wants to print where it was.
+        // For events other than tracepoints, perf script wants to print the address.
         attr.sample_type |= u64::from(abi::PERF_SAMPLE_REGS_USER | abi::PERF_SAMPLE_ADDR);
         attr.sample_regs_user = probe.registers;
         if probe.stack {
@@ -93,8 +93,9 @@ impl Manner {
         attr
     }
 
-    /// No event, but records of threads made, ended and renamed, and of the code that is mapped, to
-    /// name functions and variables. The rings are mapped from it, as it is there always.
+    /// No event, but records of threads that are created, ended and renamed, and of code mappings,
+    /// to name functions and variables. The rings are mapped from it, because every recording has
+    /// it.
     pub(crate) fn sideband(&self) -> Attr {
         let mut attr = self.plain(abi::PERF_TYPE_SOFTWARE, u64::from(abi::PERF_COUNT_SW_DUMMY));
         attr.set_comm(1);
@@ -119,7 +120,7 @@ impl Manner {
         attr
     }
 
-    /// Every time so much time has passed, on a CPU that idles too.
+    /// A sample after each interval, also on an idle CPU.
     pub(crate) fn timer(&self, interval: Duration) -> Attr {
         let mut attr = self.plain(abi::PERF_TYPE_SOFTWARE, u64::from(abi::PERF_COUNT_SW_CPU_CLOCK));
         attr.sample_period = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX >> 1);
@@ -127,7 +128,7 @@ impl Manner {
         attr
     }
 
-    /// So many times a second on each CPU, with the code that runs. Idle tasks are left out.
+    /// `hz` samples a second on each CPU, with the running code, except in idle tasks.
     pub(crate) fn sample(&self, hz: NonZeroU32) -> Attr {
         let mut attr = self.timer(Duration::from_secs(1) / hz.get());
         attr.sample_type |= u64::from(abi::PERF_SAMPLE_IP) | self.group();
@@ -135,7 +136,7 @@ impl Manner {
         self.with_stacks(attr)
     }
 
-    /// The control group, if it is wanted.
+    /// The flag for the control group, if it is wanted.
     fn group(&self) -> u64 {
         if self.groups { abi::PERF_SAMPLE_CGROUP.into() } else { 0 }
     }

@@ -1,4 +1,4 @@
-//! The command that is recorded: made before the events are opened, let go when they count.
+//! The recorded command: forked before the events are opened, started when they count.
 #![allow(unsafe_code, reason = "fork and exec around a pipe")]
 
 use crate::signals::Signals;
@@ -10,13 +10,13 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 
-/// A command that waits to be let go, or runs.
+/// A command that waits to be started, or runs.
 #[derive(Debug)]
 pub struct Child {
     pid: libc::pid_t,
-    /// Writing a byte lets it go.
+    /// Writing a byte starts the command.
     go: File,
-    /// Closed by a successful `exec`, else the error's number comes.
+    /// Closed by a successful `exec`; otherwise the error number comes.
     failed: File,
     exit: Option<Exit>,
 }
@@ -24,14 +24,14 @@ pub struct Child {
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// With this status.
+    /// With this exit status.
     Status(u8),
     /// By this signal.
     Signal(i32),
 }
 
 impl Exit {
-    /// The exit status by which shells tell it: 128 more than a signal's number.
+    /// The exit status in shells: 128 plus the number of a signal.
     pub fn code(self) -> u8 {
         match self {
             Exit::Status(status) => status,
@@ -41,15 +41,15 @@ impl Exit {
 }
 
 impl Child {
-    /// Make a process that becomes `command` when it is let go. Its standard output is this
-    /// process's standard error if `own_stdout` holds: then that of this process is taken. It
-    /// runs as `user`, if one is given.
+    /// Forks a process that becomes `command` when it is started. With `own_stdout`, this process
+    /// uses its standard output itself; the command's output then goes to standard error. The
+    /// command runs as `user`, if one is given.
     ///
     /// Must be called while this process has one thread.
     ///
     /// # Errors
     ///
-    /// A word of the command has a zero byte, or there may be no more processes or files.
+    /// If a word of the command has a zero byte, or no more processes or files are allowed.
     pub fn prepare(
         command: &[OsString],
         signals: &Signals,
@@ -62,9 +62,9 @@ impl Child {
         argv.push(std::ptr::null());
         let (waits, go) = pipe()?;
         let (failed, fails) = pipe()?;
-        // SAFETY: this process has one thread, so the child may do what it likes; it only makes
-        // system calls until it is another program or ends. `argv` ends with a null pointer, and
-        // the strings it points to live on.
+        // SAFETY: this process has one thread, so the child may do anything; it only makes system
+        // calls until it is another program or ends. `argv` ends with a null pointer, and the
+        // strings it points to live on.
         let pid = unsafe { libc::fork() };
         done(pid)?;
         if pid == 0 {
@@ -73,14 +73,14 @@ impl Child {
             unsafe {
                 let mut byte = 0u8;
                 if libc::read(waits.as_raw_fd(), (&raw mut byte).cast(), 1) != 1 {
-                    // The recorder has ended before it began.
+                    // The recorder ended before the recording began.
                     libc::_exit(0);
                 }
                 libc::pthread_sigmask(libc::SIG_SETMASK, signals.before(), std::ptr::null_mut());
                 // Rust ignores it from the start.
                 libc::signal(libc::SIGPIPE, libc::SIG_DFL);
-                // Shells have commands in the background ignore it. The recorder does not, and
-                // what ends the recording ends the command.
+                // Shells make commands in the background ignore it. The recorder does not, and the
+                // signal that ends the recording must end the command.
                 libc::signal(libc::SIGINT, libc::SIG_DFL);
                 if own_stdout {
                     libc::dup2(libc::STDERR_FILENO, libc::STDOUT_FILENO);
@@ -97,11 +97,11 @@ impl Child {
         Ok(Child { pid, go: go.into(), failed: failed.into(), exit: None })
     }
 
-    /// Let it go.
+    /// Starts the command.
     ///
     /// # Errors
     ///
-    /// Why it cannot be that command.
+    /// Why the process cannot become the command.
     pub fn go(&mut self) -> io::Result<()> {
         self.go.write_all(&[1])?;
         let mut error = [0; 4];
@@ -111,25 +111,26 @@ impl Child {
         }
     }
 
-    /// Its process.
+    /// Its process id.
     pub fn pid(&self) -> u32 {
         self.pid as u32
     }
 
-    /// How it ended, if it has.
+    /// How it ended; `None` while it runs.
     pub fn ended(&mut self) -> Option<Exit> {
         self.wait_with(libc::WNOHANG)
     }
 
-    /// Wait until it ends.
+    /// Waits until it ends.
     pub fn wait(&mut self) -> Option<Exit> {
         self.wait_with(0)
     }
 
-    /// Send it a signal, if it still runs.
+    /// Sends a signal, if the command still runs.
     pub fn send(&mut self, signal: i32) {
         if self.ended().is_none() {
-            // SAFETY: the process is our child and was not waited for, so the number is its own.
+            // SAFETY: the process is our child and was not waited for, so its number was not
+            // reused.
             unsafe { libc::kill(self.pid, signal) };
         }
     }
@@ -154,7 +155,7 @@ impl Child {
 
 fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let mut ends = [0; 2];
-    // SAFETY: the kernel writes two descriptors, which are nobody else's.
+    // SAFETY: the kernel writes two descriptors, which nothing else owns.
     unsafe {
         done(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC))?;
         Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
@@ -165,7 +166,7 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 mod tests {
     use super::*;
 
-    // `prepare` wants a process with one thread, which a test is not: the command line tests it.
+    // `prepare` needs a process with one thread, which a test is not: the command line tests it.
 
     #[test]
     fn a_signal_is_told_as_shells_tell_it() {

@@ -1,4 +1,4 @@
-//! Which tracepoints a recording holds: those of a preset, as far as this kernel has them.
+//! Which tracepoints a recording contains: those of a preset, if this kernel has them.
 
 use holdup_host::tracefs::{Tracefs, Tracepoint};
 use holdup_syscalls::Preset;
@@ -8,8 +8,8 @@ use wildmatch::WildMatch;
 /// The events of each preset in addition to system calls. A preset includes the events of the
 /// smaller presets.
 ///
-/// Left out are events that cost more than they tell a first look: page faults, and each stretch
-/// of run time.
+/// Events that cost more than they show at a first look are left out: page faults, and each span of
+/// run time.
 pub const EVENTS: &[(Preset, &[EventKind])] = &[
     (
         Preset::Sched,
@@ -38,34 +38,34 @@ pub const EVENTS: &[(Preset, &[EventKind])] = &[
     ),
 ];
 
-/// An event that only new kernels have (Linux 7.2), from this preset on. On others nobody misses
-/// it.
+/// An event that only new kernels have (Linux 7.2), from this preset on. On other kernels it is not
+/// reported as missing.
 const NEW: (Preset, EventKind) = (Preset::Locks, EventKind::ContendedRelease);
 
 /// The system of the tracepoints of single calls.
 const NAMED_CALLS: &str = "syscalls";
-/// How their names begin.
+/// Prefixes of their names.
 const WAYS: [&str; 2] = ["sys_enter_", "sys_exit_"];
 
-/// What somebody wants recorded.
+/// What the user wants recorded.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// The events of this preset,
+    /// Record the events of this preset.
     pub preset: Preset,
-    /// with all system calls in place of the preset's,
+    /// Record all system calls instead of the preset's.
     pub all_syscalls: bool,
-    /// and these: `system:name`, where `*` and `?` stand for any characters.
+    /// Record also these events: `system:name`, where `*` and `?` stand for any characters.
     pub extra: Vec<String>,
 }
 
-/// Which system calls a recording holds.
+/// Which system calls a recording contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Calls {
     /// None.
     Untraced,
     /// Those of the preset.
     Chosen,
-    /// All, because that was wanted.
+    /// All, because the user asked for it.
     All,
     /// All, because this kernel has no tracepoints of single calls (`CONFIG_FTRACE_SYSCALLS`).
     AllForLack,
@@ -74,7 +74,7 @@ pub enum Calls {
 /// What is recorded.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// No tracepoint stands there twice.
+    /// The tracepoints, each once.
     pub tracepoints: Vec<Tracepoint>,
     /// The events of the preset that this kernel does not have.
     pub missing: Vec<String>,
@@ -82,22 +82,22 @@ pub struct Choice {
     pub calls: Calls,
 }
 
-/// Something was asked for by name that this kernel does not have.
+/// Something that was asked for by name does not exist in this kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name}: {why}")]
 pub struct Unknown {
-    /// As it was asked for.
+    /// The name that was given.
     pub name: String,
     /// What is wrong with it.
     pub why: &'static str,
 }
 
 impl Choice {
-    /// What is recorded where `wanted` is wanted.
+    /// The choice for `wanted`.
     ///
     /// # Errors
     ///
-    /// An extra event that does not exist: whoever names it relies on it.
+    /// If an extra event does not exist, because a user who names it relies on it.
     pub fn of(wanted: &Wanted, tracefs: &Tracefs) -> Result<Choice, Unknown> {
         let mut choice =
             Choice { tracepoints: Vec::new(), missing: Vec::new(), calls: Calls::Untraced };

@@ -1,9 +1,9 @@
 //! A recording that streams: rings are emptied into the file as they fill.
 //!
-//! Whoever waits for a ring is woken when a quarter of it is full. Besides, every 200 ms all rings
-//! are emptied, and the round ends: what lies before the end of a round is older than what comes
-//! after the next, by which readers put the events in order with bounded memory. It is also the
-//! most that is lost if the recorder is killed.
+//! A thread that waits for a ring is woken when a quarter of it is full. In addition, all rings are
+//! emptied every 200 ms, and the round ends. Events before the end of a round are older than those
+//! after the next, so readers can sort the events with bounded memory. A round is also the most
+//! that is lost if the recorder is killed.
 
 use crate::course::{Course, Ended};
 use crate::descriptors::Looks;
@@ -28,36 +28,36 @@ use std::time::{Duration, Instant};
 /// How long a round takes at most.
 const ROUND: Duration = Duration::from_millis(200);
 
-/// So many CPUs are emptied by one thread.
+/// Number of CPUs per emptying thread.
 const CPUS_A_THREAD: usize = 16;
 
 /// A recording that has ended.
 #[derive(Debug)]
 pub struct Collected {
-    /// What the file holds, or all files do.
+    /// What the file contains, or all files together.
     pub written: Written,
     /// How many files were begun.
     pub files: u32,
-    /// Why it ended; an error if because no more could be written.
+    /// Why it ended; an error if no more could be written.
     pub ended: Result<Ended, Error>,
     /// CPUs that went offline.
     pub gone: Vec<u32>,
     /// How long the events counted.
     pub took: Duration,
-    /// CPU time of the recorder meanwhile, and until all was written.
+    /// CPU time of the recorder during that time and until everything was written.
     pub cost: Duration,
 }
 
 /// Why a recording did not begin.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The events cannot be started, or threads cannot be made.
+    /// The events cannot be started, or threads cannot be created.
     #[error("the recording cannot be started: {0}")]
     Events(io::Error),
-    /// The kernel does not offer what a trigger looks at.
+    /// The kernel does not offer what a trigger needs.
     #[error("this kernel has no {0}, which the condition needs")]
     NoGauge(&'static str),
-    /// What was kept cannot be written.
+    /// The kept events cannot be written.
     #[error(transparent)]
     File(Error),
     /// The command cannot be run.
@@ -65,12 +65,12 @@ pub enum StartError {
     Command(io::Error),
 }
 
-/// Start the events of `session`, then what `course` has to run, and write what happens until it
-/// ends, into several files if `next` makes them.
+/// Starts the events of `session`, then what `course` has to run, and writes events until it ends,
+/// into several files if `next` creates them.
 ///
 /// # Errors
 ///
-/// It could not begin. What goes wrong later is in [`Collected::written`].
+/// If it could not begin. Later errors are in [`Collected::written`].
 pub(crate) fn collect(
     session: &Session,
     writer: Writer,
@@ -84,7 +84,7 @@ pub(crate) fn collect(
     let stop = AtomicBool::new(false);
     let (tell, told) = mpsc::channel();
     let (ended, took, gone, (earlier, files, (looks, groups))) = thread::scope(|scope| {
-        // Whatever happens, the others end.
+        // Ends the other threads in any case.
         let _stop = Stop(&stop);
         let groups = session.groups().then(groups::Look::begin);
         let mut helpers = Vec::new();
@@ -105,7 +105,7 @@ pub(crate) fn collect(
         if in_first_pid_namespace() {
             let others = helpers.len() + usize::from(looks.is_some());
             let tids = std::iter::once(own_tid()).chain(told.iter().take(others));
-            // Not worth giving up for: the recorder is then in its own recording.
+            // No reason to give up: the recorder is then in its own recording.
             let _ = session.leave_out(&tids.collect::<Vec<u32>>());
         }
         session.start().map_err(StartError::Events)?;
@@ -140,7 +140,7 @@ pub(crate) fn collect(
     let ended = ended.and_then(|ended| round(session, &output).map(|()| ended));
     if let Some(mut looks) = looks {
         let mut writer = lock(&output);
-        // Who is still there.
+        // The processes that are left.
         looks.look(writer.latest());
         writer.saw(feature::DESCRIPTORS, looks.text());
     }
@@ -155,32 +155,32 @@ pub(crate) fn collect(
     Ok(Collected { written, files, ended, gone, took, cost: cpu_time().saturating_sub(before) })
 }
 
-/// What the thread does that watches over the recording.
+/// State of the thread that controls the recording.
 struct Watch<'a, 'scope, 'next> {
     session: &'a Session,
-    /// The rings that it empties itself.
+    /// The rings that this thread empties itself.
     own: &'a [OnCpu],
     output: &'a Mutex<Writer>,
     /// The threads for the other rings.
     helpers: Vec<ScopedJoinHandle<'scope, Result<(), Error>>>,
-    /// Of the recorded CPUs those that went offline. Their events do not come back with them.
+    /// Recorded CPUs that went offline. Their events do not come back with them.
     gone: Vec<u32>,
-    /// Makes the next file, where there are several.
+    /// Creates the next file, if there are several.
     next: Option<Next<'next>>,
-    /// How many were begun.
+    /// Number of files begun.
     files: u32,
     /// When this file began.
     file: Instant,
-    /// What the files before it hold.
+    /// What the earlier files contain.
     earlier: Written,
-    /// Looks at descriptors, where they have names to give.
+    /// Looks at descriptors, if names are wanted.
     looks: Option<Lookers>,
-    /// What the control groups stood at when this file began.
+    /// The counts of the control groups when this file began.
     groups: Option<groups::Look>,
 }
 
 impl Watch<'_, '_, '_> {
-    /// Look at descriptors now and then.
+    /// Looks at descriptors, if a look is due.
     fn look(&mut self) {
         let latest = lock(self.output).latest();
         if let Some(looks) = &mut self.looks {
@@ -189,7 +189,7 @@ impl Watch<'_, '_, '_> {
         }
     }
 
-    /// Empty the rings when they fill, end rounds, and find out why the recording ends.
+    /// Empties the rings when they fill, ends rounds, and finds out why the recording ends.
     fn until_ended(&mut self, signals: &Signals, course: &mut Course<'_>) -> Result<Ended, Error> {
         let files = self.own.iter().map(|on| on.owner().as_fd());
         let mut poll = Poll::of(std::iter::once(signals.as_fd()).chain(files));
@@ -229,7 +229,7 @@ impl Watch<'_, '_, '_> {
         }
     }
 
-    /// Go on in the next file, if it is time. Events wait in the rings while it is begun.
+    /// Continues in the next file, if it is time. Events wait in the rings meanwhile.
     fn change_files(&mut self) -> Result<(), Error> {
         let (bytes, held) = (lock(self.output).bytes(), self.file.elapsed());
         let Some(next) = self.next.as_mut().filter(|next| next.due.is_over(bytes, held)) else {
@@ -251,7 +251,7 @@ impl Watch<'_, '_, '_> {
 
     fn end_round(&mut self) -> Result<(), Error> {
         round(self.session, self.output)?;
-        // They end before they are told to only if the output cannot be written.
+        // They end early only if the output cannot be written.
         if let Some(i) = self.helpers.iter().position(ScopedJoinHandle::is_finished)
             && let Ok(done) = self.helpers.swap_remove(i).join()
         {
@@ -268,7 +268,7 @@ impl Watch<'_, '_, '_> {
     }
 }
 
-/// Looks at descriptors, and the thread that does: reading `/proc` takes time in which rings fill.
+/// A separate thread that looks at descriptors, because rings fill while `/proc` is read.
 struct Lookers {
     /// What was seen, unless the thread has it.
     here: Option<Looks>,
@@ -277,7 +277,7 @@ struct Lookers {
 }
 
 impl Lookers {
-    /// Start the thread, which tells its number.
+    /// Starts the thread, and returns its id.
     fn begin<'scope>(
         scope: &'scope thread::Scope<'scope, '_>,
         tell: mpsc::Sender<u32>,
@@ -297,14 +297,14 @@ impl Lookers {
         Ok(Lookers { here: Some(Looks::new(Path::new("/proc"))), give, back })
     }
 
-    /// Look if it is time, in the other thread.
+    /// Begins a look in the other thread, if one is due.
     fn begins(&mut self, before: Nanos) {
         if let Some(looks) = self.here.take_if(|looks| looks.is_due()) {
             let _ = self.give.send((looks, before));
         }
     }
 
-    /// Take back what was seen, if a look is over: it was at `after`.
+    /// Takes back what was seen, if a look is over; its end is at `after`.
     fn ends(&mut self, after: Nanos) {
         if let Ok(mut looks) = self.back.try_recv() {
             looks.ends(after);
@@ -324,14 +324,14 @@ impl Lookers {
         self.here.as_ref()?.text()
     }
 
-    /// No more of this; what was seen.
+    /// Ends the thread; returns what was seen.
     fn end(mut self) -> Looks {
         self.wait();
         self.here.unwrap_or_else(|| Looks::new(Path::new("/proc")))
     }
 }
 
-/// What a thread does that has rings of its own: empty them when they fill. Rounds are another's.
+/// A thread with rings of its own: empties them when they fill. The main thread ends rounds.
 fn empty(part: &[OnCpu], output: &Mutex<Writer>, stop: &AtomicBool) -> Result<(), Error> {
     let mut poll = Poll::of(part.iter().map(|on| on.owner().as_fd()));
     while !stop.load(Ordering::Relaxed) {
@@ -345,7 +345,7 @@ fn empty(part: &[OnCpu], output: &Mutex<Writer>, stop: &AtomicBool) -> Result<()
     Ok(())
 }
 
-/// Empty all rings and end the round.
+/// Empties all rings and ends the round.
 fn round(session: &Session, output: &Mutex<Writer>) -> Result<(), Error> {
     for on in &session.cpus {
         drain(on, output)?;
@@ -363,7 +363,7 @@ pub fn online() -> Option<Vec<u32>> {
     Some(Cpu::parse_list(&list)?.into_iter().map(|cpu| cpu.0.into()).collect())
 }
 
-/// Ends the other threads.
+/// Ends the other threads when dropped.
 struct Stop<'a>(&'a AtomicBool);
 
 impl Drop for Stop<'_> {
@@ -372,12 +372,12 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// A thread that panicked leaves rings and file as they were between two records.
+/// Ignores poisoning: a thread that panicked leaves rings and file between two records.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether this process has the numbers of threads that events have: those of the first namespace.
+/// Whether this process is in the initial PID namespace, whose thread ids the events have.
 pub(crate) fn in_first_pid_namespace() -> bool {
     // PROC_PID_INIT_INO of include/linux/proc_ns.h.
     std::fs::read_link("/proc/self/ns/pid").is_ok_and(|link| link.as_os_str() == "pid:[4026531836]")

@@ -1,4 +1,4 @@
-//! Counters by the names that perf has for them.
+//! Counters by perf's names.
 
 use crate::attr::Manner;
 use crate::pmu::{self, PmuEvent};
@@ -6,14 +6,14 @@ use crate::session::Led;
 use crate::sys::{Attr, abi};
 use std::path::Path;
 
-/// What is read unless somebody says otherwise: the most telling first, as room is short.
+/// The default counters: the most useful first, because hardware counters are few.
 pub const USUAL: &str = "cycles:u,instructions:u,cache-misses:u,stalled-cycles-backend:u,\
                          LLC-loads:u,LLC-load-misses:u,cycles:k,instructions:k";
 
 /// A counter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counter {
-    /// As perf spells it: `cycles:u`.
+    /// Its name in perf: `cycles:u`.
     pub name: String,
     kind: u32,
     config: [u64; 3],
@@ -23,19 +23,19 @@ pub struct Counter {
     cpus: Option<Vec<u32>>,
 }
 
-/// A name that is no counter's.
+/// A name that is not a counter's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}: there is no counter of this name; the counters are {known}, each also with :u or :k \
          for user or kernel mode only, and PMU/EVENT/ for the events below {devices}",
         known = NAMES.map(|n| n.0).join(", "), devices = pmu::DEVICES)]
 pub struct NoCounter(pub String);
 
-/// Names of perf, with type and number of the kernel.
+/// perf's names, with the kernel's type and number.
 const NAMES: [(&str, u32, u64); 12] = {
     const HARDWARE: u32 = abi::PERF_TYPE_HARDWARE;
     const SOFTWARE: u32 = abi::PERF_TYPE_SOFTWARE;
     const CACHE: u32 = abi::PERF_TYPE_HW_CACHE;
-    /// Last cache, loads; the result is in the third byte.
+    /// Last-level cache, loads; the result is in the third byte.
     const LLC_LOADS: u64 = abi::PERF_COUNT_HW_CACHE_LL as u64;
     const MISSES: u64 = (abi::PERF_COUNT_HW_CACHE_RESULT_MISS as u64) << 16;
     [
@@ -55,11 +55,11 @@ const NAMES: [(&str, u32, u64); 12] = {
 };
 
 impl Counter {
-    /// Counters by their names, separated by commas.
+    /// Parses names of counters, separated by commas.
     ///
     /// # Errors
     ///
-    /// A name that is not known.
+    /// If a name is not known.
     pub fn list(names: &str) -> Result<Vec<Counter>, NoCounter> {
         let mut found = Vec::new();
         for name in names.split(',').map(str::trim) {
@@ -68,13 +68,13 @@ impl Counter {
         Ok(found)
     }
 
-    /// What memory controllers count, where the machine shows it.
+    /// The counters of memory controllers, if the machine has them.
     pub fn memory() -> Vec<Counter> {
         let all = |event| Counter::of_pmu(event, "uk", "");
         pmu::memory(Path::new(pmu::DEVICES)).into_iter().map(all).collect()
     }
 
-    /// One name is that of several counters where a machine has several PMUs of a kind.
+    /// One name means several counters if a machine has several PMUs of a kind.
     fn named(name: &str, devices: &Path) -> Result<Vec<Counter>, NoCounter> {
         let unknown = || NoCounter(name.to_owned());
         let of_pmu =
@@ -107,13 +107,13 @@ impl Counter {
         Counter { name: name + given, kind, config, user, kernel, cpus }
     }
 
-    /// Whether it counts for a whole socket, on one CPU of it.
+    /// Whether it counts for a whole socket, on one of its CPUs.
     pub(crate) fn is_of_a_socket(&self) -> bool {
         self.cpus.is_some()
     }
 
-    /// Whether one group may hold both: a group is of one PMU, except for what the kernel counts
-    /// itself.
+    /// Whether one group may hold both: a group belongs to one PMU, but may also contain the
+    /// kernel's software events.
     pub(crate) fn may_join(&self, other: &Counter) -> bool {
         let own = |c: &Counter| c.kind >= abi::PERF_TYPE_MAX;
         self.cpus == other.cpus && (self.kind == other.kind || !own(self) && !own(other))

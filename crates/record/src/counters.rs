@@ -1,16 +1,16 @@
 //! Counters of the processor, read in groups: at every switch, or by a timer.
 //!
 //! * **At every switch.** On each CPU the tracepoint `sched_switch` becomes the leader of a group,
-//!   whose other members are the counters: each of its samples then says what they all stand at.
-//! * **At an interval.** On each CPU a clock of the kernel leads the group, and is sampled at that
+//!   whose other members are the counters: each of its samples then has the values of all of them.
+//! * **At an interval.** On each CPU a kernel clock leads the group, and is sampled at that
 //!   interval. Counters that do not fit on the PMU together are in several such groups, which are
 //!   multiplexed.
 //!
-//! A group is on the processor as a whole or not at all, the leader included. Where counters that
-//! the switch leads have no room, because there are few, or others have taken them (the kernel's
-//! NMI watchdog takes one), switches would be missing from the recording. So a group is tried
-//! first, on all CPUs at once: what has no room at switches is left out. What others take during
-//! the recording shows in the times that each sample carries.
+//! A group is on the PMU as a whole or not at all, including the leader. If the counters of a group
+//! led by the switch did not fit, because the PMU has few, or others use them (such as the kernel's
+//! NMI watchdog), switches would be missing from the recording. So a group is first tried on all
+//! CPUs at once, and counters that do not fit at switches are left out. If others take counters
+//! during the recording, the times in each sample show it.
 
 use crate::attr::Manner;
 use crate::counter::Counter;
@@ -19,7 +19,7 @@ use crate::sys::{Event, Whom, abi};
 use std::io;
 use std::time::Duration;
 
-/// So long a group is tried: several turns of the kernel's, which takes one every 1 to 4 ms.
+/// Length of a trial: several multiplexing intervals of the kernel, which are 1 to 4 ms.
 const TRIAL: Duration = Duration::from_millis(20);
 
 /// When counters are read.
@@ -35,9 +35,9 @@ pub enum When {
 /// Why a counter is not read.
 #[derive(Debug)]
 pub enum Lack {
-    /// The processor has none, or no driver for it is loaded.
+    /// The processor has no such counter, or no driver for it is loaded.
     NotSupported,
-    /// The others leave no room for it.
+    /// There is no room for it next to the others.
     NoRoom,
     /// It counts for a socket, which has no switches and no control groups.
     OfSocket,
@@ -61,22 +61,22 @@ impl std::fmt::Display for Lack {
     }
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug, Default)]
 pub struct Counted {
     /// When they are read.
     pub when: When,
     /// Names of the counters that are read, by group.
     pub groups: Vec<Vec<String>>,
-    /// Those that are not.
+    /// The counters that are not read, and why.
     pub lacking: Vec<(String, Lack)>,
 }
 
-/// Have `wanted` read on the CPUs that `session` records. Must come before its start.
+/// Reads `wanted` on the CPUs that `session` records. Must be called before its start.
 ///
 /// # Errors
 ///
-/// The kernel refuses a group that it took when it was tried.
+/// If the kernel refuses a group that it accepted in the trial.
 pub fn join(
     session: &mut Session,
     scope: &Scope,
@@ -117,7 +117,7 @@ pub fn join(
     Ok(counted)
 }
 
-/// Groups of which each has room on the processor.
+/// Divides the counters into groups that each fit on the PMU.
 fn groups(manner: &Manner, counters: Vec<Counter>, cpus: &[u32]) -> Vec<Vec<Counter>> {
     let mut groups: Vec<Vec<Counter>> = Vec::new();
     for counter in counters {
@@ -154,7 +154,7 @@ fn alone(manner: &Manner, counter: &Counter, cpus: &[u32]) -> Result<(), Lack> {
     }
 }
 
-/// Whether a group of these runs all the time on every CPU.
+/// Whether a group of these counters runs all the time on every CPU.
 fn fits(manner: &Manner, counters: &[Counter], cpus: &[u32]) -> bool {
     let mut leader = manner.counter(abi::PERF_TYPE_SOFTWARE, abi::PERF_COUNT_SW_DUMMY.into());
     leader.set_disabled(1);

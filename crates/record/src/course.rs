@@ -7,25 +7,25 @@ use crate::signals::Signal;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// What a recording runs along with.
+/// What runs with a recording, and what ends it.
 #[derive(Debug, Default)]
 pub struct Course<'a> {
-    /// The command that is let go when the events count. The recording ends with it.
+    /// The command that is started when the events count. The recording ends with it.
     pub child: Option<&'a mut Child>,
-    /// How long it may take.
+    /// The maximal duration.
     pub duration: Option<Duration>,
-    /// The recording ends when its file has so many bytes.
+    /// The recording ends when its file has this many bytes.
     pub size: Option<u64>,
-    /// The recording ends when none of these processes is left, if there were any.
+    /// The recording ends when none of these processes is left, unless the list is empty.
     pub processes: Vec<u32>,
-    /// Who is told every second how long it is, and what was written so far.
+    /// Called every second with the duration and what was written so far.
     pub tell: Option<fn(Duration, &Written)>,
 }
 
 /// Why a recording ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The command ended, or what was recorded did.
+    /// The command or the recorded processes ended.
     Work,
     /// The time was over.
     Time,
@@ -36,12 +36,12 @@ pub enum Ended {
 }
 
 impl Course<'_> {
-    /// When the time is over of a recording that begins now.
+    /// When the duration is over for a recording that begins now.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         Instant::now().checked_add(self.duration?)
     }
 
-    /// Whether it is over after this signal.
+    /// Whether this signal ends the recording.
     pub(crate) fn after(&mut self, signal: Signal) -> Option<Ended> {
         match signal {
             Signal::End(signal) => Some(Ended::Signal(signal)),
@@ -50,12 +50,12 @@ impl Course<'_> {
         }
     }
 
-    /// Whether a file of so many bytes is large enough.
+    /// Whether a file of `bytes` bytes is large enough.
     pub(crate) fn is_full(&self, bytes: u64) -> Option<Ended> {
         self.size.is_some_and(|size| bytes >= size).then_some(Ended::Size)
     }
 
-    /// Whether it is over by now, asked a few times a second.
+    /// Whether it is over by now; called a few times a second.
     pub(crate) fn by_now(&mut self, deadline: Option<Instant>) -> Option<Ended> {
         if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             return Some(Ended::Time);
@@ -65,15 +65,15 @@ impl Course<'_> {
     }
 }
 
-/// Whether a process has not ended. One that has stays in `/proc` until its parent asks for it, and
-/// so does the first thread of one in which others go on.
+/// Whether a process has not ended. After its end it stays in `/proc` until its parent reaps it,
+/// like the first thread of a process whose other threads go on.
 fn runs(pid: u32) -> bool {
     let process = PathBuf::from(format!("/proc/{pid}"));
     let goes_on = |tid: u32| !is_zombie(&process.join("task").join(tid.to_string()));
     !is_zombie(&process) || threads_of(pid).is_some_and(|tids| tids.into_iter().any(goes_on))
 }
 
-/// The threads of a process, if it is there.
+/// The threads of a process; `None` if it does not exist.
 pub(crate) fn threads_of(pid: u32) -> Option<Vec<u32>> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;
     Some(tasks.flatten().filter_map(|task| task.file_name().to_str()?.parse().ok()).collect())

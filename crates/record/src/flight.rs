@@ -1,5 +1,5 @@
-//! A recording that is written only when something happens: until then the rings keep the last of
-//! what they see, and nothing is read.
+//! A recording that is written only when something happens: until then the rings keep the latest
+//! events, and nothing is read.
 
 use crate::collect::{Collected, StartError, in_first_pid_namespace, online, own_tid};
 use crate::course::{Course, Ended};
@@ -19,16 +19,16 @@ use std::path::Path;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-/// The time over which conditions are averages.
+/// The time over which the values of conditions are averaged.
 const SECOND: Duration = Duration::from_secs(1);
 
-/// How often what has only a value of the moment is looked at.
+/// How often instantaneous values are sampled.
 const MOMENT: Duration = Duration::from_millis(50);
 
-/// Where the time is in a sample, behind the header, the event's number and the thread.
+/// Offset of the time in a sample: after the header, the event's number and the thread.
 const TIME: usize = 24;
 
-/// So much is handed to the writer at once.
+/// Number of bytes handed to the writer at once.
 const BLOCK: usize = 1 << 20;
 
 /// A flight recording that has ended.
@@ -36,11 +36,11 @@ const BLOCK: usize = 1 << 20;
 pub enum Flight {
     /// The condition was not met, and nothing was written.
     Quiet(Ended),
-    /// It was, or somebody ended the recorder.
+    /// It was met, or the recorder was told to end.
     Written(Fired, Collected),
 }
 
-/// What is looked at to find out whether the condition is met.
+/// What is measured to find out whether the condition is met.
 enum Gauge {
     None,
     Load,
@@ -48,12 +48,12 @@ enum Gauge {
     LockWait(Box<LockWait>),
 }
 
-/// Start the events of `session`, then what `course` has to run, and keep the last of what happens
-/// until the trigger fires or the recording ends. Only then `writer` makes the file.
+/// Starts the events of `session`, then what `course` has to run, and keeps the latest events until
+/// the trigger fires or the recording ends. Only then `writer` creates the file.
 ///
 /// # Errors
 ///
-/// It could not begin, the kernel lacks what the trigger looks at, or there can be no file.
+/// If it could not begin, the kernel lacks what the trigger needs, or the file cannot be created.
 pub(crate) fn keep(
     session: &Session,
     writer: impl FnOnce() -> Result<Writer, file::Error>,
@@ -63,7 +63,7 @@ pub(crate) fn keep(
 ) -> Result<Flight, StartError> {
     let before = cpu_time();
     if in_first_pid_namespace() {
-        // Not worth giving up for: the recorder is then in its own recording.
+        // No reason to give up: the recorder is then in its own recording.
         let _ = session.leave_out(&[own_tid()]);
     }
     let mut gauge = match (trigger, locks) {
@@ -94,7 +94,7 @@ pub(crate) fn keep(
             return Ok(Flight::Quiet(ended));
         }
     };
-    // First of all no more is written over.
+    // First stop the rings, so that no more records are overwritten.
     for on in &session.cpus {
         let _ = on.pause(true);
     }
@@ -107,7 +107,7 @@ pub(crate) fn keep(
         looks.look(writer.latest());
         writer.saw(feature::DESCRIPTORS, looks.text());
     }
-    // From the recorder's start, which may be long before what the rings hold.
+    // Counts from the recorder's start, which may be long before what the rings hold.
     writer.saw(feature::CONTROL_GROUPS, groups.and_then(|look| look.end()));
     let so_far = writer.written();
     let (written, failed) = match writer.finish() {
@@ -128,7 +128,7 @@ pub(crate) fn keep(
     ))
 }
 
-/// Wait until the trigger fires, or the recording ends without.
+/// Waits until the trigger fires, or the recording ends without it.
 fn watch(
     signals: &Signals,
     course: &mut Course<'_>,
@@ -190,8 +190,9 @@ fn watch(
     }
 }
 
-/// Write what the rings hold. A ring of a busy CPU reaches back less far than that of an idle one:
-/// before the time from which all have everything, samples would show one half of the machine.
+/// Writes the content of the rings. The ring of a busy CPU reaches back less far than that of an
+/// idle one: before the time from which all are complete, samples would show only part of the
+/// machine.
 fn write(session: &Session, writer: &mut Writer) -> Result<(), file::Error> {
     let mut from = 0;
     for on in &session.cpus {

@@ -1,13 +1,13 @@
-//! Control groups of the machine: which there are, their quotas, and what containers are called.
+//! Control groups of the machine: their paths, their quotas, and the names of containers.
 //!
-//! In which group a thread is comes with the events ([`crate::attr`]), as a number. What the
-//! numbers stand for is read from the mount of the hierarchy that perf events know, as perf does
-//! it: the number of a group is that of its folder (`kernfs`, on machines of 64 bits). Groups that
-//! are made meanwhile come as records of the kernel.
+//! Events carry the number of a thread's group ([`crate::attr`]). Like in perf, the paths of these
+//! numbers are read from the mount of the hierarchy that perf events use: the number of a group is
+//! the inode number of its folder (`kernfs`, on 64-bit machines). Groups that are created during
+//! the recording come as records of the kernel.
 //!
-//! The kernel counts for each group with a quota how often that was used up (`cpu.stat`). No event
-//! tells of it, so it is read when the recording begins and when it ends. With the first version of
-//! control groups that is in another hierarchy, where groups have the same paths as a rule.
+//! The kernel counts how often each group's quota was used up (`cpu.stat`). There is no event for
+//! this, so it is read when the recording begins and when it ends. In version 1 of control groups
+//! this is another hierarchy, where groups usually have the same paths.
 
 mod containers;
 mod limits;
@@ -18,26 +18,26 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A machine with more groups keeps some without names.
+/// If a machine has more groups, some have no names.
 const MOST: usize = 1 << 16;
 
-/// The hierarchies that matter: where they are mounted.
+/// The mount points of the relevant hierarchies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mounts {
-    /// That of perf events.
+    /// The hierarchy of perf events.
     perf: Option<PathBuf>,
-    /// That of quotas, and whether it is of the second version.
+    /// The hierarchy of quotas, and whether it is version 2.
     cpu: Option<(PathBuf, bool)>,
 }
 
 impl Mounts {
-    /// Those that `proc` knows.
+    /// Reads the mounts in `proc`.
     pub(crate) fn read(proc: &Path) -> Mounts {
         Mounts::of(&fs::read_to_string(proc.join("self/mounts")).unwrap_or_default())
     }
 
-    /// From lines like `cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0`. A controller is part of the
-    /// second version unless it is mounted alone.
+    /// Parses lines like `cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0`. A controller belongs to
+    /// version 2 unless it is mounted separately.
     fn of(mounts: &str) -> Mounts {
         let mut second = None;
         let mut alone: [Option<PathBuf>; 2] = [None, None];
@@ -64,7 +64,7 @@ impl Mounts {
         Mounts { perf: perf.or(second), cpu }
     }
 
-    /// Number and path of each group that perf events know.
+    /// Number and path of each group that perf events can refer to.
     pub(crate) fn known(&self) -> Vec<(u64, String)> {
         let Some(mount) = &self.perf else { return Vec::new() };
         let number =
@@ -73,7 +73,7 @@ impl Mounts {
     }
 }
 
-/// Path and folder of every group below `mount`, that of the root `/` first.
+/// Path and folder of every group below `mount`, starting with the root `/`.
 fn all(mount: &Path) -> Vec<(String, PathBuf)> {
     let mut found = vec![("/".to_owned(), mount.to_owned())];
     let mut next = 0;
@@ -91,7 +91,7 @@ fn all(mount: &Path) -> Vec<(String, PathBuf)> {
     found
 }
 
-/// What is read at the beginning, to be compared with the end.
+/// The counts at the beginning, to be compared with those at the end.
 #[derive(Debug)]
 pub(crate) struct Look {
     mounts: Mounts,
@@ -99,17 +99,17 @@ pub(crate) struct Look {
 }
 
 impl Look {
-    /// Read what the groups stand at.
+    /// Reads the counts of all groups.
     pub(crate) fn begin() -> Look {
         let mounts = Mounts::read(Path::new("/proc"));
         Look { limits: limits::read(&mounts), mounts }
     }
 
-    /// Read it again: what happened since, as the text of a file's section. `None` where there are
+    /// Reads them again: the differences as the text of a file's section. `None` if there are
     /// neither quotas nor containers.
     pub(crate) fn end(&self) -> Option<String> {
         let now = limits::read(&self.mounts);
-        // Of a group that was made meanwhile all that it counts is of this time.
+        // All counts of a group that was created meanwhile belong to this time.
         let limits = now.into_values().map(|l| match self.limits.get(&l.path) {
             Some(then) => limits::since(l, then),
             None => l,

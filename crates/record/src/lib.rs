@@ -7,21 +7,21 @@
 //!                └──────► flight ─────►  the same, when something has happened
 //! ```
 //!
-//! [`recorder::Recorder`] puts the stages together, [`course`] says when a recording ends,
-//! [`child`] is the command that it is of.
+//! [`recorder::Recorder`] connects the stages, [`course`] says when a recording ends, [`child`] is
+//! the recorded command.
 //!
 //! # Why no crate for perf events
 //!
 //! The system call and its numbers come from `perf-event-open-sys`; rings and events are our own.
-//! What there is above it does not fit a recorder, which has 160 events of a CPU write into one
-//! ring, and copies the ring to a file unread:
+//! The crates above it do not fit a recorder, which has 160 events of a CPU write into one ring,
+//! and copies the ring to a file unparsed:
 //!
 //! * `perf-event` 0.4.9 counts, but has no rings.
 //! * `perf-event2` 0.7.4 has a ring for each event, hands records out one by one, and looks for
 //!   tracepoints in debugfs only.
-//! * `perf-event-open` 0.7.0 has a ring for each event too and hands records out one by one. It
-//!   keeps the attributes to itself, which belong into the file. Its bindings are made at build
-//!   time, for the kernel that a cargo feature names.
+//! * `perf-event-open` 0.7.0 also has a ring for each event and hands records out one by one. It
+//!   hides the attributes, which must be stored in the file. Its bindings are made at build time,
+//!   for the kernel that a cargo feature names.
 
 mod attr;
 pub mod child;

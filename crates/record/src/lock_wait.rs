@@ -1,5 +1,5 @@
-//! How many threads wait for locks of the kernel, as it happens: a second, small set of rings that
-//! holds nothing but the beginnings and ends of waits.
+//! How many threads wait for locks of the kernel right now: a second, small set of rings with only
+//! the beginnings and ends of waits.
 
 use crate::session::{OpenError, Rings, Scope, Session, Setup};
 use holdup_host::tracefs::Tracefs;
@@ -9,20 +9,20 @@ use std::collections::HashSet;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-/// Bytes of a ring: some thousand events, of which each is a moment apart from the next.
+/// Bytes of a ring: some thousand events, which are some time apart.
 const RING: usize = 1 << 20;
 
-/// Counts them.
+/// Counts waiting threads.
 #[derive(Debug)]
 pub(crate) struct LockWait {
     session: Session,
     tally: Tally,
-    /// When somebody asked last.
+    /// Time of the last query.
     asked: Instant,
 }
 
 impl LockWait {
-    /// Begin to count on these CPUs; `None` if this kernel has no such events (before 5.19).
+    /// Begins to count on these CPUs; `None` if this kernel has no such events (before 5.19).
     pub(crate) fn begin(tracefs: &Tracefs, cpus: &[u32]) -> Result<Option<LockWait>, OpenError> {
         let kinds = [EventKind::ContentionBegin, EventKind::ContentionEnd];
         let tracepoints: Option<Vec<_>> =
@@ -44,12 +44,12 @@ impl LockWait {
         Ok(Some(LockWait { session, tally, asked: Instant::now() }))
     }
 
-    /// What is open.
+    /// The open events.
     pub(crate) fn session(&self) -> &Session {
         &self.session
     }
 
-    /// Take in what has happened.
+    /// Reads the new events.
     pub(crate) fn drain(&mut self) {
         let mut happened = Vec::new();
         for on in &self.session.cpus {
@@ -65,9 +65,9 @@ impl LockWait {
         self.tally.count(happened);
     }
 
-    /// Threads that waited on average since the last time.
+    /// Average number of waiting threads since the last call.
     pub(crate) fn since(&mut self) -> f64 {
-        // What is drained below may be later than this, never what comes next.
+        // Events drained below may be later than this time; later ones are never earlier.
         let now = Instant::now();
         let passed = now.duration_since(std::mem::replace(&mut self.asked, now));
         self.drain();
@@ -75,21 +75,21 @@ impl LockWait {
     }
 }
 
-/// Who waits, and the sum of it.
+/// The waiting threads, and the sum of their time.
 #[derive(Debug, Default)]
 struct Tally {
     /// The numbers of the events that begin and end a wait.
     begins: Vec<u64>,
     ends: Vec<u64>,
     waiting: HashSet<u32>,
-    /// Up to when `waited` counts: the last event, or the last time that somebody asked. 0 before
-    /// the first event, as only events tell what their clock says.
+    /// End of the time in `waited`: the last event, or the last query. 0 before the first event,
+    /// because only events show the time of their clock.
     last: u64,
-    /// Since when `waited` counts: the first event, or the last time that somebody asked.
+    /// Start of the time in `waited`: the first event, or the last query.
     from: u64,
-    /// Whether somebody has asked since the first event.
+    /// Whether there was a query since the first event.
     asked: bool,
-    /// Threads times nanoseconds since somebody asked.
+    /// Threads times nanoseconds since the last query.
     waited: u128,
 }
 
@@ -108,7 +108,7 @@ enum What {
 }
 
 impl Tally {
-    /// Find the events in whole records.
+    /// Finds the events in whole records.
     fn read(&self, mut records: &[u8], happened: &mut Vec<Happened>) {
         let mut last = self.last;
         while let Some((head, rest)) = records.split_first_chunk::<8>() {
@@ -122,14 +122,14 @@ impl Tally {
                     last = time;
                     let half = threads.to_ne_bytes();
                     let tid = u32::from_ne_bytes([half[4], half[5], half[6], half[7]]);
-                    // Interrupts on idle CPUs are nobody's waits.
+                    // Waits in interrupts on idle CPUs belong to no thread.
                     if tid != 0 && self.begins.contains(&id) {
                         happened.push(Happened { time, what: What::Begin(tid) });
                     } else if tid != 0 && self.ends.contains(&id) {
                         happened.push(Happened { time, what: What::End(tid) });
                     }
                 }
-                // Who waits now is not known any more.
+                // The waiting threads are not known any more.
                 (PERF_RECORD_LOST, ..) => {
                     happened.push(Happened { time: last, what: What::Lost });
                 }
@@ -139,7 +139,7 @@ impl Tally {
         }
     }
 
-    /// Take in what happened on several CPUs.
+    /// Adds what happened on several CPUs.
     fn count(&mut self, mut happened: Vec<Happened>) {
         happened.sort_unstable();
         for Happened { time, what } in happened {
@@ -157,19 +157,19 @@ impl Tally {
         }
     }
 
-    /// Threads that waited on average since somebody asked, which was so long ago.
+    /// Average number of waiting threads since the last query, `passed` ago.
     fn since(&mut self, passed: Duration) -> f64 {
         if self.last == 0 {
             return 0.0;
         }
-        // No event tells what the clock says now. This is not later, as `from` was not when it was
-        // set: first from an event, then from here.
+        // No event shows the clock's current time. This value is not too late, because `from` was
+        // not when it was set: first from an event, then from here.
         let passed = u64::try_from(passed.as_nanos()).unwrap_or(u64::MAX);
         let now = match self.asked {
             true => self.last.max(self.from.saturating_add(passed)),
             false => self.last,
         };
-        // Where nothing happens, they all still wait.
+        // Without new events, all of them still wait.
         self.waited += self.waiting.len() as u128 * u128::from(now - self.last);
         let took = now - self.from;
         (self.last, self.from, self.asked) = (now, now, true);

@@ -1,4 +1,4 @@
-//! Counters that the kernel names itself: a PMU is a folder of `/sys/bus/event_source/devices`,
+//! Counters that the kernel itself names: a PMU is a folder of `/sys/bus/event_source/devices`,
 //! with a file for each event and one for each field that an event may set.
 //!
 //! ```text
@@ -15,13 +15,13 @@ use holdup_trace::Cpu;
 use std::fs;
 use std::path::Path;
 
-/// Where PMUs are.
+/// The folder of PMUs.
 pub(crate) const DEVICES: &str = "/sys/bus/event_source/devices";
 
 /// An event of a PMU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PmuEvent {
-    /// As perf spells it, without modifiers: `uncore_imc_0/cas_count_read/`.
+    /// Its name in perf, without modifiers: `uncore_imc_0/cas_count_read/`.
     pub(crate) name: String,
     pub(crate) kind: u32,
     /// `config`, `config1` and `config2`.
@@ -40,7 +40,7 @@ pub(crate) fn find(devices: &Path, pmu: &str, event: &str) -> Vec<PmuEvent> {
     named.filter_map(|name| read(devices, &name, event)).collect()
 }
 
-/// Every event that says what memory controllers carry.
+/// All events that measure the traffic of memory controllers.
 pub(crate) fn memory(devices: &Path) -> Vec<PmuEvent> {
     let of = |pmu: String| {
         let events = names(&devices.join(&pmu).join("events")).into_iter();
@@ -59,9 +59,9 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// `None` if there is no such event, or if it sets what the PMU does not describe.
+/// `None` if there is no such event, or if it sets a field that the PMU does not describe.
 fn read(devices: &Path, pmu: &str, event: &str) -> Option<PmuEvent> {
-    // A name is one folder or file, never a way to others.
+    // A name is a single folder or file, never a path.
     if [pmu, event].iter().any(|name| name.contains('/') || name.starts_with('.')) {
         return None;
     }
@@ -92,7 +92,7 @@ fn read(devices: &Path, pmu: &str, event: &str) -> Option<PmuEvent> {
     })
 }
 
-/// Put a value where a field belongs: `config:0-7,32-35`, its low bits first.
+/// Writes a value into the bits of a field: `config:0-7,32-35`, low bits first.
 fn put(config: &mut [u64; 3], place: &str, mut value: u64) -> Option<()> {
     let (word, bits) = place.split_once(':')?;
     let word = &mut config[["config", "config1", "config2"].iter().position(|w| *w == word)?];
@@ -106,7 +106,7 @@ fn put(config: &mut [u64; 3], place: &str, mut value: u64) -> Option<()> {
         *word |= (value & (u64::MAX >> (64 - len))) << first;
         value = value.checked_shr(len).unwrap_or(0);
     }
-    // What is left found no place.
+    // Bits that are left do not fit.
     (value == 0).then_some(())
 }
 

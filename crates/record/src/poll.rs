@@ -10,7 +10,7 @@ pub(crate) struct Poll {
 }
 
 impl Poll {
-    /// Wait for these. They must stay open as long as they are waited for.
+    /// Waits for these files. They must stay open as long as they are waited for.
     pub(crate) fn of<'a>(files: impl IntoIterator<Item = BorrowedFd<'a>>) -> Poll {
         let entry = |file: BorrowedFd<'_>| libc::pollfd {
             fd: file.as_raw_fd(),
@@ -20,7 +20,7 @@ impl Poll {
         Poll { files: files.into_iter().map(entry).collect() }
     }
 
-    /// Wait until one can be read, or until this moment. What hung up is not waited for any more.
+    /// Waits until one can be read, or until this moment. A file that hung up is dropped.
     pub(crate) fn wait(&mut self, until: Option<Instant>) {
         let timeout = match until {
             None => -1,
@@ -37,7 +37,7 @@ impl Poll {
         };
         for file in &mut self.files {
             if found <= 0 {
-                // Interrupted, or the time is over: the kernel left the last answers there.
+                // Interrupted, or the time is over: the kernel left the last answers unchanged.
                 file.revents = 0;
             }
             if file.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0 {
@@ -47,7 +47,7 @@ impl Poll {
         }
     }
 
-    /// Whether there was something to read in the `i`th.
+    /// Whether there was something to read from file `i`.
     pub(crate) fn readable(&self, i: usize) -> bool {
         self.files[i].revents != 0
     }

@@ -1,9 +1,10 @@
-//! What only trying tells of a host: whether recording works, and what comes of idle tasks.
+//! What only trying shows about a host: whether recording works, and whether idle tasks have
+//! events.
 //!
-//! Some kernels deliver no event of the idle task of some CPUs (`docs/accuracy.md` shows what
-//! that does to figures). No file says so. So a thread is bound to each CPU and sleeps some times
-//! for a moment, while the switches of all CPUs are recorded: each sleep is a switch to the idle
-//! task, which is an event of the thread, and one away from it, an event of the idle task.
+//! Some kernels deliver no event of the idle task of some CPUs (`docs/accuracy.md` shows the effect
+//! on figures). No file says so. So a thread is bound to each CPU and repeatedly sleeps for a
+//! moment, while the switches of all CPUs are recorded: each sleep is a switch to the idle task,
+//! which is an event of the thread, and a switch away from it, which is an event of the idle task.
 #![allow(unsafe_code, reason = "binding a thread to a CPU is a system call")]
 
 use crate::choice::{Calls, Choice, Wanted};
@@ -19,14 +20,14 @@ use std::io;
 use std::mem::size_of;
 use std::time::Duration;
 
-/// The event that is tried.
+/// The event for the trial.
 const SWITCH: &str = "sched:sched_switch";
 
 /// How often a thread sleeps on each CPU in a round, and for how long.
 const SLEEPS: u32 = 20;
 const SLEEP: Duration = Duration::from_millis(1);
 
-/// Rounds at most, until every CPU was idle often enough: others may keep them busy.
+/// Maximal number of rounds until every CPU was idle often enough: others may keep CPUs busy.
 const ROUNDS: u32 = 8;
 
 /// Bytes of a ring; some thousands of switches.
@@ -35,7 +36,7 @@ const RING: usize = 256 << 10;
 /// The kind of a record that is a sample (`PERF_RECORD_SAMPLE`).
 const SAMPLE: u32 = 9;
 
-/// Try everything, as far as the host lets it be tried. It takes some hundredths of a second.
+/// Tries everything that the host allows. It takes some hundredths of a second.
 pub fn try_out(host: &Host) -> Tried {
     let mut tried = Tried {
         call: Some(empty_call()),
@@ -61,12 +62,11 @@ fn number(error: io::Error) -> i32 {
     error.raw_os_error().unwrap_or(0)
 }
 
-/// The events that a recording holds if nothing else is asked for; `None` where none can be
-/// looked up.
+/// The events that a recording contains by default; `None` if none can be looked up.
 fn events(tracefs: &Tracefs) -> Option<Events> {
     let wanted = Wanted { preset: Preset::Full, all_syscalls: false, extra: Vec::new() };
     let choice = Choice::of(&wanted, tracefs).ok()?;
-    // Nobody may read the numbers.
+    // The numbers cannot be read.
     if choice.tracepoints.is_empty() {
         return None;
     }
@@ -84,7 +84,7 @@ fn counters() -> io::Result<()> {
     for config in [abi::PERF_COUNT_HW_CPU_CYCLES, abi::PERF_COUNT_HW_INSTRUCTIONS] {
         let mut attr =
             Attr { type_: abi::PERF_TYPE_HARDWARE, config: config.into(), ..Attr::default() };
-        // Counting one's own work in user mode takes the least right.
+        // Counting one's own user mode needs the fewest rights.
         attr.set_exclude_kernel(1);
         attr.set_exclude_hv(1);
         attr.set_disabled(1);
@@ -93,7 +93,7 @@ fn counters() -> io::Result<()> {
     Ok(())
 }
 
-/// `sched:sched_switch`, and where its records say who leaves and who comes.
+/// `sched:sched_switch`, and the offsets of the previous and next thread in its records.
 struct Switch {
     point: Tracepoint,
     prev: Field,
@@ -109,7 +109,7 @@ impl Switch {
         Some(Switch { prev: field("prev_pid")?.clone(), next: field("next_pid")?.clone(), point })
     }
 
-    /// Who leaves and who comes in a sample of raw data: the size of the data, and the data.
+    /// Previous and next thread in a sample of raw data: the size of the data, and the data.
     fn threads(&self, sample: &[u8]) -> Option<(i32, i32)> {
         let data = sample.get(4..)?;
         let number = |field: &Field| {
@@ -127,7 +127,7 @@ struct Watched {
     _event: Event,
 }
 
-/// Record the switches of all CPUs.
+/// Records the switches of all CPUs.
 fn watch(switch: &Switch, cpus: &[Cpu]) -> Result<Vec<Watched>, (Attempt<'static>, i32)> {
     let mut attr = Attr {
         type_: abi::PERF_TYPE_TRACEPOINT,
@@ -149,7 +149,7 @@ fn watch(switch: &Switch, cpus: &[Cpu]) -> Result<Vec<Watched>, (Attempt<'static
     cpus.iter().map(watch).collect()
 }
 
-/// Make every CPU idle some times, and count what arrives.
+/// Makes every CPU idle some times, and counts the events that arrive.
 fn idle(switch: &Switch, mut watched: Vec<Watched>) -> Vec<Idle> {
     let mut seen: Vec<Idle> =
         watched.iter().map(|cpu| Idle { cpu: cpu.cpu, to: 0, from: 0 }).collect();
@@ -167,17 +167,17 @@ fn idle(switch: &Switch, mut watched: Vec<Watched>) -> Vec<Idle> {
     seen
 }
 
-/// Let a thread sleep on each CPU.
+/// Lets a thread sleep on each CPU.
 fn make_idle(watched: &[Watched]) {
     std::thread::scope(|scope| {
         for cpu in watched.iter().map(|w| w.cpu) {
-            // A thread that cannot be made leaves a CPU untried.
+            // If a thread cannot be created, its CPU is not tried.
             let _ = std::thread::Builder::new().spawn_scoped(scope, move || sleep_on(cpu));
         }
     });
 }
 
-/// Sleep on one CPU, some times; not at all if the process may not run there.
+/// Sleeps on one CPU, some times; not at all if the process may not run on it.
 fn sleep_on(cpu: Cpu) {
     if bind_to(cpu).is_err() {
         return;
@@ -187,7 +187,7 @@ fn sleep_on(cpu: Cpu) {
     }
 }
 
-/// Let this thread run on one CPU only.
+/// Binds this thread to one CPU.
 fn bind_to(cpu: Cpu) -> io::Result<()> {
     let mut mask = [0u64; 1024];
     let (word, bit) = (usize::from(cpu.0) / 64, cpu.0 % 64);
@@ -198,7 +198,7 @@ fn bind_to(cpu: Cpu) -> io::Result<()> {
     crate::sys::done(done)
 }
 
-/// What arrived from a CPU since the last time: switches to its idle task and away from it.
+/// What arrived from a CPU since the last call: switches to its idle task and away from it.
 fn taken(switch: &Switch, watched: &mut Watched) -> (u64, u64) {
     let mut records = Vec::new();
     let Ok(_) = watched.ring.drain(|first, second| {

@@ -1,4 +1,4 @@
-//! One recorder from end to end: what to record, opened once, and recorded as often as wanted.
+//! A recorder as a whole: chooses and opens events once, and records any number of times.
 
 use crate::choice::{Calls, Choice, Unknown, Wanted};
 use crate::closing;
@@ -23,51 +23,51 @@ use std::io;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
-/// Whose events are wanted.
+/// Which threads are recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Whose {
-    /// Everybody's.
+    /// All threads.
     Machine,
-    /// Those of these processes and of the ones they make.
+    /// The threads of these processes and of their children.
     Processes(Vec<u32>),
-    /// Those of a control group: its folder, or its path below the mount of control groups.
+    /// The threads of a control group: its folder, or its path below the mount of control groups.
     Cgroup(PathBuf),
 }
 
-/// What a recorder is made of.
+/// The parameters of a recorder.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The events.
     pub wanted: Wanted,
-    /// The counters to read; only of whole CPUs.
+    /// The counters to read; only for whole CPUs.
     pub counters: Vec<Counter>,
     /// When to read them.
     pub when: When,
-    /// Whose.
+    /// Which threads are recorded.
     pub whose: Whose,
-    /// On which CPUs; `None` for all.
+    /// The CPUs; `None` for all.
     pub cpus: Option<Vec<u32>>,
     /// With call chains.
     pub stacks: bool,
-    /// So often in a second each CPU is asked what runs.
+    /// Samples of running code per second and CPU.
     pub samples: Option<NonZeroU32>,
-    /// With probes in runtimes that schedule tasks of their own: in the programs that run, and in
-    /// these below.
+    /// With probes in runtimes that schedule their own tasks: in running programs, and in
+    /// `programs`.
     pub runtime_locks: bool,
-    /// The program that is to be recorded, and others that may be started meanwhile.
+    /// The program that is to be recorded, and others that may be started during the recording.
     pub programs: Vec<PathBuf>,
     /// The rings.
     pub rings: Rings,
-    /// The command line of the recorder, to stand in the file.
+    /// The command line of the recorder, for the file.
     pub command_line: Vec<String>,
-    /// Level of zstd to compress the data with.
+    /// Level of zstd for compressing the data.
     pub compression: Option<i32>,
 }
 
 /// Why nothing can be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There are no tracepoints to be had.
+    /// Tracepoints are not available.
     #[error(transparent)]
     NoTracefs(#[from] NoTracefs),
     /// An event does not exist.
@@ -82,9 +82,9 @@ pub enum Error {
     /// There is no such control group.
     #[error("control group {}: {error}", path.display())]
     NoCgroup {
-        /// As it was named.
+        /// The path as given.
         path: PathBuf,
-        /// What opening it said.
+        /// The error of opening it.
         error: io::Error,
     },
     /// A CPU is not online.
@@ -92,10 +92,10 @@ pub enum Error {
     NoCpu {
         /// The CPU.
         cpu: u32,
-        /// Those that are.
+        /// The online CPUs.
         online: String,
     },
-    /// The file cannot be described or begun.
+    /// The file cannot be described or created.
     #[error(transparent)]
     File(#[from] file::Error),
     /// The events or the command cannot be started.
@@ -103,14 +103,14 @@ pub enum Error {
     Start(#[from] StartError),
 }
 
-/// Events that are open and can be recorded.
+/// Open events, ready to be recorded.
 #[derive(Debug)]
 pub struct Recorder {
-    /// Which they are.
+    /// The chosen events.
     pub choice: Choice,
-    /// Which counters are read.
+    /// The counters that are read.
     pub counted: Counted,
-    /// Which runtimes are probed.
+    /// The runtimes that are probed.
     pub found: Found,
     session: Session,
     tracing: TracingData,
@@ -119,11 +119,11 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Open everything. Nothing is recorded yet.
+    /// Opens all events. Nothing is recorded yet.
     ///
     /// # Errors
     ///
-    /// Something that was asked for does not exist, or the host does not allow it.
+    /// If something that was asked for does not exist, or the host does not allow it.
     pub fn open(plan: Plan) -> Result<Recorder, Error> {
         let tracefs = Tracefs::find()?;
         let choice = Choice::of(&plan.wanted, &tracefs)?;
@@ -157,12 +157,12 @@ impl Recorder {
         Ok(Recorder { choice, counted, found, session, tracing, symbols, plan })
     }
 
-    /// Record into `output`, `-` for standard output, until `course` ends; into several files of
-    /// that name and a number if `rotation` says so.
+    /// Records into `output`, `-` for standard output, until `course` ends. With a `rotation` it
+    /// writes several files, whose names are `output` and a number.
     ///
     /// # Errors
     ///
-    /// The file or the command cannot be started. What goes wrong later is in the result.
+    /// If the file or the command cannot be started. Later errors are in the result.
     pub fn record(
         &self,
         output: &Path,
@@ -192,11 +192,11 @@ impl Recorder {
         Ok(collect::collect(&self.session, first, signals, course, Some(next))?)
     }
 
-    /// Keep the last of what happens, and write it to `output` when `trigger` fires.
+    /// Keeps the latest events, and writes them to `output` when `trigger` fires.
     ///
     /// # Errors
     ///
-    /// As [`Recorder::record`]; and the kernel lacks what the trigger looks at.
+    /// As [`Recorder::record`]; and if the kernel lacks what the trigger needs.
     pub fn keep(
         &self,
         output: &Path,
@@ -212,17 +212,17 @@ impl Recorder {
         Ok(flight::keep(&self.session, writer, signals, course, (trigger, locks))?)
     }
 
-    /// Bytes of the ring of each CPU.
+    /// Bytes of each CPU's ring.
     pub fn ring_size(&self) -> usize {
         self.session.ring_size
     }
 
-    /// How many CPUs are recorded.
+    /// Number of recorded CPUs.
     pub fn cpus(&self) -> usize {
         self.session.cpus.len()
     }
 
-    /// Close the events. Must be called while this process has one thread; see [`closing`].
+    /// Closes the events. Must be called while this process has one thread; see [`closing`].
     pub fn close(self) {
         closing::close(self.session);
     }
@@ -266,8 +266,8 @@ fn scope(whose: &Whose) -> Result<Scope, Error> {
         }
         Whose::Cgroup(path) => {
             let below = |mount: &str| Path::new(mount).join(path.strip_prefix("/").unwrap_or(path));
-            // With the second version of control groups there is one tree; before, perf had its
-            // own. Where both are mounted, `perf_event` belongs to the second.
+            // Version 2 of control groups has one hierarchy; in version 1 perf had its own. If both
+            // are mounted, `perf_event` belongs to version 2.
             let mounts = ["/sys/fs/cgroup", "/sys/fs/cgroup/perf_event", "/sys/fs/cgroup/unified"];
             let places: Vec<PathBuf> =
                 std::iter::once(path.clone()).chain(mounts.map(below)).collect();

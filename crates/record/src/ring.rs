@@ -1,13 +1,13 @@
-//! The memory in which the kernel leaves the records of one CPU, and how they are taken out.
+//! The memory in which the kernel leaves the records of one CPU, and how they are read.
 //!
 //! A ring is a page of positions and a power of two of pages of records, mapped from an event.
-//! There are two kinds. From a [`Ring::queue`] records are taken in the order in which they were
-//! written, and the kernel counts what finds no room. A [`Ring::last`] is never full: the kernel
-//! writes it backwards, from its end to its start and around, over what is oldest. So reading it
-//! forwards from the position of the kernel yields the newest record first, each one whole, until
-//! the first that is written over.
+//! There are two kinds. From a [`Ring::queue`] records are read in the order in which they were
+//! written, and the kernel counts records that do not fit. A [`Ring::last`] is never full: the
+//! kernel writes it backwards, from its end to its start and around, over the oldest records. So
+//! reading it forwards from the kernel's position yields the newest record first, then older whole
+//! records, up to the first one that is partly overwritten.
 //!
-//! Records are handed on unread, as the kernel wrote them.
+//! Records are passed on unparsed, as the kernel wrote them.
 #![allow(unsafe_code, reason = "a ring is memory shared with the kernel")]
 
 use perf_event_open_sys::bindings::perf_event_mmap_page;
@@ -18,30 +18,30 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use holdup_host::page_size;
 
-/// The start of every record: its type (4 bytes), flags (2), and size (2), the header included.
+/// The start of every record: its type (4 bytes), flags (2), and size (2), including the header.
 const HEADER: usize = 8;
 
 /// A mapped ring.
 #[derive(Debug)]
 pub struct Ring {
     map: NonNull<u8>,
-    /// Bytes mapped: a page of positions, and the records.
+    /// Bytes mapped: the page of positions, and the records.
     len: usize,
     page: usize,
 }
 
 // SAFETY: the mapping belongs to the process, not to a thread, and the positions in it are only
-// accessed as atomics; taking records out needs `&mut self`.
+// accessed as atomics; reading records needs `&mut self`.
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// A ring of `size` bytes, a power of two of pages, from which records are taken.
+    /// A ring of `size` bytes, a power of two of pages, from which records are read in order.
     ///
     /// # Errors
     ///
-    /// `EPERM` where the user may not lock so much memory, `ENOMEM` where there is not so much.
+    /// `EPERM` if the user may not lock so much memory, `ENOMEM` if there is not enough.
     pub fn queue(event: &impl AsFd, size: usize) -> io::Result<Ring> {
-        // Who may write the position of the reader is a reader, and is waited for.
+        // If the position of the reader is writable, the kernel waits for the reader.
         Ring::map(event, size, libc::PROT_READ | libc::PROT_WRITE)
     }
 
@@ -57,7 +57,7 @@ impl Ring {
     fn map(event: &impl AsFd, size: usize, access: i32) -> io::Result<Ring> {
         let page = page_size();
         let len = size + page;
-        // SAFETY: a new mapping at an address of the kernel's choice touches nothing that is there.
+        // SAFETY: a new mapping at an address of the kernel's choice overlaps no existing one.
         let map = unsafe {
             let fd = event.as_fd().as_raw_fd();
             libc::mmap(std::ptr::null_mut(), len, access, libc::MAP_SHARED, fd, 0)
@@ -68,16 +68,16 @@ impl Ring {
         }
     }
 
-    /// Hand what has come since the last time to `sink`, in one part or, where the ring's end lies
-    /// in it, in two. Only both together are whole records. What `sink` does not take stays.
+    /// Passes the records since the last call to `sink`, in one part or, if the ring's end lies
+    /// within them, in two. Only both together are whole records. What `sink` does not take stays.
     /// Returns the bytes.
     #[inline]
     pub fn drain<E>(
         &mut self,
         mut sink: impl FnMut(&[u8], &[u8]) -> Result<(), E>,
     ) -> Result<u64, E> {
-        // SAFETY: the positions lie in the first page, aligned to eight bytes, for as long as
-        // `self` lives; the kernel writes one of them, this thread alone the other.
+        // SAFETY: the positions lie in the first page, aligned to eight bytes, as long as `self`
+        // lives; the kernel writes one of them, only this thread the other.
         let (head, tail) = unsafe {
             let positions = self.map.cast::<perf_event_mmap_page>().as_ptr();
             (
@@ -88,19 +88,19 @@ impl Ring {
         // Acquire: the records before it are seen as the kernel wrote them.
         let end = head.load(Ordering::Acquire);
         let start = tail.load(Ordering::Relaxed);
-        // The kernel is never further ahead than the ring is long.
+        // The kernel is never further ahead than the length of the ring.
         let bytes = end.wrapping_sub(start).min(self.size() as u64);
         if bytes > 0 {
             let (first, second) = self.part(start, bytes as usize);
             sink(first, second)?;
-            // Release: the kernel writes there only after the records were read.
+            // Release: the kernel reuses the space only after the records were read.
             tail.store(end, Ordering::Release);
         }
         Ok(bytes)
     }
 
-    /// The records of a ring that keeps the last, oldest first, each whole, handed to `sink`. The
-    /// writing must be paused ([`crate::sys::Event::pause_output`]).
+    /// Passes the records of a ring that keeps the last ones to `sink`, oldest first, each whole.
+    /// The kernel's writing must be paused ([`crate::sys::Event::pause_output`]).
     pub fn oldest_first<E>(
         &mut self,
         mut sink: impl FnMut(&[u8], &[u8]) -> Result<(), E>,
@@ -127,7 +127,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Whether a ring that keeps the last records has written over older ones.
+    /// Whether a ring that keeps the last records has overwritten older ones.
     pub fn is_full(&self) -> bool {
         self.backward_head().wrapping_neg() >= self.size() as u64
     }
@@ -150,13 +150,13 @@ impl Ring {
     }
 
     /// `bytes` of records from the position `start`, in two parts if the end of the ring lies
-    /// between.
+    /// within.
     fn part(&self, start: u64, bytes: usize) -> (&[u8], &[u8]) {
         let size = self.size();
         let start = (start % size as u64) as usize;
         let first = bytes.min(size - start);
         // SAFETY: both parts lie in the mapped records. The kernel does not write there meanwhile:
-        // they lie before the position up to which a reader was seen, or the writing is paused.
+        // they lie before the position that the reader has confirmed, or the writing is paused.
         unsafe {
             let records = self.map.as_ptr().add(self.page);
             (
@@ -169,12 +169,12 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: nobody else has the mapping, and no slice of it outlives `self`.
+        // SAFETY: nothing else uses the mapping, and no slice of it outlives `self`.
         unsafe { libc::munmap(self.map.as_ptr().cast(), self.len) };
     }
 }
 
-/// The bytes of a ring that holds at least `bytes`: a power of two of pages.
+/// The size of a ring that holds at least `bytes`: a power of two of pages.
 pub fn ring_size(bytes: usize) -> usize {
     bytes.max(page_size()).checked_next_power_of_two().unwrap_or(1 << (usize::BITS - 2))
 }
@@ -186,7 +186,7 @@ mod tests {
     use std::io::{Seek, SeekFrom, Write};
     use std::mem::offset_of;
 
-    /// A file in place of the kernel: positions, and one page of records.
+    /// A file that imitates the kernel: positions, and one page of records.
     struct Kernel(File);
 
     impl Kernel {
@@ -205,7 +205,7 @@ mod tests {
             self.put(offset_of!(perf_event_mmap_page, data_head), &head.to_ne_bytes());
         }
 
-        /// A record of `size` bytes at the position `at`, all of whose content is `mark`.
+        /// A record of `size` bytes at the position `at`, filled with `mark`.
         fn record(&mut self, at: u64, size: u16, mark: u8) {
             let mut bytes = vec![0, 0, 0, 0, 0, 0];
             bytes.extend(size.to_ne_bytes());
@@ -259,7 +259,7 @@ mod tests {
     fn the_last_records_come_oldest_first_without_the_one_that_is_written_over() {
         let mut kernel = Kernel::new();
         let mut ring = Ring::last(&kernel.0, page_size()).unwrap();
-        // 48 bytes each: the page is no multiple, so the oldest is cut.
+        // 48 bytes each: the page is not a multiple of that, so the oldest record is cut.
         let mut head = 0u64;
         let count = page_size() / 48 + 3;
         for i in 0..count {

@@ -1,4 +1,4 @@
-//! A recording in several files, each whole in itself: what a recorder writes that runs for days.
+//! A recording in several files, each complete: for a recorder that runs for days.
 
 use crate::file::{Error, Writer};
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use std::time::Duration;
 /// When the next file begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
-    /// When a file has so many bytes.
+    /// When a file has this many bytes.
     Size(u64),
-    /// When a file holds so much time.
+    /// When a file covers this much time.
     Time(Duration),
 }
 
 impl Due {
-    /// Whether a file of so many bytes that holds so much time is large enough.
+    /// Whether a file is large enough that has `bytes` bytes and covers the time `held`.
     pub(crate) fn is_over(self, bytes: u64, held: Duration) -> bool {
         match self {
             Due::Size(size) => bytes >= size,
@@ -23,31 +23,31 @@ impl Due {
     }
 }
 
-/// How a recording is cut into files.
+/// How a recording is divided into files.
 #[derive(Clone, Copy, Debug)]
 pub struct Rotation {
-    /// When the next one begins.
+    /// When the next file begins.
     pub due: Due,
-    /// So many of the latest stay; `None` for all.
+    /// How many of the latest files are kept; `None` for all.
     pub keep: Option<u32>,
 }
 
 impl Rotation {
-    /// The name of the `n`th file, from 1 on: sorted by name they are sorted by time.
+    /// The name of file `n`, from 1 on: the order by name is the order by time.
     pub fn path(output: &Path, n: u32) -> PathBuf {
         let mut name = output.as_os_str().to_owned();
         name.push(format!(".{n:04}"));
         name.into()
     }
 
-    /// The file that is too many when the `n`th has begun.
+    /// The file that must be deleted once file `n` has begun.
     pub(crate) fn stale(&self, output: &Path, n: u32) -> Option<PathBuf> {
         let stale = n.checked_sub(self.keep?).filter(|&stale| stale > 0)?;
         Some(Rotation::path(output, stale))
     }
 }
 
-/// Makes the next file.
+/// Creates the next file.
 pub(crate) struct Next<'a> {
     pub(crate) due: Due,
     pub(crate) writer: &'a mut dyn FnMut() -> Result<Writer, Error>,

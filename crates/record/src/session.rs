@@ -1,4 +1,4 @@
-//! All events of a recording, opened: on each CPU one ring, into which its events write.
+//! All open events of a recording: on each CPU one ring, into which its events write.
 
 use crate::attr::Manner;
 use crate::file;
@@ -14,25 +14,25 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// The name under which the side band stands in the file, as perf spells it.
+/// perf's name of the side-band event in the file.
 const SIDEBAND: &str = "dummy:HG";
 
-/// The name of a timer that takes samples or has counters read, as perf spells it.
+/// perf's name of a timer that takes samples or has counters read.
 const TIMER: &str = "cpu-clock";
 
-/// Systems whose events a thread causes itself, and that its recorder may leave out of itself.
-/// A switch to the recorder ends what ran before it, and an interrupt that hits it is not its own:
-/// those must be recorded.
+/// Systems whose events a thread causes itself, so that the recorder may exclude its own. A switch
+/// to the recorder ends what ran before it, and an interrupt on top of it is not its own: those
+/// must be recorded.
 const OWN_DOING: [&str; 3] = ["syscalls", "raw_syscalls", "lock"];
 
-/// Whose events are recorded.
+/// Which threads are recorded.
 #[derive(Debug)]
 pub enum Scope {
-    /// Everybody's.
+    /// All threads.
     Machine,
-    /// Those of these threads, and of all that they make.
+    /// These threads, and all threads that they create.
     Threads(Vec<u32>),
-    /// Those of a control group: its folder, opened.
+    /// The threads of a control group: its open folder.
     Cgroup(OwnedFd),
 }
 
@@ -41,35 +41,35 @@ pub enum Scope {
 pub struct Setup<'a> {
     /// The events.
     pub tracepoints: &'a [Tracepoint],
-    /// Whose.
+    /// Which threads are recorded.
     pub scope: &'a Scope,
-    /// On which CPUs.
+    /// The CPUs.
     pub cpus: &'a [u32],
     /// With the call chain of each event.
     pub stacks: bool,
-    /// With where in the kernel a thread leaves its CPU.
+    /// With the place in the kernel where a thread leaves its CPU.
     pub calls: bool,
-    /// With what code is mapped.
+    /// With code mappings.
     pub maps: bool,
-    /// So often in a second each CPU is asked what runs.
+    /// Samples of running code per second and CPU.
     pub samples: Option<NonZeroU32>,
     /// Probes in runtimes.
     pub probes: &'a [Probe],
-    /// What the rings are like.
+    /// The kind and size of the rings.
     pub rings: Rings,
 }
 
-/// What the rings are like.
+/// The kind and size of the rings.
 #[derive(Clone, Copy, Debug)]
 pub enum Rings {
-    /// They are emptied as they fill.
+    /// Rings that are emptied as they fill.
     Emptied {
-        /// Bytes of each at least. Where the user may not lock so much memory it is less.
+        /// Minimal bytes of each ring. Less if the user may not lock so much memory.
         size: usize,
     },
-    /// They keep the last records.
+    /// Rings that keep the last records.
     Last {
-        /// Bytes of all together. Of what is no power of two of pages for each CPU the rest stays
+        /// Total bytes of all rings. What exceeds a power of two of pages for each CPU stays
         /// unused.
         size: usize,
     },
@@ -82,12 +82,12 @@ pub struct Described {
     pub name: String,
     /// How it was opened.
     pub attr: Attr,
-    /// The numbers that its samples carry, one for each CPU (and thread).
+    /// The numbers in its samples, one for each CPU (and thread).
     pub ids: Vec<u64>,
 }
 
 impl Described {
-    /// As the writer of files wants it.
+    /// The event in the form that the file writer needs.
     pub fn for_file(&self) -> file::Event {
         file::Event::new(self.name.clone(), &attr_bytes(&self.attr), self.ids.clone())
     }
@@ -100,11 +100,11 @@ impl Described {
 /// A counter that is read with the leader of its group.
 #[derive(Debug)]
 pub(crate) struct Led {
-    /// As perf spells it.
+    /// Its name in perf.
     pub(crate) name: String,
     /// How it is opened.
     pub(crate) attr: Attr,
-    /// The CPUs on which it can be; `None` for all.
+    /// The CPUs on which it can be opened; `None` for all.
     pub(crate) cpus: Option<Vec<u32>>,
 }
 
@@ -113,17 +113,17 @@ pub(crate) struct Led {
 pub struct OnCpu {
     /// Its number.
     pub cpu: u32,
-    /// Where the records are. Locked by whoever takes them out.
+    /// The records. The thread that reads them takes the lock.
     pub ring: Mutex<Ring>,
-    /// The first owns the ring: the side band.
+    /// The first one, the side band, owns the ring.
     events: Vec<Member>,
 }
 
-/// An event, and where it is described.
+/// An event, and the index of its description.
 #[derive(Debug)]
 struct Member {
     event: Event,
-    /// In [`Session::described`].
+    /// Index in [`Session::described`].
     what: usize,
 }
 
@@ -133,24 +133,24 @@ impl OnCpu {
         &self.events[0].event
     }
 
-    /// Stop and resume the writing into the ring.
+    /// Pauses and resumes writing into the ring.
     pub fn pause(&self, pause: bool) -> io::Result<()> {
         self.owner().pause_output(pause)
     }
 }
 
-/// Events, open and not yet started.
+/// Open events.
 #[derive(Debug)]
 pub struct Session {
-    /// By CPU; no CPU is there twice.
+    /// By CPU; each CPU once.
     pub cpus: Vec<OnCpu>,
-    /// The side band first.
+    /// The descriptions, starting with the side band.
     pub described: Vec<Described>,
     /// Bytes of each ring.
     pub ring_size: usize,
-    /// CPUs that were to be recorded and went offline meanwhile.
+    /// CPUs that were to be recorded but are offline now.
     pub gone: Vec<u32>,
-    /// Where the probes begin among what is described.
+    /// Index of the first probe in `described`.
     pub(crate) probes: usize,
     manner: Manner,
 }
@@ -161,34 +161,34 @@ pub enum OpenError {
     /// The kernel refuses an event.
     #[error("{name}: {error}")]
     Event {
-        /// Which.
+        /// The event.
         name: String,
-        /// What it says.
+        /// The kernel's error.
         error: io::Error,
     },
-    /// The kernel refuses the memory for a ring, however small.
+    /// The kernel refuses even the smallest ring.
     #[error("no memory for buffers of {size} bytes: {error}")]
     Ring {
-        /// Bytes of each.
+        /// Bytes of each ring.
         size: usize,
-        /// What it says.
+        /// The kernel's error.
         error: io::Error,
     },
-    /// No thread, or no CPU, of those that were to be recorded is there any more.
+    /// No thread, or no CPU, that was to be recorded exists any more.
     #[error("none of the threads or CPUs to record exists any more")]
     Nothing,
 }
 
 impl Session {
-    /// Open all events. They do not count before [`Session::start`].
+    /// Opens all events. They do not count before [`Session::start`].
     ///
     /// # Errors
     ///
-    /// What the kernel says to the first event that it refuses.
+    /// The kernel's error for the first event that it refuses.
     pub fn open(setup: &Setup<'_>) -> Result<Session, OpenError> {
         let size = match setup.rings {
             Rings::Emptied { size } => ring_size(size),
-            // The largest that is not larger.
+            // The largest ring size that is not larger.
             Rings::Last { size } => ring_size(size / setup.cpus.len().max(1) / 2 + 1),
         };
         let mut manner = Manner {
@@ -204,9 +204,9 @@ impl Session {
         let mut size = size;
         loop {
             match Session::with_rings(setup, manner, size) {
-                // Not allowed (`EPERM`) or not there (`ENOMEM`): so much memory.
+                // So much memory is not allowed (`EPERM`) or not available (`ENOMEM`).
                 Err(OpenError::Ring { .. }) if size > page_size() => size /= 2,
-                // A bit that an older kernel, or one without control groups, does not know.
+                // A flag that an older kernel, or one without control groups, does not know.
                 Err(OpenError::Event { error, .. })
                     if (manner.build_ids || manner.groups)
                         && error.raw_os_error() == Some(libc::EINVAL) =>
@@ -240,7 +240,7 @@ impl Session {
         described.extend(setup.probes.iter().map(probe));
         let mut session =
             Session { cpus: Vec::new(), described, ring_size, gone: Vec::new(), probes, manner };
-        // All rings first: a smaller size is then tried before thousands of events are opened.
+        // All rings first: a smaller size can then be tried before thousands of events are opened.
         for &cpu in setup.cpus {
             session.open_ring(setup.scope, cpu)?;
         }
@@ -250,14 +250,14 @@ impl Session {
         for i in 0..session.cpus.len() {
             session.open_events(setup.scope, i)?;
         }
-        // Where a path was in the recorder's memory means nothing to who reads the file.
+        // The address of a path in the recorder's memory is meaningless in the file.
         for described in &mut session.described[probes..] {
             described.attr.__bindgen_anon_3.config1 = 0;
         }
         Ok(session)
     }
 
-    /// Open the side band of a CPU, and the ring on the first event of it.
+    /// Opens the side band of a CPU, and maps the ring from its first event.
     fn open_ring(&mut self, scope: &Scope, cpu: u32) -> Result<(), OpenError> {
         let sideband = &mut self.described[0];
         let mut events = Vec::new();
@@ -285,7 +285,7 @@ impl Session {
         Ok(())
     }
 
-    /// Open the other events of the `i`th CPU and have them write into its ring.
+    /// Opens the other events of CPU number `i` in the list, and redirects them into its ring.
     fn open_events(&mut self, scope: &Scope, i: usize) -> Result<(), OpenError> {
         let on = &mut self.cpus[i];
         for (what, described) in self.described.iter_mut().enumerate().skip(1) {
@@ -306,7 +306,7 @@ impl Session {
         Ok(())
     }
 
-    /// Whether the code that is mapped is recorded.
+    /// Whether code mappings are recorded.
     pub(crate) fn maps(&self) -> bool {
         self.manner.maps
     }
@@ -321,8 +321,8 @@ impl Session {
         &self.manner
     }
 
-    /// Open `led` on every CPU as members of a group that `sched_switch` leads. Without that event
-    /// nothing happens.
+    /// Opens `led` on every CPU as members of a group led by `sched_switch`. Does nothing if that
+    /// event is not recorded.
     pub(crate) fn lead_by_switches(
         &mut self,
         scope: &Scope,
@@ -332,7 +332,7 @@ impl Session {
         let Some(leader) = self.described.iter().position(|d| d.name == switch) else {
             return Ok(());
         };
-        // The switches that nobody leads go, and those that lead a group come.
+        // The single switch events are closed, and those that lead a group are opened.
         self.described[leader].ids.clear();
         for on in &mut self.cpus {
             on.events.retain(|member| member.what != leader);
@@ -340,7 +340,7 @@ impl Session {
         self.lead(scope, leader, led)
     }
 
-    /// Open `led` on every CPU as members of a group that a timer leads.
+    /// Opens `led` on every CPU as members of a group led by a timer.
     pub(crate) fn lead_by_timer(
         &mut self,
         scope: &Scope,
@@ -352,8 +352,8 @@ impl Session {
         self.lead(scope, self.described.len() - 1, led)
     }
 
-    /// Open the event described at `leader`, and `led` as members of its group, wherever one of
-    /// these can be opened.
+    /// Opens the event described at `leader`, and `led` as members of its group, on every CPU where
+    /// at least one of these can be opened.
     fn lead(&mut self, scope: &Scope, leader: usize, led: Vec<Led>) -> Result<(), OpenError> {
         reads_group(&mut self.described[leader].attr);
         let first = self.described.len();
@@ -385,11 +385,11 @@ impl Session {
         Ok(())
     }
 
-    /// Keep out of the recording what these threads do: their system calls and waits for locks.
+    /// Excludes from the recording what these threads do: their system calls and waits for locks.
     ///
     /// # Errors
     ///
-    /// What the kernel says. The recording is as good without, only busier.
+    /// The kernel's error. The recording is still good without this, only larger.
     pub fn leave_out(&self, tids: &[u32]) -> io::Result<()> {
         let each: Vec<String> = tids.iter().map(|tid| format!("common_pid != {tid}")).collect();
         let filter = each.join(" && ");
@@ -404,20 +404,20 @@ impl Session {
         Ok(())
     }
 
-    /// Start all events.
+    /// Starts all events.
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn start(&self) -> io::Result<()> {
         self.each(Event::enable)
     }
 
-    /// Stop all events. What is in the rings stays there.
+    /// Stops all events. The rings keep their content.
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn stop(&self) -> io::Result<()> {
         self.each(Event::disable)
     }
@@ -427,7 +427,7 @@ impl Session {
     }
 }
 
-/// Samples say what all counters of the group stand at, and for how long they counted.
+/// Samples then have the values of all counters of the group, and how long these counted.
 fn reads_group(attr: &mut Attr) {
     attr.sample_type |= u64::from(abi::PERF_SAMPLE_READ);
     attr.read_format |= u64::from(
@@ -437,7 +437,7 @@ fn reads_group(attr: &mut Attr) {
     );
 }
 
-/// What came of opening an event.
+/// The result of opening an event.
 enum Opened {
     Event(Event),
     /// The thread has ended since it was found.
@@ -461,7 +461,7 @@ fn open(what: &mut Described, whom: Whom<'_>, leader: Option<&Event>) -> Result<
     }
 }
 
-/// On whom an event is opened on a CPU.
+/// The targets of an event on a CPU.
 fn whom(scope: &Scope, cpu: u32) -> Vec<Whom<'_>> {
     match scope {
         Scope::Machine => vec![Whom::Cpu(cpu)],
@@ -471,7 +471,7 @@ fn whom(scope: &Scope, cpu: u32) -> Vec<Whom<'_>> {
 }
 
 /// The reader of a ring of `size` bytes is woken when a quarter is full: three quarters are left
-/// for what comes until it runs.
+/// for what comes before it runs.
 fn wake_after(size: usize) -> u32 {
     u32::try_from(size / 4).unwrap_or(u32::MAX)
 }

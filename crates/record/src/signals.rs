@@ -1,4 +1,4 @@
-//! Signals, read like a file: whoever waits for rings waits for them too.
+//! Signals, read from a file descriptor: a thread that waits for rings waits for signals too.
 #![allow(unsafe_code, reason = "signal masks and signalfd")]
 
 use crate::poll::Poll;
@@ -7,49 +7,49 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// Those that end a recording.
+/// Signals that end a recording.
 const ENDING: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
-/// A signal that came.
+/// A received signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// The recording shall end: Ctrl-C, `kill`, or the terminal is gone.
+    /// The recording should end: Ctrl-C, `kill`, or the terminal is gone.
     End(i32),
-    /// `SIGUSR2`: what the rings hold shall be written.
+    /// `SIGUSR2`: the content of the rings should be written.
     Write,
     /// A child changed its state.
     Child,
 }
 
-/// Holds signals back until they are asked for. Threads that are made later hold them back too.
+/// Blocks signals until they are read. Threads created later block them too.
 #[derive(Debug)]
 pub struct Signals {
     source: OwnedFd,
-    /// What was held back before.
+    /// The signal mask before.
     before: libc::sigset_t,
 }
 
 impl Signals {
-    /// Begin.
+    /// Blocks the signals.
     ///
     /// # Errors
     ///
-    /// The kernel has no more files for this process.
+    /// If this process may not open another file.
     pub fn hold() -> io::Result<Signals> {
         // SAFETY: the sets are initialised by `sigemptyset` and `pthread_sigmask` before they are
-        // read, and the descriptor of a successful `signalfd` is nobody else's.
+        // read, and nothing else owns the descriptor of a successful `signalfd`.
         unsafe {
             let mut set = MaybeUninit::<libc::sigset_t>::uninit();
             done(libc::sigemptyset(set.as_mut_ptr()))?;
             let mut set = set.assume_init();
             for signal in ENDING.into_iter().chain([libc::SIGUSR2, libc::SIGCHLD]) {
-                // `nohup` wants a hangup ignored, and a held back signal is not.
+                // `nohup` relies on an ignored hangup, and a blocked signal is not ignored.
                 if signal != libc::SIGHUP || !is_ignored(signal) {
                     done(libc::sigaddset(&mut set, signal))?;
                 }
             }
-            // Whoever starts a program may ignore it, and the program then does. The kernel would
-            // keep no exit status of a command for us, nor send the signal.
+            // The parent may ignore SIGCHLD, and this process inherits that. The kernel would then
+            // keep no exit status of a command, and send no signal.
             libc::signal(libc::SIGCHLD, libc::SIG_DFL);
             let mut before = MaybeUninit::<libc::sigset_t>::uninit();
             match libc::pthread_sigmask(libc::SIG_BLOCK, &set, before.as_mut_ptr()) {
@@ -66,7 +66,7 @@ impl Signals {
         }
     }
 
-    /// The next that came, if one did.
+    /// The next received signal, if any.
     pub fn next(&self) -> Option<Signal> {
         let mut info = MaybeUninit::<libc::signalfd_siginfo>::uninit();
         let size = size_of::<libc::signalfd_siginfo>();
@@ -85,12 +85,12 @@ impl Signals {
         })
     }
 
-    /// Wait until one comes.
+    /// Waits until a signal comes.
     pub fn wait(&self) {
         Poll::of([self.as_fd()]).wait(None);
     }
 
-    /// The mask a program expects that is started from here.
+    /// The signal mask that a started program expects.
     pub(crate) fn before(&self) -> &libc::sigset_t {
         &self.before
     }
@@ -104,7 +104,7 @@ impl AsFd for Signals {
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        // What still waits was meant for the recording: a second Ctrl-C must not end a report.
+        // Pending signals were meant for the recording: a second Ctrl-C must not end a report.
         while self.next().is_some() {}
         // SAFETY: the mask is the one that `hold` got.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, std::ptr::null_mut()) };
@@ -113,7 +113,7 @@ impl Drop for Signals {
 
 fn is_ignored(signal: i32) -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::uninit();
-    // SAFETY: with no new action given the call only writes the present one.
+    // SAFETY: with no new action given the call only writes the current one.
     unsafe {
         libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) == 0
             && action.assume_init().sa_sigaction == libc::SIG_IGN

@@ -1,7 +1,7 @@
 //! The system calls of perf events, wrapped: `perf_event_open` and its ioctls.
 //!
-//! The numbers and `perf_event_attr` come from `perf-event-open-sys`, whose bindings are made at
-//! release time. See [`man 2 perf_event_open`][man].
+//! The numbers and `perf_event_attr` come from `perf-event-open-sys`, whose bindings are made when
+//! the crate is released. See [`man 2 perf_event_open`][man].
 //!
 //! [man]: https://man7.org/linux/man-pages/man2/perf_event_open.2.html
 #![allow(unsafe_code, reason = "system calls")]
@@ -14,33 +14,33 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 pub use perf_event_open_sys::bindings as abi;
 pub use perf_event_open_sys::bindings::perf_event_attr as Attr;
 
-/// The attribute in a size that perf knows since 5.13. A kernel takes any size, but a file with
-/// larger attributes than its reader knows is read with a warning by some versions of perf.
+/// The attribute in a size that perf knows since 5.13. A kernel takes any size, but some versions
+/// of perf print a warning for a file with larger attributes than they know.
 pub const ATTR_SIZE: u32 = bindings::PERF_ATTR_SIZE_VER7;
 
-/// Whose events are recorded, and where.
+/// Which threads are recorded, and where.
 #[derive(Clone, Copy, Debug)]
 pub enum Whom<'a> {
-    /// Everybody on one CPU.
+    /// All threads on one CPU.
     Cpu(u32),
-    /// One thread (0: the caller), on one CPU or wherever it runs.
+    /// One thread (0: the caller), on one CPU or on any.
     Thread(u32, Option<u32>),
-    /// The members of a control group, on one CPU. The file is its folder, opened.
+    /// The members of a control group, on one CPU. The file is the group's open folder.
     Cgroup(BorrowedFd<'a>, u32),
 }
 
-/// An event the kernel counts or records, until it is dropped.
+/// An event that the kernel counts or records, until it is dropped.
 #[derive(Debug)]
 pub struct Event(OwnedFd);
 
 impl Event {
-    /// Open it; `leader` is the event of whose group it becomes a member.
+    /// Opens an event; as a member of the group of `leader`, if one is given.
     ///
     /// # Errors
     ///
-    /// Whatever the kernel says: `EACCES`/`EPERM` without the right, `ENOENT`/`EOPNOTSUPP` where
-    /// the machine has no such counter, `EMFILE` when the process may not open more files, `ENODEV`
-    /// for a CPU that is offline, `ESRCH` for a thread that is gone.
+    /// The kernel's error: `EACCES`/`EPERM` without the right, `ENOENT`/`EOPNOTSUPP` if the machine
+    /// has no such counter, `EMFILE` if the process may not open more files, `ENODEV` for a CPU
+    /// that is offline, `ESRCH` for a thread that is gone.
     pub fn open(attr: &Attr, whom: Whom<'_>, leader: Option<&Event>) -> io::Result<Event> {
         let close_on_exec = u64::from(bindings::PERF_FLAG_FD_CLOEXEC);
         let (pid, cpu, flags) = match whom {
@@ -52,7 +52,7 @@ impl Event {
             }
         };
         let leader = leader.map_or(-1, |leader| leader.0.as_raw_fd());
-        // The kernel writes its own size of the structure back when it does not like ours.
+        // If the kernel rejects the structure's size, it writes its own size back.
         let mut attr = *attr;
         attr.size = ATTR_SIZE;
         // SAFETY: `attr` is a whole `perf_event_attr`, of which the kernel reads and writes `size`
@@ -61,11 +61,11 @@ impl Event {
             perf_event_open_sys::perf_event_open(&mut attr, pid, cpu, leader, flags as _)
         };
         done(fd)?;
-        // SAFETY: the call succeeded, so `fd` is open and nobody else has it.
+        // SAFETY: the call succeeded, so `fd` is open and nothing else owns it.
         Ok(Event(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// The number that samples carry to say which event they are of.
+    /// The number in samples that identifies their event.
     pub fn id(&self) -> io::Result<u64> {
         let mut id = 0u64;
         // SAFETY: the kernel writes eight bytes.
@@ -73,39 +73,39 @@ impl Event {
         Ok(id)
     }
 
-    /// Have the records written into the ring of `other`, an event of the same CPU.
+    /// Redirects the records into the ring of `other`, an event of the same CPU.
     pub fn redirect_to(&self, other: &Event) -> io::Result<()> {
         // SAFETY: the argument is a number.
         done(unsafe { ioctls::SET_OUTPUT(self.raw(), other.raw()) })
     }
 
-    /// Start.
+    /// Starts counting or recording.
     pub fn enable(&self) -> io::Result<()> {
         // SAFETY: the argument is a number.
         done(unsafe { ioctls::ENABLE(self.raw(), 0) })
     }
 
-    /// Stop.
+    /// Stops counting or recording.
     pub fn disable(&self) -> io::Result<()> {
         // SAFETY: the argument is a number.
         done(unsafe { ioctls::DISABLE(self.raw(), 0) })
     }
 
-    /// Record only what the filter lets pass, in the language of ftrace's event filters.
+    /// Records only what passes the filter, in the language of ftrace's event filters.
     pub fn filter(&self, filter: &str) -> io::Result<()> {
         let filter = CString::new(filter)?;
         // SAFETY: the kernel reads up to the zero byte and writes nothing.
         done(unsafe { ioctls::SET_FILTER(self.raw(), filter.as_ptr().cast_mut()) })
     }
 
-    /// Stop and resume the writing into the event's ring: an overwritable ring is read only while
-    /// it stands still.
+    /// Pauses and resumes writing into the event's ring: an overwritable ring must be paused to be
+    /// read.
     pub fn pause_output(&self, pause: bool) -> io::Result<()> {
         // SAFETY: the argument is a number.
         done(unsafe { ioctls::PAUSE_OUTPUT(self.raw(), u32::from(pause)) })
     }
 
-    /// What it stands at, in the form that its attribute asks for.
+    /// Reads the current value, in the form that the attribute asks for.
     pub fn read(&self, words: &mut [u64]) -> io::Result<()> {
         let mut bytes = vec![0; size_of_val(words)];
         let mut file = std::fs::File::from(self.0.try_clone()?);
@@ -127,7 +127,7 @@ impl AsFd for Event {
     }
 }
 
-/// The attribute as a file holds it, in this machine's byte order.
+/// The attribute as stored in a file, in this machine's byte order.
 pub fn attr_bytes(attr: &Attr) -> Vec<u8> {
     // SAFETY: the structure is plain data without padding, and larger than `ATTR_SIZE`.
     let bytes = unsafe {
@@ -138,7 +138,7 @@ pub fn attr_bytes(attr: &Attr) -> Vec<u8> {
 
 const _: () = assert!(size_of::<Attr>() >= ATTR_SIZE as usize);
 
-/// What a system call returned, as a result.
+/// Converts the return value of a system call.
 pub(crate) fn done(returned: i32) -> io::Result<()> {
     if returned < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

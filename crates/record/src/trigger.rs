@@ -1,22 +1,22 @@
-//! When a flight recorder writes what it has.
+//! When a flight recorder writes its recording.
 
 use std::fmt;
 use std::fs;
 use std::str::FromStr;
 use std::time::Instant;
 
-/// A condition on which the last seconds are wanted. A signal (`SIGUSR2`) is one always.
+/// A condition for writing the last seconds. A signal (`SIGUSR2`) always is one too.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Trigger {
-    /// Nothing but the signal.
+    /// Only the signal.
     Signal,
     /// The command ends with another status than 0.
     Fails,
-    /// The load average of a minute is above this.
+    /// The load average of the last minute is above this.
     Load(f64),
-    /// So many threads are ready and wait for a CPU, on average over a second.
+    /// More than this many threads are ready and wait for a CPU, averaged over a second.
     RunQueue(f64),
-    /// So many threads wait for locks of the kernel, on average over a second.
+    /// More than this many threads wait for locks of the kernel, averaged over a second.
     LockWait(f64),
 }
 
@@ -50,11 +50,11 @@ impl FromStr for Trigger {
 /// Why the last seconds were written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fired {
-    /// The signal came.
+    /// The signal.
     Signal,
     /// The recorder was told to end, by this signal.
     Ended(i32),
-    /// The command failed: its status, as shells tell it.
+    /// The command failed, with this exit status in shells.
     Failed(u8),
     /// The trigger's value was above its limit.
     Above(Trigger, f64),
@@ -85,29 +85,29 @@ pub(crate) fn load() -> Option<f64> {
     fs::read_to_string("/proc/loadavg").ok()?.split(' ').next()?.parse().ok()
 }
 
-/// How many threads wait for a CPU.
+/// Measures how many threads wait for a CPU.
 #[derive(Debug)]
 pub(crate) enum RunQueue {
-    /// By the time that they waited, all together, which only grows.
+    /// By the total time that threads have waited, which only grows.
     Delay {
-        /// When it was looked at.
+        /// When the total was read.
         at: Instant,
-        /// What it was.
+        /// The total.
         ns: u64,
     },
-    /// By how many are ready to run at some moments (`CONFIG_SCHED_INFO` is missing).
+    /// By samples of the number of ready threads (`CONFIG_SCHED_INFO` is missing).
     Moments {
-        /// Of each moment, the threads that have no CPU, and would have none without us.
+        /// Sum over the samples: threads without a CPU, not counting the recorder's own effect.
         sum: u64,
-        /// Moments.
+        /// Number of samples.
         count: u64,
-        /// CPUs there are.
+        /// Number of CPUs.
         cpus: u64,
     },
 }
 
 impl RunQueue {
-    /// Begin, on a machine with so many CPUs, recorded or not.
+    /// Begins, on a machine with this many CPUs, recorded or not.
     pub(crate) fn begin(cpus: usize) -> RunQueue {
         match delay() {
             Some(ns) => RunQueue::Delay { at: Instant::now(), ns },
@@ -115,7 +115,7 @@ impl RunQueue {
         }
     }
 
-    /// Look at a moment.
+    /// Takes a sample.
     pub(crate) fn look(&mut self) {
         if let (RunQueue::Moments { sum, count, cpus }, Some(ready)) = (self, ready()) {
             *sum += without_cpu(ready, *cpus);
@@ -123,7 +123,7 @@ impl RunQueue {
         }
     }
 
-    /// Threads that waited on average since the last time; `None` if the kernel does not say.
+    /// Average number of waiting threads since the last call; `None` if the kernel does not say.
     pub(crate) fn since(&mut self) -> Option<f64> {
         let (waited, of) = match self {
             RunQueue::Delay { at, ns } => {
@@ -138,8 +138,8 @@ impl RunQueue {
     }
 }
 
-/// Of so many threads that run or want to, those that find no CPU. One of them is the thread that
-/// asks: without it, who waits for its CPU would run.
+/// The number of threads without a CPU among `ready` threads that run or want to. One of these is
+/// the calling thread: without it, a thread that waits for its CPU would run.
 fn without_cpu(ready: u64, cpus: u64) -> u64 {
     ready.saturating_sub(1).saturating_sub(cpus)
 }
@@ -148,17 +148,17 @@ fn delay() -> Option<u64> {
     run_delay(&fs::read_to_string("/proc/schedstat").ok()?)
 }
 
-/// Threads that run or want to.
+/// Number of threads that run or want to.
 fn ready() -> Option<u64> {
     ready_of(&fs::read_to_string("/proc/loadavg").ok()?)
 }
 
-/// Of `0.91 0.33 0.11 3/123 4711` it is the 3.
+/// The 3 in `0.91 0.33 0.11 3/123 4711`.
 fn ready_of(loadavg: &str) -> Option<u64> {
     loadavg.split(' ').nth(3)?.split_once('/')?.0.parse().ok()
 }
 
-/// Nanoseconds that threads waited for a CPU, of all CPUs. Of each `cpuN` line it is the eighth
+/// Nanoseconds that threads waited for a CPU, over all CPUs. In each `cpuN` line it is the eighth
 /// number (Documentation/scheduler/sched-stats.rst), the same in all versions since 2.6.
 fn run_delay(schedstat: &str) -> Option<u64> {
     let cpus = schedstat.lines().filter(|line| line.starts_with("cpu"));
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(run_delay(text), Some(100));
         assert_eq!(ready_of("0.91 0.33 0.11 3/123 4711\n"), Some(3));
         assert_eq!(ready_of("0.91 0.33"), None);
-        // Two threads on two CPUs, and the one that looks: nobody waits. A third thread does.
+        // Two threads on two CPUs, and the caller: none waits. With a third thread one does.
         assert_eq!((without_cpu(3, 2), without_cpu(4, 2), without_cpu(0, 2)), (0, 1, 0));
         assert_eq!(run_delay("version 17\n"), None);
         assert_eq!(run_delay("cpu0 1 2 3\n"), None);

@@ -4,10 +4,10 @@
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
-/// CPU time of this process so far, in user mode and in the kernel, without that of its children.
+/// CPU time of this process so far, in user mode and in the kernel, without its children.
 pub fn cpu_time() -> Duration {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the kernel writes the structure; zeros are a valid one where it does not.
+    // SAFETY: the kernel writes the structure; if it does not, zeros are a valid one.
     let usage = unsafe {
         libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
         usage.assume_init()

@@ -13,15 +13,15 @@ pub struct User {
     pub(crate) home: CString,
 }
 
-/// Longest entry that is read.
+/// Maximal size of an entry.
 const ENTRY: usize = 1 << 16;
 
 impl User {
-    /// By name, or by number; `None` if there is none.
+    /// Finds a user by name or by number.
     pub fn find(word: &str) -> Option<User> {
         let name = CString::new(word).ok()?;
         let named = |entry, buffer: &mut [libc::c_char], found: &mut *mut libc::passwd| {
-            // SAFETY: the pointers are to what lives on, of the lengths that are told.
+            // SAFETY: the pointers are to live values with the given lengths.
             unsafe {
                 libc::getpwnam_r(name.as_ptr(), entry, buffer.as_mut_ptr(), buffer.len(), found)
             }
@@ -35,10 +35,10 @@ impl User {
         look(named).or_else(|| look(numbered(word.parse().ok()?)))
     }
 
-    /// Become this user for good, in a process of one thread that is about to be another program.
+    /// Becomes this user for good, in a process of one thread that is about to be another program.
     pub(crate) fn become_it(&self) -> bool {
-        // SAFETY: plain system calls, and strings that end with a zero byte. The groups go first:
-        // who is no longer root may not change them.
+        // SAFETY: plain system calls, and strings that end with a zero byte. The groups are set
+        // first, because only root may change them.
         unsafe {
             let set = |key: &CStr, value: &CStr| libc::setenv(key.as_ptr(), value.as_ptr(), 1) == 0;
             libc::initgroups(self.name.as_ptr(), self.gid) == 0

@@ -1,4 +1,4 @@
-//! Whose numbers they are.
+//! The architecture to which call numbers belong.
 
 use std::fmt;
 
@@ -45,7 +45,7 @@ impl Arch {
         }
     }
 
-    /// A 32-bit table, with its history of 16-bit ids and 32-bit times.
+    /// Whether it has a 32-bit table, with the history of 16-bit ids and 32-bit times.
     pub(crate) fn is_32bit(self) -> bool {
         matches!(self, Arch::I386 | Arch::Arm)
     }

@@ -1,10 +1,10 @@
 //! How many arguments calls take. A tracepoint on all calls (`raw_syscalls:sys_enter`) has six
-//! words for each, of which those beyond a call's own are what happened to lie in the registers.
+//! words for each. Those beyond the call's arguments are whatever was in the registers.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// Calls by how many arguments they take, from none to five; those that are not here take six.
+/// Calls by their number of arguments, from none to five; all other calls take six.
 const TAKE: [&str; 6] = [
     "fork geteuid getegid getgid getpgrp getpid getppid gettid getuid inotify_init munlockall \
      pause restart_syscall rt_sigreturn sched_yield setsid sync vfork vhangup",
@@ -43,7 +43,7 @@ const TAKE: [&str; 6] = [
      remap_file_pages renameat2 select setsockopt setxattr statx waitid",
 ];
 
-/// How many of six words are a call's arguments; six where that is not known.
+/// How many of six words are a call's arguments; six if unknown.
 pub fn arguments(name: &str) -> usize {
     static BY_NAME: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| {
         let calls = |(n, list): (usize, &'static str)| {

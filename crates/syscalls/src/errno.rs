@@ -1,7 +1,7 @@
 //! What a call failed with.
 
-/// Names of 0 to 133 as `asm-generic/errno.h` numbers them (x86 and Arm do); empty where a number
-/// means nothing.
+/// Names of 0 to 133 in the numbering of `asm-generic/errno.h` (also x86 and Arm); empty for unused
+/// numbers.
 const NAMES: [&str; 134] = [
     "",
     "EPERM",
@@ -141,7 +141,7 @@ const NAMES: [&str; 134] = [
 
 /// The name of a (positive) error number: `ENOENT` for 2.
 ///
-/// The numbering is asm-generic's, which every [`Arch`](crate::Arch) here shares. Above it lie the
+/// The numbering is asm-generic's, which every [`Arch`](crate::Arch) here shares. Above it are the
 /// kernel's own codes, which programs never see but `sys_exit` events do ([`restarts`]).
 pub fn errno_name(errno: u32) -> Option<&'static str> {
     Some(match errno {
@@ -157,8 +157,8 @@ pub fn errno_name(errno: u32) -> Option<&'static str> {
     })
 }
 
-/// The call did not fail: a signal interrupted it, and unless a handler says otherwise the kernel
-/// starts it again. The wait goes on, under the same number or as `restart_syscall`.
+/// Whether the call did not fail: a signal interrupted it, and unless a handler says otherwise the
+/// kernel restarts it. The wait goes on, under the same number or as `restart_syscall`.
 pub fn restarts(errno: u32) -> bool {
     matches!(errno, 512 | 513 | 514 | 516)
 }

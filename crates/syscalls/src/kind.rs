@@ -4,14 +4,14 @@ use crate::{Arch, name, table_len};
 
 /// What a thread asleep in a call most plausibly waits for, judged by the call alone.
 ///
-/// It is a first guess. Which file descriptor, which address, who woke the thread and whether it
-/// slept interruptibly (`S`: somebody else's doing) or not (`D`: disk, or a lock in the kernel) say
-/// more, and a thread in `D` state in any call may just wait for a kernel lock.
+/// It is a first guess. The file descriptor, the address, the waker, and whether the thread slept
+/// interruptibly (`S`: another thread's doing) or not (`D`: disk, or a lock in the kernel) say
+/// more. A thread in `D` state in any call may just wait for a kernel lock.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum WaitKind {
     /// A futex: pthread mutex, condition variable, rwlock, barrier, POSIX semaphore, `join`. Many
-    /// threads here while CPUs idle is serialization within the program; a worker pool with nothing
-    /// to do looks the same until one asks who wakes whom.
+    /// threads in it while CPUs idle mean serialization within the program. A worker pool without
+    /// work looks the same; only the wakers distinguish the two.
     ThreadSync,
     /// A System V semaphore: processes queue on each other, or on one server that posts. (`ipc`,
     /// the old 32-bit multiplexer, counts as this; it carries message queues too.)
@@ -24,10 +24,10 @@ pub enum WaitKind {
     /// Bytes to or from a descriptor: disk, pipe, terminal or socket. The state of the sleep tells
     /// disk (`D`) from the rest (`S`).
     ReadWrite,
-    /// Data to reach the disk, or asynchronous I/O to complete. I/O-bound unless the completions
-    /// come from other threads (`io_uring` on sockets).
+    /// Data on their way to the disk, or asynchronous I/O. I/O-bound unless the completions come
+    /// from other threads (`io_uring` on sockets).
     DiskSync,
-    /// Names and metadata: directory and inode locks, the journal, the disk beneath. Asleep here
+    /// Names and metadata: directory and inode locks, the journal, the disk below. A sleep in it
     /// with idle disks points at a lock in the kernel (one directory, one inode).
     FileSystem,
     /// The address space: its lock (`mmap_lock`), shared by all threads of a process, or memory to
@@ -36,69 +36,69 @@ pub enum WaitKind {
     /// The network, or a peer on this machine: no data, no room, no connection yet. A server in
     /// `accept` or `recv` is usually just idle.
     Socket,
-    /// One of several descriptors to become ready: an event loop without events. Usually benign.
+    /// Readiness of any of several descriptors: an event loop without events. Usually benign.
     Poll,
-    /// Time to pass. The program chose to wait; benign, unless it polls by sleeping.
+    /// A time. The program chose to wait; benign, unless it polls by sleeping.
     Timer,
-    /// A child process to end: the work, and the bottleneck, is in the child.
+    /// The end of a child process: the work, and the bottleneck, is in the child.
     Child,
     /// A signal.
     Signal,
-    /// Making or ending a thread or process: locks and memory for the copy; in `vfork`, the child's
-    /// `exec`.
+    /// Creating or ending a thread or process: locks and memory for the copy; in `vfork`, the
+    /// child's `exec`.
     Process,
-    /// Nothing: the thread gave its CPU away and stays runnable. Very many calls are a spin loop in
+    /// Nothing: the thread yielded its CPU and stays runnable. Very many calls are a spin loop in
     /// disguise.
     Yield,
-    /// Nothing the call alone tells (`ioctl`, `restart_syscall`), or the call does not wait.
+    /// Nothing that the call alone tells (`ioctl`, `restart_syscall`), or the call does not wait.
     #[default]
     Other,
 }
 
 impl WaitKind {
-    /// A service of the kernel by which threads and processes queue on each other.
+    /// Whether it is a service of the kernel on which threads and processes queue.
     pub fn is_service(self) -> bool {
         matches!(self, WaitKind::Semaphore | WaitKind::MessageQueue | WaitKind::FileLock)
     }
 
-    /// Made for threads to contend: these services, and the threads library.
+    /// Whether it exists for threads to contend: these services, and the threads library.
     pub fn is_for_contention(self) -> bool {
         self.is_service() || self == WaitKind::ThreadSync
     }
 
-    /// An object of the threads library.
+    /// Whether it is an object of the threads library.
     pub fn is_library(self) -> bool {
         self == WaitKind::ThreadSync
     }
 
-    /// Bytes that another thread or a peer sends or takes: through pipes and sockets. (Files too:
-    /// who ends the wait tells.)
+    /// Whether it moves bytes to or from another thread or a peer: pipes and sockets. (Files too;
+    /// the waker distinguishes them.)
     pub fn is_stream(self) -> bool {
         matches!(self, WaitKind::ReadWrite | WaitKind::Socket)
     }
 
-    /// May wait for a disk where the sleep is uninterruptible.
+    /// Whether it may wait for a disk if the sleep is uninterruptible.
     pub fn reaches_disk(self) -> bool {
         use WaitKind::*;
         matches!(self, ReadWrite | DiskSync | FileSystem | Memory)
     }
 
-    /// The program chose to wait, or does not wait at all: idle CPUs could not have ended it
-    /// sooner.
+    /// Whether the program chose to wait, or does not wait at all: idle CPUs could not have ended
+    /// it sooner.
     pub fn is_benign(self) -> bool {
         use WaitKind::*;
         matches!(self, Timer | Child | Signal | Poll | Process | Yield)
     }
 
-    /// It waits until something happens to any of several things, or a signal comes: how an event
-    /// loop waits for work, and how a process waits until another of its program lets it go on.
+    /// Whether it waits for any of several things, or for a signal: an event loop waits for work in
+    /// this way, and a process waits for another process of its program.
     pub fn is_event(self) -> bool {
         matches!(self, WaitKind::Poll | WaitKind::Signal)
     }
 }
 
-/// A call's name without the endings `_time32` and `_time64`, under which 32-bit machines have the
-/// editions for times of 32 and of 64 bits: they mean the same.
+/// A call's name without the suffixes `_time32` and `_time64`, which 32-bit machines use for the
+/// versions with 32-bit and 64-bit times: they mean the same.
 ///
 /// ```
 /// assert_eq!(holdup_syscalls::without_width("futex_time64"), "futex");
@@ -108,9 +108,9 @@ pub fn without_width(name: &str) -> &str {
     ["_time64", "_time32"].into_iter().find_map(|s| name.strip_suffix(s)).unwrap_or(name)
 }
 
-/// What a thread asleep in the call named `name` most plausibly waits for. The spellings of the
-/// tables of all architectures are known, and those of the kernel's entry points where they have no
-/// table spelling of their own (`newfstat`, `futex_time32`).
+/// What a thread asleep in the call named `name` most plausibly waits for. Knows the spellings of
+/// the tables of all architectures, and those of the kernel's entry points that differ from all
+/// table spellings (`newfstat`, `futex_time32`).
 pub fn wait_kind(name: &str) -> WaitKind {
     use WaitKind::*;
     match without_width(name) {
@@ -143,7 +143,7 @@ pub fn wait_kind(name: &str) -> WaitKind {
         "open" | "openat" | "openat2" | "open_by_handle_at" | "name_to_handle_at" | "creat"
         | "unlink" | "unlinkat" | "rename" | "renameat" | "renameat2" | "mkdir" | "mkdirat"
         | "rmdir" | "mknod" | "mknodat" | "link" | "linkat" | "symlink" | "symlinkat" => FileSystem,
-        // Looking.
+        // Reading metadata.
         "stat" | "lstat" | "fstat" | "stat64" | "lstat64" | "fstat64" | "fstatat" | "fstatat64"
         | "newfstatat" | "newstat" | "newlstat" | "newfstat" | "oldstat" | "oldlstat"
         | "oldfstat" | "statx" | "statfs" | "statfs64" | "fstatfs" | "fstatfs64" | "ustat"
@@ -224,8 +224,8 @@ pub fn wait_kind(name: &str) -> WaitKind {
 
         "sched_yield" => Yield,
 
-        // `close` gives back: who sleeps in it waits for a grace period, or for whatever the
-        // descriptor was.
+        // `close` releases: a thread that sleeps in it waits for a grace period, or for whatever
+        // the descriptor was.
         _ => Other,
     }
 }
@@ -247,7 +247,7 @@ pub enum Direction {
     Write,
 }
 
-/// For calls that return how many bytes they transferred, which way: `sar -c` adds these up as
+/// The direction of a call that returns a number of transferred bytes: `sar -c` sums these as
 /// `rchar` and `wchar`. Socket calls (`recvfrom`, …) and copies within the kernel (`splice`,
 /// `sendfile`, …) do not count.
 pub fn io_direction(name: &str) -> Option<Direction> {
@@ -258,14 +258,14 @@ pub fn io_direction(name: &str) -> Option<Direction> {
     }
 }
 
-/// An operation on a System V semaphore, what `sar -m` counts as `sema/s`. Not `ipc`, whose first
-/// argument decides.
+/// Whether it is an operation on a System V semaphore, which `sar -m` counts as `sema/s`. Not
+/// `ipc`, whose first argument decides.
 pub fn is_semaphore(name: &str) -> bool {
     name != "ipc" && wait_kind(name) == WaitKind::Semaphore
 }
 
-/// It changes the address space that a thread shares with its siblings: it takes the lock of that
-/// space (`mmap_lock`), and may have to tell the siblings' CPUs to forget what they know of it.
+/// Whether it changes the address space that a thread shares with its siblings: it takes the lock
+/// of the address space (`mmap_lock`), and may have to flush TLBs of the siblings' CPUs.
 pub fn changes_address_space(name: &str) -> bool {
     matches!(
         name,
@@ -285,7 +285,7 @@ pub fn changes_address_space(name: &str) -> bool {
     )
 }
 
-/// A signal sent to another thread or process.
+/// Whether it sends a signal to another thread or process.
 pub fn is_signal(name: &str) -> bool {
     matches!(
         name,
@@ -293,12 +293,12 @@ pub fn is_signal(name: &str) -> bool {
     )
 }
 
-/// A thread or process made: the call returns in the new one too, with 0 there.
+/// Whether it creates a thread or process: the call also returns in the new one, with 0.
 pub fn begets(name: &str) -> bool {
     matches!(name, "clone" | "clone3" | "fork" | "vfork")
 }
 
-/// A message sent or received through a System V or POSIX queue, what `sar -m` counts as `msg/s`.
+/// Whether it sends or receives a message of a System V or POSIX queue: `msg/s` of `sar -m`.
 pub fn is_message(name: &str) -> bool {
     wait_kind(name) == WaitKind::MessageQueue
 }
@@ -358,7 +358,7 @@ mod tests {
             for (nr, &kind) in kinds.iter().enumerate() {
                 assert_eq!(kind, name(arch, nr as u32).map_or(Other, wait_kind));
             }
-            // Whichever reading of a tracepoint's spelling is right, it is the same wait.
+            // Whichever reading of a tracepoint's spelling is right, the kind of wait is the same.
             for call in [
                 "futex",
                 "semtimedop",
@@ -373,7 +373,7 @@ mod tests {
                     assert_eq!(kinds[a as usize], kinds[b as usize], "{arch} {call}");
                 }
             }
-            // Every kind occurs everywhere: no misspelt family.
+            // Every kind occurs on every architecture: no family is misspelt.
             for kind in [
                 ThreadSync,
                 Semaphore,

@@ -1,17 +1,16 @@
-//! Which system calls a preset of the recorder traces, and why: the one list of them.
+//! Which system calls a preset of the recorder traces, and why: the only list of them.
 //!
 //! `raw_syscalls:*` makes every call of the machine slower by more than a microsecond. Tracepoints
-//! of single calls cost the calls that are not traced next to nothing. So a recording holds the
-//! calls from which a verdict follows, and the others are not traced: nothing says when they are
-//! made.
+//! of single calls cost the calls that are not traced next to nothing. So a recording contains the
+//! calls from which a verdict follows. The others are untraced: no event shows them.
 //!
 //! A call is here because a thread may sleep in it for another thread or a device, because it burns
-//! time on locks of the kernel, or because it tells what another call's arguments mean. Each costs
-//! the recorder two tracepoints on each CPU, so relatives that are hardly ever made are not here.
-//! Reads and sockets are by far the most calls of most programs, and are not traced: who sleeps in
-//! an untraced call is seen to sleep, and who wakes it is seen too.
+//! time on locks of the kernel, or because it gives meaning to the arguments of another call. Each
+//! costs the recorder two tracepoints on each CPU, so rarely used variants are left out. Reads and
+//! sockets are by far the most frequent calls of most programs, and are not traced: switches and
+//! wake-ups still show a thread that sleeps in an untraced call, and its waker.
 
-/// What to record, from little to much.
+/// What to record, from least to most.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Preset {
     /// No system call: the scheduler's events alone.
@@ -25,12 +24,12 @@ pub enum Preset {
 /// Calls that are recorded for one reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Family {
-    /// The least preset that records them.
+    /// The smallest preset that records them.
     pub preset: Preset,
     /// What would be missing without them.
     pub why: &'static str,
-    /// Named as the tracepoints `syscalls:sys_enter_NAME` are, after the kernel's entry points;
-    /// without the endings `_time32` and `_time64` of 32-bit machines, which mean the same.
+    /// Named like the tracepoints `syscalls:sys_enter_NAME`, after the kernel's entry points,
+    /// without the suffixes `_time32` and `_time64` of 32-bit machines, which mean the same.
     pub calls: &'static [&'static str],
 }
 
@@ -201,7 +200,7 @@ impl Preset {
         self.calls().any(|call| call == plain)
     }
 
-    /// The calls it records, as far as the kernel has them; spelled as in [`Family::calls`].
+    /// The calls it records, if the kernel has them; spelled as in [`Family::calls`].
     pub fn calls(self) -> impl Iterator<Item = &'static str> {
         let families = FAMILIES.iter().filter(move |f| f.preset <= self);
         families.flat_map(|f| f.calls.iter().copied())

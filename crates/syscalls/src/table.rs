@@ -1,8 +1,8 @@
 //! Numbers and names.
 //!
-//! The tables come from the `syscalls` crate (generated from the kernel's). What is here is what
-//! that crate has no word for: x32, the calls private to Arm, and the kernel's own spelling of its
-//! entry points.
+//! The tables come from the `syscalls` crate (generated from the kernel's). This module adds what
+//! that crate lacks: x32, the calls private to Arm, and the kernel's own spelling of its entry
+//! points.
 
 use crate::Arch;
 use syscalls::{aarch64, arm, x86, x86_64};
@@ -10,7 +10,7 @@ use syscalls::{aarch64, arm, x86, x86_64};
 /// Set in the number of an x32 call (64-bit mode, 32-bit pointers).
 const X32_BIT: u32 = 0x4000_0000;
 
-/// The calls that have an x32 number of their own.
+/// The calls that have a separate x32 number.
 const X32_FIRST: u32 = 512;
 const X32: [&str; 36] = [
     "rt_sigaction",
@@ -64,7 +64,7 @@ const ARM_PRIVATE: [(u32, &str); 6] = [
 /// The `_time64` calls, which only 32-bit tables have.
 const TIME64: std::ops::RangeInclusive<u32> = 403..=423;
 
-/// What the source of the tables calls 79 on aarch64; everyone else says `newfstatat`.
+/// Number 79 on aarch64, which the source of the tables misnames; the common name is `newfstatat`.
 const AARCH64_NEWFSTATAT: u32 = 79;
 
 /// Kernel entry point to the name in the table, 64-bit tables.
@@ -79,8 +79,8 @@ const ENTRIES_64: &[(&str, &str)] = &[
     ("umount", "umount2"),
 ];
 
-/// Kernel entry point to the name in the table, 32-bit tables. Several names mean one call as an
-/// entry point and an older one in the table.
+/// Kernel entry point to the name in the table, 32-bit tables. Some names mean one call as an entry
+/// point and an older call in the table.
 const ENTRIES_32: &[(&str, &str)] = &[
     ("fstat", "oldfstat"),
     ("getrlimit", "ugetrlimit"),
@@ -108,7 +108,7 @@ const ENTRIES_32: &[(&str, &str)] = &[
     ("uname", "olduname"),
 ];
 
-/// The name of call `nr` on `arch`, `None` where there is none.
+/// The name of call `nr` on `arch`, `None` if there is none.
 ///
 /// ```
 /// use holdup_syscalls::{Arch, name};
@@ -148,24 +148,24 @@ pub fn table_len(arch: Arch) -> usize {
     last as usize + 1
 }
 
-/// The number of the call named `name`, as [`name`](crate::name()) spells it or, where no call is
-/// spelled so, as the kernel spells its entry point ([`entry_number`]).
+/// The number of the call named `name`, in the spelling of [`name`](crate::name()) or, if no call
+/// has that spelling, of the kernel's entry point ([`entry_number`]).
 ///
-/// A call with an x32 number of its own is found under its 64-bit number.
+/// A call with a separate x32 number is found under its 64-bit number.
 pub fn number(arch: Arch, name: &str) -> Option<u32> {
     by_name(arch, name).or_else(|| by_entry(arch, name))
 }
 
-/// The number of the call behind a tracepoint of the `syscalls:` group.
+/// The number of the call of a tracepoint of the `syscalls:` group.
 ///
-/// Those tracepoints are spelled after the kernel's entry point, with or without `sys_enter_` or
-/// `sys_exit_` here: `sys_enter_newfstat` is `fstat`, `sys_enter_umount` is `umount2`. The
-/// difference to [`number`] is which reading wins where both exist, and matters on 32-bit machines:
-/// there the entry point `futex` is the call `futex_time64`, and the call `futex` enters at
+/// Those tracepoints are named after the kernel's entry point, here with or without `sys_enter_` or
+/// `sys_exit_`: `sys_enter_newfstat` is `fstat`, `sys_enter_umount` is `umount2`. This differs from
+/// [`number`] in which reading wins if both exist, which matters on 32-bit machines: on these the
+/// entry point `futex` is the call `futex_time64`, and the entry point of the call `futex` is
 /// `futex_time32`.
 ///
 /// That holds since Linux 5.1; before, 32-bit kernels had 32-bit times only, and entry points named
-/// like the calls. Where the event carries the number (`__syscall_nr`), believe that.
+/// like the calls. If the event has the number (`__syscall_nr`), that is right.
 ///
 /// ```
 /// use holdup_syscalls::{Arch, entry_number, number};
@@ -191,7 +191,7 @@ fn by_name(arch: Arch, wanted: &str) -> Option<u32> {
         Arch::Other => return None,
     };
     match nr {
-        // Keeps out what `name` leaves out.
+        // Excludes what `name` excludes.
         Ok(nr) => Some(nr as u32).filter(|&nr| name(arch, nr) == Some(wanted)),
         Err(()) if arch == Arch::Arm => {
             ARM_PRIVATE.iter().find(|&&(_, name)| name == wanted).map(|&(nr, _)| nr)
@@ -319,7 +319,7 @@ mod tests {
                 assert_eq!(entry_number(arch, call), None, "{arch} {call}");
             }
         }
-        // 64-bit times need no second call where they were always 64-bit.
+        // Architectures that always had 64-bit times have no second call.
         assert_eq!(number(Arch::Aarch64, "futex_time64"), None);
         assert_eq!(name(Arch::Aarch64, 422), None);
         assert_eq!(name(Arch::Other, 0), None);

@@ -7,21 +7,21 @@ use crate::{
 /// One address of a call chain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frame {
-    /// Where the code is.
+    /// Address of the code.
     pub address: u64,
-    /// It is the kernel's.
+    /// It is an address in the kernel.
     pub kernel: bool,
 }
 
 impl Frame {
-    /// A frame of a format that does not say whose it is: on machines of 64 bits the upper half of
-    /// the addresses is the kernel's.
+    /// A frame of a format that does not distinguish kernel and user: on 64-bit machines the upper
+    /// half of the addresses is the kernel's.
     pub fn by_half(address: u64) -> Frame {
         Frame { address, kernel: address >> 63 != 0 }
     }
 }
 
-/// What a trace itself calls the code at an address: text of perf has names and no mappings.
+/// The trace's own name of the code at an address: perf's text has names and no mappings.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct FrameName {
     /// The file, as perf spells it: a path, `[kernel.kallsyms]`, `[ext4]`; [`NameId::NONE`] if the
@@ -31,18 +31,18 @@ pub struct FrameName {
     pub function: NameId,
 }
 
-/// What one counter stood at.
+/// The value of one counter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reading {
-    /// Which of the file's events it counts.
+    /// The event of the file that the counter counts.
     pub event: EventId,
-    /// Which of the event's counters it is, of those on every CPU: a number from 0 on, close
-    /// together, the same in every reading of one counter and in none of another.
+    /// Which of the event's counters it is, over all CPUs: a small number from 0 on that is the
+    /// same in every reading of one counter and differs between counters.
     pub instance: u32,
     /// The count since the counter was opened.
     pub value: u64,
-    /// How long it was meant to count until now, and how long it did: less if several counters
-    /// took turns. `None` where the file does not say.
+    /// How long it was enabled until now, and how long it counted: less if counters were
+    /// multiplexed. `None` if the file does not say.
     pub enabled_running: Option<(Nanos, Nanos)>,
 }
 
@@ -73,7 +73,7 @@ impl Batch {
         Batch::default()
     }
 
-    /// Forget the content, keep the memory.
+    /// Removes the content, keeps the memory.
     pub fn clear(&mut self) {
         self.events.clear();
         self.args.clear();
@@ -84,13 +84,13 @@ impl Batch {
         self.quality.clear();
     }
 
-    /// Whether the decoder has done its share.
+    /// Whether the decoder has filled the batch.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.events.len() >= Self::TARGET
     }
 
-    /// Keep the arguments of a syscall.
+    /// Stores the arguments of a system call.
     #[inline]
     pub fn push_args(&mut self, args: [u64; 6]) -> ArgsRef {
         self.args.push(args);
@@ -103,12 +103,12 @@ impl Batch {
         self.args.get(r.0 as usize)
     }
 
-    /// Keep a call chain, innermost frame first; what exceeds 65,535 frames is dropped.
+    /// Stores a call chain, innermost frame first; frames beyond 65,535 are dropped.
     pub fn push_stack(&mut self, frames: impl IntoIterator<Item = Frame>) -> StackRef {
         self.extend_stack(StackRef { start: self.stacks.len() as u32, len: 0, kernel: 0 }, frames)
     }
 
-    /// Keep `chain`, of this batch, with more frames behind its outermost.
+    /// Stores `chain`, which is in this batch, with more frames after its outermost.
     pub fn extend_stack(
         &mut self,
         chain: StackRef,
@@ -127,14 +127,14 @@ impl Batch {
         };
         let room = u16::MAX as usize - (self.stacks.len() - start);
         for frame in more.into_iter().take(room) {
-            // The kernel's end where the program's begin.
+            // The kernel's frames end where the program's begin.
             kernel += (frame.kernel && kernel as usize == self.stacks.len() - start) as u16;
             self.stacks.push(frame.address);
         }
         StackRef { start: start as u32, len: (self.stacks.len() - start) as u16, kernel }
     }
 
-    /// Keep a call chain whose frames the trace names. Otherwise as [`Batch::push_stack`].
+    /// Stores a call chain whose frames the trace names. Otherwise like [`Batch::push_stack`].
     pub fn push_named_stack(
         &mut self,
         frames: impl IntoIterator<Item = (Frame, FrameName)>,
@@ -150,7 +150,7 @@ impl Batch {
         chain
     }
 
-    /// What the trace calls the frames of a call chain, in its order; empty if it does not say.
+    /// The trace's names for the frames of a call chain, in its order; empty if it has none.
     pub fn frame_names(&self, r: StackRef) -> &[FrameName] {
         let start = r.start as usize;
         self.frame_names.get(start..start + r.len as usize).unwrap_or(&[])
@@ -162,26 +162,26 @@ impl Batch {
         self.stacks.get(start..start + r.len as usize).unwrap_or(&[])
     }
 
-    /// Keep what the counters of a group stood at; what exceeds 65,535 of them is dropped.
+    /// Stores the values of a group's counters; values beyond 65,535 are dropped.
     pub fn push_readings(&mut self, readings: impl IntoIterator<Item = Reading>) -> ReadingsRef {
         let start = self.readings.len();
         self.readings.extend(readings.into_iter().take(u16::MAX as usize));
         ReadingsRef { start: start as u32, len: (self.readings.len() - start) as u16 }
     }
 
-    /// What the counters of a group stood at.
+    /// The values of a group's counters.
     pub fn readings(&self, r: ReadingsRef) -> &[Reading] {
         let start = r.start as usize;
         self.readings.get(start..start + r.len as usize).unwrap_or(&[])
     }
 
-    /// Keep what was mapped.
+    /// Stores a mapping.
     pub fn push_mapping(&mut self, mapping: Mapping) -> MappingRef {
         self.mappings.push(mapping);
         MappingRef(self.mappings.len() as u32 - 1)
     }
 
-    /// What was mapped; `None` of a reference from another batch.
+    /// A mapping; `None` for a reference from another batch.
     pub fn mapping(&self, r: MappingRef) -> Option<&Mapping> {
         self.mappings.get(r.0 as usize)
     }

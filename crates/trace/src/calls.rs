@@ -1,7 +1,7 @@
-//! Which system calls a file can speak of.
+//! Which system calls a file contains.
 
-/// The system calls that were recorded. The others are untraced: the file holds nothing of them, so
-/// a thread outside of the recorded ones is in application code or in an untraced call.
+/// The system calls that were recorded. The file has no events of the others, the untraced calls,
+/// so a thread outside the recorded calls is in application code or in an untraced call.
 ///
 /// Decided by [`crate::Capabilities::of`], once for the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,20 +17,20 @@ pub enum Calls {
 }
 
 impl Calls {
-    /// Every call is recorded: what a thread does outside of calls is application code, and a
-    /// count of calls is a count of all.
+    /// Whether every call is recorded: then a thread outside calls is in application code, and
+    /// counts of calls are complete.
     #[inline]
     pub fn are_all(&self) -> bool {
         matches!(self, Calls::All)
     }
 
-    /// At least one is.
+    /// Whether at least one call is recorded.
     #[inline]
     pub fn are_any(&self) -> bool {
         !matches!(self, Calls::None)
     }
 
-    /// The names of a choice; `None` if the file has all calls or none.
+    /// The names of the chosen calls; `None` if the file has all calls or none.
     pub fn chosen(&self) -> Option<&[Box<str>]> {
         match self {
             Calls::Chosen(names) => Some(names),
@@ -38,7 +38,7 @@ impl Calls {
         }
     }
 
-    /// Whether the call is recorded that the kernel enters at `entry`.
+    /// Whether the call with the kernel entry point `entry` is recorded.
     pub fn have(&self, entry: &str) -> bool {
         match self {
             Calls::None => false,
@@ -47,7 +47,8 @@ impl Calls {
         }
     }
 
-    /// A choice in a few words: how many, and the first of their names. `None` if it is none.
+    /// The choice in a few words: the number of calls, and the first names. `None` if it is no
+    /// choice.
     ///
     /// ```
     /// let calls = holdup_trace::Calls::Chosen(["brk".into(), "futex".into()].into());
@@ -64,11 +65,11 @@ impl Calls {
     }
 }
 
-/// What a capability of a file is kept as.
+/// The type of a capability's value.
 pub(crate) trait Proof {
-    /// From whether events that prove it were recorded.
+    /// The value, by whether events that prove the capability were recorded.
     fn proven(there: bool) -> Self;
-    /// Whether the file can prove something of it.
+    /// Whether the file can prove anything with this capability.
     fn is_there(&self) -> bool;
 }
 

@@ -1,26 +1,26 @@
-//! What a trace that `holdup cut` wrote says of itself.
+//! What a trace that `holdup cut` wrote says about itself.
 
 use crate::{Cpu, Nanos};
 
-/// Which part of a longer trace a file is. What it has of other times is there only so that the
-/// state at the beginning of the part is known, and what the recorder was asked for.
+/// Which part of a longer trace a file is. Its events of other times are there only to show the
+/// state at the beginning of the part, and what the recorder was asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cut {
-    /// First and last time of the part; `None` if that is all of it.
+    /// First and last time of the part; `None` for the whole trace.
     pub time: Option<(Nanos, Nanos)>,
-    /// First and last time of what it was cut out of.
+    /// First and last time of the longer trace.
     pub whole: Option<(Nanos, Nanos)>,
-    /// The CPUs chosen; `None` if that is all of them.
+    /// The CPUs chosen; `None` for all.
     pub cpus: Option<Vec<Cpu>>,
     /// Names were replaced.
     pub anonymous: bool,
 }
 
-/// What the words begin with.
+/// Beginning of the command.
 const COMMAND: &str = "holdup cut";
 
 impl Cut {
-    /// The command that makes it, as every format keeps it in a place of its own for words.
+    /// The command that makes this part; every format has a place for such a text.
     pub fn words(&self) -> String {
         let s = |ns: Nanos| format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
         let mut words = COMMAND.to_owned();
@@ -58,13 +58,13 @@ impl Cut {
         (cut != Cut::default()).then_some(cut)
     }
 
-    /// First and last time, of whatever is there.
+    /// First and last time of the part, or of the whole trace.
     pub fn times(&self) -> (Nanos, Nanos) {
         self.time.unwrap_or((0, Nanos::MAX))
     }
 }
 
-/// `A,B`, which must ascend.
+/// Parses `A,B`, which must ascend.
 fn times(text: &str) -> Option<(Nanos, Nanos)> {
     let (from, to) = text.split_once(',')?;
     let (from, to) = (nanos(from)?, nanos(to)?);

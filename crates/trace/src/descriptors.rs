@@ -1,8 +1,8 @@
-//! What descriptors of processes were, where a recorder looked at them now and then.
+//! What descriptors of processes referred to, from looks that a recorder took now and then.
 //!
-//! Events say when a call made or closed a descriptor, but not what file or peer it leads to: paths
-//! and addresses are behind pointers. A recorder that looks at `/proc/PID/fd` meanwhile knows it
-//! for descriptors that were open when it looked.
+//! Events say when a call created or closed a descriptor, but not which file or peer it refers to:
+//! paths and addresses are behind pointers. A recorder that reads `/proc/PID/fd` meanwhile knows
+//! this for descriptors that were open when it looked.
 
 use crate::{Nanos, Pid};
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use std::fmt::Write;
 /// The first line of the text.
 const MAGIC: &str = "holdup descriptors 1";
 
-/// What kind of thing a descriptor leads to, as far as names of kinds matter to somebody.
+/// The kind of object that a descriptor refers to, as far as the tables distinguish kinds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum DescriptorKind {
     /// A file, directory or device.
@@ -35,7 +35,7 @@ impl DescriptorKind {
         DescriptorKind::Timerfd,
     ];
 
-    /// As the `kind` column of waits has it.
+    /// Its name in the `kind` column of waits.
     pub fn name(self) -> &'static str {
         match self {
             DescriptorKind::File => "file",
@@ -51,18 +51,18 @@ impl DescriptorKind {
     }
 }
 
-/// One descriptor in looks that followed one another, and was the same in all of them.
+/// One descriptor in successive looks, with the same target in all of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Seen {
-    /// Whose.
+    /// The process.
     pub pid: Pid,
     /// Its number.
     pub fd: u32,
-    /// The first and the last of the looks, by their place in [`Descriptors::looks`].
+    /// The first and the last of the looks, as indexes in [`Descriptors::looks`].
     pub looks: (u32, u32),
-    /// What it was.
+    /// The kind of its target.
     pub kind: DescriptorKind,
-    /// Its name, such as `/var/log/syslog` or `to 127.0.0.1:5432 (postgres)`; empty where only the
+    /// Its name, such as `/var/log/syslog` or `to 127.0.0.1:5432 (postgres)`; empty if only the
     /// kind is known.
     pub name: String,
 }
@@ -70,15 +70,15 @@ pub struct Seen {
 /// Descriptors that a recorder looked at.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Descriptors {
-    /// The times of the looks, each from an event before it to one behind it, in order.
+    /// The times of the looks, each between an event before it and one after it, in order.
     pub looks: Vec<(Nanos, Nanos)>,
     /// What was seen, by process, number and look.
     pub seen: Vec<Seen>,
 }
 
 impl Descriptors {
-    /// What a descriptor was that is known to have been the same thing from `since` to `until`: by
-    /// the latest look meanwhile. A descriptor that no call made in the trace was so since 0.
+    /// What a descriptor referred to that was the same from `since` to `until`: by the latest look
+    /// in that span. `since` is 0 for a descriptor that no call in the trace created.
     pub fn get(&self, pid: Pid, fd: u32, since: Nanos, until: Nanos) -> Option<&Seen> {
         let from = self.seen.partition_point(|s| (s.pid, s.fd) < (pid, fd));
         let of = self.seen[from..].iter().take_while(|s| (s.pid, s.fd) == (pid, fd));
@@ -105,8 +105,8 @@ impl Descriptors {
         text
     }
 
-    /// Read the text of [`Descriptors::text`]. Lines of kinds that are not known, and damaged ones,
-    /// tell nothing; `None` where it is no such text.
+    /// Parses the text of [`Descriptors::text`]. Damaged lines and lines of unknown kinds are
+    /// skipped; `None` if it is not such a text.
     pub fn parse(text: &[u8]) -> Option<Descriptors> {
         let text = String::from_utf8_lossy(text);
         let mut lines = text.lines();
@@ -181,11 +181,11 @@ mod tests {
         let all = descriptors();
         let name = |fd, since, until| Some(all.get(Pid(7), fd, since, until)?.name.as_str());
         assert_eq!(name(3, 0, 35), Some("/a b"));
-        // Made after the second look began, or closed before the first one ended.
+        // Created after the second look began, or closed before the first one ended.
         assert_eq!(name(3, 21, u64::MAX), Some("to 127.0.0.1:80 (web)"));
         assert_eq!(name(3, 41, u64::MAX), None);
         assert_eq!(name(3, 0, 9), None);
-        // Never seen to be made or closed: the latest.
+        // Neither creation nor close was recorded: the latest look.
         assert_eq!(name(3, 0, u64::MAX), Some("to 127.0.0.1:80 (web)"));
         assert_eq!((name(4, 35, 60), name(5, 0, u64::MAX)), (Some(""), None));
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 /// Result of reading.
 pub type Result<T, E = ReadError> = std::result::Result<T, E>;
 
-/// An input that cannot be read, with enough to find the spot in a hex dump.
+/// An input that cannot be read, with enough detail to find the place in a hex dump.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {kind}", .file.display())]
 pub struct ReadError {
@@ -23,7 +23,7 @@ pub enum ErrorKind {
     /// The operating system refused.
     #[error("{0}")]
     Io(#[from] std::io::Error),
-    /// The bytes are not what the format demands there.
+    /// The bytes are not what the format demands at this place.
     #[error("byte {offset:#x}{}: expected {expected}, found \
         {found}", record.as_ref().map(|r| format!(" ({r})")).unwrap_or_default())]
     Malformed {
@@ -31,23 +31,23 @@ pub enum ErrorKind {
         offset: u64,
         /// Which record or section, if known.
         record: Option<String>,
-        /// What should be there.
+        /// What the format demands.
         expected: String,
-        /// What is there.
+        /// What the file contains.
         found: String,
     },
-    /// A format or variant holdup knows of and does not read; says what to do instead.
+    /// A format or variant that holdup knows but does not read; says what to do instead.
     #[error("{what}: {way_out}")]
     Unsupported {
         /// What it is.
         what: String,
-        /// The way out.
+        /// What to do instead.
         way_out: String,
     },
 }
 
 impl ErrorKind {
-    /// Bytes that are not what the format demands.
+    /// An error for bytes that are not what the format demands.
     pub fn malformed(
         offset: u64,
         record: impl Into<Option<String>>,
@@ -62,7 +62,7 @@ impl ErrorKind {
         }
     }
 
-    /// Name the file.
+    /// Adds the name of the file.
     pub fn in_file(self, file: &Path) -> ReadError {
         ReadError { file: file.to_owned(), kind: self }
     }

@@ -27,11 +27,11 @@ impl Tid {
     pub const IDLE: Tid = Tid(0);
     /// The format did not say, or the kernel had already released the number (perf writes -1).
     pub const UNKNOWN: Tid = Tid(u32::MAX);
-    /// From here on up numbers are not the kernel's, which end at 2^22: they stand for tasks that a
-    /// runtime schedules on threads, counted in the order of their appearance.
+    /// Numbers from here on are not the kernel's, which end at 2^22: they stand for tasks that a
+    /// runtime schedules on threads, numbered in the order of their appearance.
     pub const FIRST_TASK: u32 = 1 << 30;
 
-    /// As people read it: `tid 17`, `goroutine #3`.
+    /// The name for messages: `tid 17`, `goroutine #3`.
     pub fn words(self) -> String {
         match self.task() {
             Some(number) => format!("goroutine #{number}"),
@@ -39,12 +39,12 @@ impl Tid {
         }
     }
 
-    /// The same without the word: `17`, `#3`.
+    /// The number only: `17`, `#3`.
     pub fn number(self) -> String {
         self.task().map_or_else(|| self.to_string(), |number| format!("#{number}"))
     }
 
-    /// The number among the tasks, from 1 on; `None` of a thread.
+    /// The number among the tasks, from 1 on; `None` for a thread.
     pub fn task(self) -> Option<u32> {
         (self != Tid::UNKNOWN && self.0 > Tid::FIRST_TASK).then(|| self.0 - Tid::FIRST_TASK)
     }
@@ -67,14 +67,14 @@ impl fmt::Display for Cpu {
 }
 
 impl fmt::Display for Tid {
-    /// Unknown prints as -1, as perf does.
+    /// Unknown is printed as -1, as in perf.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (self.0 as i32).fmt(f)
     }
 }
 
 impl fmt::Display for Pid {
-    /// Unknown prints as -1, as perf does.
+    /// Unknown is printed as -1, as in perf.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (self.0 as i32).fmt(f)
     }
@@ -98,14 +98,14 @@ pub struct Event {
     pub ts: Nanos,
     /// The thread that was current on `cpu`.
     pub tid: Tid,
-    /// Its process, or [`Pid::UNKNOWN`] where the format does not carry it.
+    /// Its process, or [`Pid::UNKNOWN`] if the format does not carry it.
     pub pid: Pid,
-    /// Name of the current thread where the format repeats it with every event (text forms);
+    /// Name of the current thread if the format repeats it with every event (text forms);
     /// [`NameId::NONE`] otherwise.
     pub comm: NameId,
-    /// Where it happened.
+    /// The CPU on which it happened.
     pub cpu: Cpu,
-    /// Which of the file's events it was.
+    /// Which of the file's events it is.
     pub id: EventId,
     /// The meaning, in holdup's terms.
     pub what: What,
@@ -114,7 +114,7 @@ pub struct Event {
 /// What happened. Names of variants and fields are the kernel's own (`include/trace/events/*.h`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum What {
-    /// An event holdup draws no conclusion from; it still counts and shows in `events`.
+    /// An event that holdup does not interpret; it still counts and shows in `events`.
     Other,
 
     /// `sched:sched_switch`.
@@ -136,19 +136,19 @@ pub enum What {
     },
     /// `sched:sched_waking`: fires in the waker's context, always.
     Waking {
-        /// Who is woken.
+        /// The woken thread.
         tid: Tid,
         /// Its name.
         comm: NameId,
         /// Its priority.
         prio: i16,
-        /// Where it will run, as far as the kernel knows yet.
+        /// The CPU on which it will run, as far as the kernel knows yet.
         target: Cpu,
     },
     /// `sched:sched_wakeup`: the thread is runnable now. May fire in an interrupt on the target
     /// CPU, so the current thread is not always the waker.
     Wakeup {
-        /// Who is woken.
+        /// The woken thread.
         tid: Tid,
         /// Its name.
         comm: NameId,
@@ -197,14 +197,14 @@ pub enum What {
     },
     /// `sched:sched_process_exit`. The thread still runs for a while and then switches out.
     Exit {
-        /// Who exits.
+        /// The thread that exits.
         tid: Tid,
         /// Its name.
         comm: NameId,
     },
     /// `sched:sched_stat_runtime`: CPU time charged to a thread since the last such event.
     StatRuntime {
-        /// Who is charged.
+        /// The thread that is charged.
         tid: Tid,
         /// How much, ns.
         runtime: Nanos,
@@ -220,23 +220,23 @@ pub enum What {
     },
     /// `sched:sched_blocked_reason` (kernels of Android): what an uninterruptible sleep that ends
     /// now was for. Fires while the thread is put back on a run queue: after its `sched_waking`,
-    /// before its `sched_wakeup`. Kernels that say how long it was (`delay=`) say nothing else.
+    /// before its `sched_wakeup`. Kernels that give its length (`delay=`) give nothing else.
     BlockedReason {
         /// The thread that slept.
         tid: Tid,
         /// The kernel had marked it as waiting for I/O (`task_struct::in_iowait`).
         io_wait: bool,
-        /// Address in the function that slept; 0 where the file gives only a name.
+        /// Address in the function that slept; 0 if the file gives only a name.
         caller: u64,
-        /// Name of that function and the offset in it, where the file gives it (text).
+        /// Name of that function and the offset in it, if the file gives it (text).
         name: NameId,
     },
-    /// `cgroup:cgroup_attach_task`: a thread is moved to another control group, and with the first
-    /// thread of a process the others. Where there are several hierarchies each tells of its own.
+    /// `cgroup:cgroup_attach_task`: a thread is moved to another control group; moving the first
+    /// thread of a process moves the others too. Each hierarchy has its own events.
     AttachTask {
-        /// Who is moved.
+        /// The moved thread.
         tid: Tid,
-        /// The number of the hierarchy; 0 is the one of control groups, version 2.
+        /// The number of the hierarchy; 0 is that of control groups, version 2.
         root: u32,
         /// The group, a path below the hierarchy's root.
         path: NameId,
@@ -309,18 +309,18 @@ pub enum What {
     WorkQueue {
         /// Address of the `work_struct`.
         work: u64,
-        /// Address of its function; 0 where the file gives only a name.
+        /// Address of its function; 0 if the file gives only a name.
         function: u64,
-        /// Name of the function where the file gives it (text).
+        /// Name of the function if the file gives it (text).
         name: NameId,
     },
     /// `workqueue:workqueue_execute_start`.
     WorkStart {
         /// Address of the `work_struct`.
         work: u64,
-        /// Address of its function; 0 where the file gives only a name.
+        /// Address of its function; 0 if the file gives only a name.
         function: u64,
-        /// Name of the function where the file gives it (text).
+        /// Name of the function if the file gives it (text).
         name: NameId,
     },
     /// `workqueue:workqueue_execute_end`.
@@ -355,7 +355,7 @@ pub enum What {
         /// 0, or the negative errno of an interrupted wait.
         ret: i32,
     },
-    /// `lock:contended_release` (Linux 7.2): the current thread gives it back while others wait.
+    /// `lock:contended_release` (Linux 7.2): the current thread releases it while others wait.
     ContendedRelease {
         /// Address of the lock.
         lock: u64,
@@ -395,25 +395,25 @@ pub enum What {
     CpuIdle {
         /// C-state entered, or `u32::MAX`.
         state: u32,
-        /// The CPU it is about.
+        /// The affected CPU.
         cpu: Cpu,
     },
 
-    /// A task that a runtime schedules on the current thread leaves it, to sleep (`runtime.gopark`
-    /// of Go).
+    /// A task that a runtime schedules on the current thread leaves the thread to sleep
+    /// (`runtime.gopark` of Go).
     TaskParks {
-        /// Its address.
+        /// Address of the task.
         task: u64,
-        /// What it waits for, as far as there is an address; 0 if not.
+        /// Address of what it waits for; 0 if unknown.
         on: u64,
-        /// What that is.
+        /// Kind of what it waits for.
         why: Parked,
     },
-    /// A runtime that schedules tasks of its own does something else.
+    /// A runtime that schedules its own tasks does something else.
     Runtime {
-        /// What.
+        /// What the runtime does.
         does: Runtime,
-        /// The address of the task or lock that is meant; 0 where none is.
+        /// The address of the task or lock it does this to; 0 if there is none.
         with: u64,
     },
 
@@ -425,14 +425,14 @@ pub enum What {
         stack: StackRef,
     },
 
-    /// Side band: the call chain of the event that follows in the batch, at the same time. A
+    /// Side band: the call chain of the next event in the batch, which has the same time. A
     /// [`What::Sample`] and a [`What::ContentionBegin`] carry theirs themselves.
     Stack {
-        /// In the batch.
+        /// The chain, in the batch.
         of: StackRef,
     },
-    /// Side band: where in the kernel the thread leaves its CPU by the switch that follows, at the
-    /// same time. It names the system call that the thread is in, also one that no event tells of.
+    /// Side band: where in the kernel the thread leaves its CPU by the next switch, which has the
+    /// same time. This shows the system call that the thread is in, even if it is untraced.
     Leaves {
         /// The kernel's part of the call chain.
         of: StackRef,
@@ -443,15 +443,15 @@ pub enum What {
     Mapped {
         /// The process; [`Pid::UNKNOWN`] for the kernel.
         pid: Pid,
-        /// In the batch.
+        /// The mapping, in the batch.
         mapping: MappingRef,
     },
-    /// Side band: what the counters of a group stood at (`perf record -e '{leader,members}:S'`),
+    /// Side band: the values of the counters of a group (`perf record -e '{leader,members}:S'`),
     /// read with the leader's event, which follows at the same time.
     Readings {
         /// The leader's event.
         leader: EventId,
-        /// In the batch.
+        /// The readings, in the batch.
         of: ReadingsRef,
     },
     /// Side band: a thread's name (PERF_RECORD_COMM; trace.dat's saved comms).
@@ -471,30 +471,30 @@ pub enum What {
         tid: Tid,
         /// Its process.
         pid: Pid,
-        /// The thread that made it.
+        /// The thread that created it.
         parent_tid: Tid,
-        /// That one's process.
+        /// The creator's process.
         parent_pid: Pid,
     },
     /// Side band: PERF_RECORD_EXIT.
     TaskEnd {
-        /// The thread gone.
+        /// The ended thread.
         tid: Tid,
         /// Its process.
         pid: Pid,
     },
-    /// Side band: PERF_RECORD_SWITCH / SWITCH_CPU_WIDE, the poorer source of scheduling.
+    /// Side band: PERF_RECORD_SWITCH / SWITCH_CPU_WIDE, the poorer source of scheduling events.
     ContextSwitch {
-        /// The current thread leaves (true) or takes (false) the CPU.
+        /// The current thread leaves the CPU (true) or gets it (false).
         out: bool,
         /// It left because it was preempted.
         preempt: bool,
         /// The other thread (SWITCH_CPU_WIDE), or [`Tid::UNKNOWN`].
         other: Tid,
     },
-    /// Side band: the thread of the event that follows was in this control group by then
-    /// (PERF_SAMPLE_CGROUP). Said when a decoder first meets the thread, when its group changes,
-    /// and now and then.
+    /// Side band: the thread of the next event is in this control group (PERF_SAMPLE_CGROUP).
+    /// Emitted when a decoder first meets the thread, when its group changes, and repeated now and
+    /// then.
     InGroup {
         /// The thread.
         tid: Tid,
@@ -508,7 +508,7 @@ pub enum What {
     },
 }
 
-/// Which run-queue statistic a [`What::StatDelay`] carries.
+/// Which run-queue statistic a [`What::StatDelay`] has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StatKind {
     /// Time on the run queue.

@@ -1,22 +1,22 @@
-//! What a file says about itself before anybody has read it through.
+//! What a file says about itself before it is read as a whole.
 
 use crate::{Capabilities, Quality, TraceInfo};
 
 /// What the tables of a file and samples of its content tell, without a pass over all of it.
 ///
-/// The tables of a recording promise more than it holds: an event that was asked for may never
-/// have come. So what was seen and what is merely listed are kept apart.
+/// The tables of a recording promise more than it holds: an event that the recorder was asked for
+/// may never have occurred. So seen events and merely listed events are kept apart.
 pub struct Glance {
-    /// As of an opened trace, with three differences. `capabilities` are those of events seen in
-    /// the samples. `span` is there only if the file states it or both ends of every part of the
-    /// file were looked at. `extra` has nothing that would need a count.
+    /// Same as for an opened trace, with three differences. `capabilities` are those of events seen
+    /// in the samples. `span` is there only if the file states it or both ends of every part of the
+    /// file were read. `extra` has nothing that would need a count.
     pub info: TraceInfo,
-    /// Damage met in the tables. Losses are counted by reading everything, and are not in it.
+    /// Damage in the tables. Losses are not included, because counting them needs the whole file.
     pub quality: Quality,
-    /// What the recorder's list of events would let the trace prove; `None` if the file has no
+    /// What the events on the recorder's list would let the trace prove; `None` if the file has no
     /// list of what was recorded.
     pub listed: Option<Capabilities>,
-    /// Whether `info.events` has every kind of event of the file, or those of the samples only.
+    /// Whether `info.events` has every kind of event of the file, or only those of the samples.
     pub all_kinds: bool,
     /// Whether `info.tasks` has every thread that the file names at its start.
     pub all_tasks: bool,
@@ -29,8 +29,8 @@ pub struct Glance {
 }
 
 impl Glance {
-    /// The number of events of a file of `size` bytes of events, of which `looked_at` bytes held
-    /// `events`, to two digits: more would look like a count.
+    /// The estimated number of events of a file with `size` bytes of events, of which `looked_at`
+    /// bytes held `events`, to two digits: more would look like a count.
     pub fn estimate(events: u64, looked_at: u64, size: u64) -> Option<u64> {
         if events == 0 || looked_at == 0 {
             return None;

@@ -7,7 +7,7 @@ use crate::{Built, Capabilities, Cpu, Cut, NameId, Names, Nanos, Pid, Tid};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Earliest and latest time of two spans, of which either may be of nothing.
+/// Earliest and latest time of two spans, either of which may be empty.
 pub fn union(a: Option<(Nanos, Nanos)>, b: Option<(Nanos, Nanos)>) -> Option<(Nanos, Nanos)> {
     match (a, b) {
         (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
@@ -39,13 +39,13 @@ pub struct TraceInfo {
     pub span: Option<(Nanos, Nanos)>,
     /// Which part of a longer trace it is, if it was cut out of one.
     pub cut: Option<Cut>,
-    /// When the recording began by the wall clock, nanoseconds since 1970, where the file says so.
+    /// Wall-clock time of the start of the recording, nanoseconds since 1970, if the file says so.
     pub recorded_ns: Option<u64>,
-    /// CPUs that existed when recording, where the file says so. CPUs with events but missing
+    /// CPUs that were online when recording, if the file says so. CPUs with events that are missing
     /// here count too.
     pub cpus_online: Option<u32>,
-    /// The CPUs that were recorded, where the file says so: fewer than were online if somebody
-    /// chose them (`perf record -C`).
+    /// The CPUs that were recorded, if the file says so: fewer than were online if the user chose
+    /// them (`perf record -C`).
     pub cpus_recorded: Option<Vec<Cpu>>,
     /// Recorded machine's architecture as `uname -m` spells it (`x86_64`, `aarch64`, `armv7l`).
     pub arch: Option<String>,
@@ -69,13 +69,13 @@ pub struct TraceInfo {
     pub tasks: Vec<Task>,
     /// Kernel symbols if the file carries them.
     pub symbols: SymbolTable,
-    /// Which builds of mapped files the recorder met; that of the kernel is `[kernel.kallsyms]`.
+    /// Build ids of mapped files that the recorder saw; the kernel's is `[kernel.kallsyms]`.
     pub built: Vec<Built>,
     /// What the recorder saw of descriptors.
     pub descriptors: Descriptors,
     /// What the recorder read of control groups.
     pub groups: Groups,
-    /// What the recorder knows of runtimes that schedule tasks of their own.
+    /// What the recorder knows about runtimes that schedule their own tasks.
     pub runtimes: Runtimes,
     /// All names of this trace.
     pub names: Arc<Names>,
@@ -119,26 +119,26 @@ impl TraceInfo {
 }
 
 impl TraceInfo {
-    /// Note which part of a longer trace this is, if `text` says so; whether it does.
+    /// Notes which part of a longer trace this is, if `text` says so; returns whether it does.
     pub fn is_cut(&mut self, text: &str) -> bool {
         let Some(cut) = Cut::find(text) else { return false };
         self.cut = Some(cut);
         true
     }
 
-    /// Earliest and latest time of the part that this trace is, without what a cut has from
-    /// before and after it.
+    /// Earliest and latest time of the part that this trace is, without what a cut also contains
+    /// from before and after the part.
     pub fn part(&self) -> Option<(Nanos, Nanos)> {
         self.cut.as_ref().and_then(|cut| cut.time).or(self.span)
     }
 }
 
-/// How a file knows of an event.
+/// How a file shows that it knows an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Presence {
-    /// The file explains how it would be read. That says nothing about recording.
+    /// The file describes the format of the event. That does not mean that it was recorded.
     Described,
-    /// The recorder was asked for it, by the file's own account; none was seen.
+    /// The file says that the recorder was asked for the event; none is in the file.
     Enabled,
     /// At least one is in the file.
     Seen,
@@ -147,12 +147,12 @@ pub enum Presence {
 /// One kind of event in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventDesc {
-    /// Name as the peer tool prints it: `sched:sched_switch` (perf), `sched_switch` (trace-cmd),
-    /// `cycles:u`.
+    /// Name in the output of the peer tool: `sched:sched_switch` (perf), `sched_switch`
+    /// (trace-cmd), `cycles:u`.
     pub name: String,
     /// Its system (`sched`), empty for counters.
     pub system: String,
-    /// How the file knows of it.
+    /// How the file shows that it knows the event.
     pub presence: Presence,
 }
 
@@ -202,8 +202,8 @@ impl Default for Clock {
     }
 }
 
-/// Whether the kernel's function of this name writes events: one of those at the top of the chains
-/// that ftrace records, which say nothing of who caused the event.
+/// Whether the kernel function of this name writes events: such functions are innermost in the
+/// chains that ftrace records, and do not tell what caused the event.
 pub fn is_recorder(function: &str) -> bool {
     ["trace_event_raw_event_", "trace_event_buffer_commit", "__traceiter_"]
         .iter()
@@ -244,7 +244,7 @@ impl SymbolTable {
         SymbolTable { symbols, data }
     }
 
-    /// Whether there are none.
+    /// Whether there are no functions.
     pub fn is_empty(&self) -> bool {
         self.symbols.is_empty()
     }
@@ -254,8 +254,8 @@ impl SymbolTable {
         self.symbols.iter().map(|(address, name)| (*address, &**name))
     }
 
-    /// Where the functions are whose names are `wanted`: first address of each, and of the next
-    /// one; ascending.
+    /// Address ranges of the functions whose names are `wanted`: first address of each function and
+    /// of the next one; ascending.
     pub fn ranges(&self, wanted: impl Fn(&str) -> bool) -> Vec<(u64, u64)> {
         let mut ranges = Vec::new();
         let mut open = None;
@@ -270,7 +270,7 @@ impl SymbolTable {
         ranges
     }
 
-    /// Name of the variable `address` lies in, and the offset into it: no more than a page.
+    /// Name of the variable that contains `address`, and the offset into it: at most a page.
     pub fn variable(&self, address: u64) -> Option<(&str, u64)> {
         let i = self.data.partition_point(|s| s.0 <= address).checked_sub(1)?;
         let (start, name) = &self.data[i];

@@ -1,6 +1,6 @@
-//! Names that only the kernel's own threads have.
+//! Names that only kernel threads have.
 
-/// How a name begins that only threads of the kernel have.
+/// Prefixes of names that only kernel threads have.
 const PREFIXES: &[&[u8]] = &[
     b"kworker/",
     b"ksoftirqd/",
@@ -36,13 +36,13 @@ const PREFIXES: &[&[u8]] = &[
     b"posixcputmr",
 ];
 
-/// Where in the name of a thread of the kernel the part begins that differs by machine; `None` if
-/// programs have such names.
+/// Where in the name of a kernel thread the part begins that differs by machine; `None` if programs
+/// may have such names.
 pub fn kernel_thread(name: &[u8]) -> Option<usize> {
     PREFIXES.iter().find(|p| name.starts_with(p)).map(|p| p.len())
 }
 
-/// Whether only threads of the kernel have such names. For where a file says nothing about parents.
+/// Whether only kernel threads have such names. For files that do not name parents.
 pub fn is_kernel_thread(name: &[u8]) -> bool {
     kernel_thread(name).is_some()
 }

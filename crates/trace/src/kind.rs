@@ -1,7 +1,8 @@
-//! The events holdup understands, and what each lets a trace prove: the only list of their names.
+//! The events that holdup interprets, and what each lets a trace prove: the only list of their
+//! names.
 //!
-//! A new event is a row of this list. The compiler then names the places where a reader must say
-//! how the event's fields become a [`crate::What`].
+//! A new event is a new row of this list. The compiler then reports the places where a reader must
+//! say how the event's fields become a [`crate::What`].
 
 use crate::calls::{Calls, Proof};
 use std::fmt;
@@ -9,9 +10,9 @@ use std::fmt;
 /// Makes [`EventKind`] and [`Capabilities`] out of one list.
 ///
 /// A capability's block starts with the events to record for it; after `also` come events that
-/// belong to it but need not be recorded. Events marked `proof` show that the trace has the
-/// capability, together with their other half if they are one of a pair. A capability is there or
-/// not, unless a type stands behind its name that says more.
+/// belong to it but need not be recorded. Events marked `proof` prove that the trace has the
+/// capability, for a pair together with the other half. A capability is there or not, unless a type
+/// after its name says more.
 macro_rules! vocabulary {
     (
         $($(#[doc = $doc:literal])+ $field:ident $(: $type:ty)? {
@@ -28,7 +29,7 @@ macro_rules! vocabulary {
             $($alone:ident($alone_system:literal, $alone_name:literal)),+
         }
     ) => {
-        /// An event holdup understands, whatever the format it was recorded in.
+        /// An event that holdup interprets, whatever the format it was recorded in.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum EventKind {
             $(
@@ -47,8 +48,8 @@ macro_rules! vocabulary {
                 $(EventKind::$alone,)+
             ];
 
-            /// Its system, and its name in it; a `*` stands for what differs between the events of
-            /// a family.
+            /// Its system, and its name in it; `*` stands for the part that differs between the
+            /// events of a family.
             const fn names(self) -> (&'static str, &'static str) {
                 match self {
                     $(
@@ -82,7 +83,7 @@ macro_rules! vocabulary {
                 ]
             }
 
-            /// What follows from the events that were recorded.
+            /// What the recorded events prove.
             pub(crate) fn proven_by(recorded: impl Fn(EventKind) -> bool) -> Capabilities {
                 Capabilities {
                     $($field: {
@@ -105,15 +106,15 @@ macro_rules! vocabulary {
 }
 
 vocabulary! {
-    /// Who ran where and when.
+    /// Which thread ran on which CPU, and when.
     switches { Switch("sched", "sched_switch", proof) }
     /// When a sleeping thread became runnable.
     wakeups { Wakeup("sched", "sched_wakeup", proof), WakeupNew("sched", "sched_wakeup_new") }
-    /// Who woke it.
+    /// Which thread woke it.
     wakers { Waking("sched", "sched_waking", proof) }
     /// Moves between CPUs.
     migrations { Migrate("sched", "sched_migrate_task", proof) }
-    /// Threads made, replaced and ended.
+    /// Threads created, replaced and ended.
     lifecycle {
         Fork("sched", "sched_process_fork", proof),
         Exec("sched", "sched_process_exec", proof),
@@ -179,7 +180,7 @@ vocabulary! {
 }
 
 impl Capabilities {
-    /// What the capability of this name is good for; nothing if there is none of this name.
+    /// What the capability of this name is for; empty for an unknown name.
     pub fn purpose(name: &str) -> &'static str {
         match name {
             "switches" => "CPU time of every thread, idle time of every CPU",
@@ -204,14 +205,14 @@ impl Capabilities {
 }
 
 impl EventKind {
-    /// The event `name` of `system` (`sched`, `sched_switch`); `None` if holdup draws no
-    /// conclusion from it. Meant to be asked once per event of a file.
+    /// The event `name` of `system` (`sched`, `sched_switch`); `None` if holdup does not interpret
+    /// it. Meant to be called once per event of a file.
     pub fn of(system: &str, name: &str) -> Option<EventKind> {
         EventKind::ALL.iter().copied().find(|k| k.system() == system && k.detail(name).is_some())
     }
 
-    /// The event of this very name, for text that leaves the system out. Families, whose names
-    /// end or begin like those of other systems' events, are not looked at.
+    /// The event of exactly this name, for text without the system. Families are left out, because
+    /// their names end or begin like those of other systems' events.
     pub fn by_name(name: &str) -> Option<EventKind> {
         EventKind::ALL.iter().copied().find(|k| k.names().1 == name)
     }
@@ -221,13 +222,13 @@ impl EventKind {
         self.names().0
     }
 
-    /// Its name without the system: `sched_switch`; `sys_enter_*` of a family.
+    /// Its name without the system: `sched_switch`; `sys_enter_*` for a family.
     pub const fn kernel_name(self) -> &'static str {
         self.names().1
     }
 
-    /// What `name` has in place of the `*` of a family (`read` of `sys_enter_read`), nothing for
-    /// an event on its own; `None` if the event does not have this name.
+    /// The part of `name` that `*` stands for in a family (`read` of `sys_enter_read`), empty for a
+    /// single event; `None` if the event does not have this name.
     pub fn detail(self, name: &str) -> Option<&str> {
         match self.names().1.split_once('*') {
             Some((before, after)) => name.strip_prefix(before)?.strip_suffix(after),

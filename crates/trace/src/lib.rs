@@ -1,4 +1,4 @@
-//! The vocabulary every other crate speaks.
+//! The types that all other crates share.
 //!
 //! A trace file, whatever its format, is opened by a [`Reader`]. The reader knows what the file
 //! is ([`TraceInfo`]) and cuts it into [`Run`]s: parts whose events are already in time

@@ -1,11 +1,11 @@
 //! LTTng's names for the kernel's events.
 //!
-//! LTTng knows no systems: what the kernel calls `irq:softirq_entry` is `irq_softirq_entry` there.
-//! Most names of the kernel begin with their system anyway and are the same.
+//! LTTng has no systems: its name for the kernel's `irq:softirq_entry` is `irq_softirq_entry`. Most
+//! names of the kernel begin with their system anyway and are the same.
 
 use crate::EventKind;
 
-/// Those that are not; where LTTng up to 2.5 called them otherwise, that name comes second.
+/// Events with other names; if LTTng up to 2.5 used another one, that name comes second.
 const RENAMED: [(&str, EventKind); 9] = [
     ("irq_softirq_entry", EventKind::SoftirqEntry),
     ("irq_softirq_exit", EventKind::SoftirqExit),
@@ -18,7 +18,7 @@ const RENAMED: [(&str, EventKind); 9] = [
     ("power_cpu_idle", EventKind::CpuIdle),
 ];
 
-/// Families: what begins and ends their names. `compat` are calls of 32-bit programs.
+/// Families: prefix and suffix of their names. `compat` means calls of 32-bit programs.
 const FAMILIES: [(&str, &str, EventKind); 6] = [
     ("syscall_entry_", "", EventKind::SysEnterNamed),
     ("syscall_exit_", "", EventKind::SysExitNamed),
@@ -29,7 +29,7 @@ const FAMILIES: [(&str, &str, EventKind); 6] = [
 ];
 
 impl EventKind {
-    /// The event that LTTng calls `name`, with the kernel's name of it: `irq_softirq_entry` is
+    /// The event that LTTng calls `name`, with the kernel's name: `irq_softirq_entry` is
     /// `softirq_entry`, `syscall_entry_read` is `sys_enter_read`.
     pub fn of_lttng(name: &str) -> Option<(EventKind, String)> {
         let family = FAMILIES.iter().find_map(|&(before, after, kind)| {
@@ -43,15 +43,15 @@ impl EventKind {
         Some((kind, kind.kernel_name().to_owned()))
     }
 
-    /// What LTTng calls the event; `None` if it does not record it, or not one by one.
+    /// LTTng's name of the event; `None` if LTTng does not record it, or not as one event.
     pub fn lttng_name(self) -> Option<&'static str> {
         let renamed = RENAMED.iter().find(|(_, kind)| *kind == self).map(|(theirs, _)| *theirs);
         renamed.or_else(|| self.is_same_in_lttng().then(|| self.kernel_name()))
     }
 
-    /// lttng-modules 2.13 has the kernel's systems sched, irq, workqueue and, where lockdep is
-    /// compiled in, lock; not yet the `contention_*` of Linux 5.19, nor
-    /// `sched_blocked_reason`. System calls are families.
+    /// lttng-modules 2.13 has the kernel's systems sched, irq, workqueue and, if lockdep is
+    /// compiled in, lock; not yet the `contention_*` of Linux 5.19, nor `sched_blocked_reason`.
+    /// System calls are families.
     fn is_same_in_lttng(self) -> bool {
         let lacks = matches!(
             self,

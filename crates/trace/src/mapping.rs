@@ -3,7 +3,7 @@
 use crate::NameId;
 use std::fmt;
 
-/// What a build of a file is called (`NT_GNU_BUILD_ID`): equal for equal code, up to 20 bytes.
+/// Build id of a file (`NT_GNU_BUILD_ID`): equal for equal code, up to 20 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BuildId {
     bytes: [u8; 20],
@@ -11,7 +11,7 @@ pub struct BuildId {
 }
 
 impl BuildId {
-    /// From its bytes, of which the first 20 count; `None` of none, and of zeros only.
+    /// From its bytes, of which the first 20 count; `None` if there are none, or only zeros.
     pub fn new(id: &[u8]) -> Option<BuildId> {
         let id = &id[..id.len().min(20)];
         let mut bytes = [0; 20];
@@ -38,24 +38,24 @@ impl fmt::Debug for BuildId {
     }
 }
 
-/// A stretch of memory with code in it (PERF_RECORD_MMAP, PERF_RECORD_MMAP2).
+/// A range of memory with code in it (PERF_RECORD_MMAP, PERF_RECORD_MMAP2).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Mapping {
     /// First address.
     pub start: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub len: u64,
-    /// Where in the file the first byte is.
+    /// Offset of the first byte in the file.
     pub offset: u64,
     /// The file as the kernel spells it: a path, `[vdso]`, `//anon`, `[kernel.kallsyms]_text`.
     pub file: NameId,
     /// Memory of the kernel, the same for every process.
     pub kernel: bool,
-    /// Which build of the file, where the record says so.
+    /// Build id of the file, if the record has it.
     pub build_id: Option<BuildId>,
 }
 
-/// Which build of a file the recorder met.
+/// The build id of a file, as the recorder saw it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Built {
     /// The file, as mappings spell it.

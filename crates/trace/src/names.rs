@@ -8,7 +8,7 @@ pub fn fits(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);
-    // Where the last star stands, and how much of the name it stands for at least.
+    // Position of the last star, and the least length of what it stands for.
     let mut star: Option<(usize, usize)> = None;
     while n < name.len() {
         match pattern.get(p) {
@@ -44,9 +44,9 @@ struct Inner {
     names: Vec<Arc<[u8]>>,
 }
 
-/// Every name of one trace, shared by all decoders of it.
+/// Every name of one trace, shared by all its decoders.
 ///
-/// Ids depend on which decoder saw a name first, so they must never reach an output or decide an
+/// Ids depend on which decoder saw a name first. So they must never reach an output or decide an
 /// order; the text does.
 #[derive(Default)]
 pub struct Names(Mutex<Inner>);
@@ -98,7 +98,7 @@ fn until_nul(name: &[u8]) -> &[u8] {
 
 const SLOTS: usize = 1024;
 
-/// One decoder's view of [`Names`]: no lock and no hashing for a name seen lately.
+/// One decoder's view of [`Names`]: no lock and no hashing for a recently seen name.
 pub struct LocalNames {
     shared: Arc<Names>,
     /// Direct-mapped by a hint (the tid): a thread's comm rarely changes, so one 16-byte compare
@@ -119,7 +119,7 @@ impl LocalNames {
         }
     }
 
-    /// The id of a `char[16]` comm. `hint` is any small number that tends to go with it (its tid).
+    /// The id of a `char[16]` comm. `hint` is a small number that usually goes with it (its tid).
     #[inline]
     pub fn comm(&mut self, hint: u32, comm: [u8; 16]) -> NameId {
         let key = u128::from_ne_bytes(comm);
@@ -147,7 +147,7 @@ impl LocalNames {
     /// The id of a name of any length. Names up to 16 bytes share the comm cache.
     #[inline]
     pub fn name(&mut self, hint: u32, name: &[u8]) -> NameId {
-        // What follows a NUL makes another entry of the caches, not another name.
+        // Bytes after a NUL make another cache entry, not another name.
         if name.len() <= 16 {
             let mut comm = [0; 16];
             comm[..name.len()].copy_from_slice(name);

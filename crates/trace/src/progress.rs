@@ -1,9 +1,9 @@
-//! How far reading has come, for whoever wants to show it.
+//! How far reading has come, for display.
 //!
-//! A process reads one trace at a time, so there is one set of counters, and readers need no
-//! handle to reach it (`holdup fleet` reads several, and shows its own counts instead). They
-//! advance it by block, batch or segment, never by event; whoever prints takes a [`snapshot`] now
-//! and then. Nothing here prints, and nothing depends on it.
+//! A process reads one trace at a time, so there is one set of counters, and readers need no handle
+//! to reach it (`holdup fleet` reads several, and shows its own counts instead). Readers advance it
+//! by block, batch or segment, never by event; the display takes a [`snapshot`] now and then.
+//! Nothing here prints, and nothing depends on it.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 
@@ -31,26 +31,26 @@ pub struct Progress {
     pub stage: Stage,
     /// Bytes done in this stage.
     pub done: u64,
-    /// Bytes to do in this stage, if that is known. A reader may look at some bytes twice or not
-    /// at all, so `done` need not arrive there exactly.
+    /// Bytes to do in this stage, if known. A reader may read some bytes twice or not at all, so
+    /// `done` need not end exactly at this value.
     pub total: Option<u64>,
     /// Events handed out in this stage.
     pub events: u64,
-    /// How many stages have begun: another number is another stage.
+    /// How many stages have begun; a changed number means a new stage.
     pub number: u64,
 }
 
 static STAGE: AtomicU8 = AtomicU8::new(0);
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 static DONE: AtomicU64 = AtomicU64::new(0);
-/// 0 where it is not known.
+/// Bytes to do; 0 if unknown.
 static TOTAL: AtomicU64 = AtomicU64::new(0);
-/// Bytes of the file indexed last, which are those that its events are in.
+/// Bytes of the file that was indexed last, which contains the events.
 static INDEXED: AtomicU64 = AtomicU64::new(0);
 static EVENTS: AtomicU64 = AtomicU64::new(0);
 
 fn begin(stage: Stage, total: u64) {
-    // Who prints between two of these lines shows one odd figure, once.
+    // A display that reads between two of these lines shows one odd figure, once.
     DONE.store(0, Relaxed);
     EVENTS.store(0, Relaxed);
     TOTAL.store(total, Relaxed);
@@ -58,7 +58,7 @@ fn begin(stage: Stage, total: u64) {
     NUMBER.fetch_add(1, Relaxed);
 }
 
-/// A stream is read or unpacked; `total` is the length of what it is read from, if known.
+/// A stream is read or unpacked; `total` is the length of its source, if known.
 pub fn unpacking(total: Option<u64>) {
     begin(Stage::Unpacking, total.unwrap_or(0));
 }
@@ -69,7 +69,7 @@ pub fn indexing(total: u64) {
     begin(Stage::Indexing, total);
 }
 
-/// The events of the file indexed last are gone through.
+/// The events of the file indexed last are read in order.
 pub fn events() {
     begin(Stage::Events, INDEXED.load(Relaxed));
 }
@@ -79,17 +79,17 @@ pub fn idle() {
     begin(Stage::Idle, 0);
 }
 
-/// So many bytes more are done. Meant for blocks of at least some KiB.
+/// This many bytes more are done. Meant for blocks of at least some KiB.
 pub fn advance(bytes: u64) {
     DONE.fetch_add(bytes, Relaxed);
 }
 
-/// So many events more were handed out. Meant for batches.
+/// This many events more were handed out. Meant for batches.
 pub fn handed_out(events: u64) {
     EVENTS.fetch_add(events, Relaxed);
 }
 
-/// How far it is.
+/// The current state.
 pub fn snapshot() -> Progress {
     let total = TOTAL.load(Relaxed);
     Progress {

@@ -1,4 +1,4 @@
-//! What went wrong while reading, as named counters: a trace never just fails.
+//! What went wrong while reading, as named counters: a damaged trace is still analysed.
 
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ macro_rules! codes {
                 match self { $(QualityCode::$name => Severity::$severity),+ }
             }
 
-            /// What it means, in words a reader of the report understands.
+            /// What it means, in words for the readers of a report.
             pub fn message(self) -> &'static str {
                 match self { $(QualityCode::$name => $message),+ }
             }
@@ -53,7 +53,7 @@ codes! {
         "events the recorder itself lost; every figure is a lower bound"
     ),
     /// PERF_RECORD_LOST_SAMPLES: since 6.1 perf adds the kernel's count of lost samples at the end
-    /// of a recording, which counts the same losses as the LOST records in it.
+    /// of a recording, which counts the same losses as its LOST records.
     LostSamples = (
         "lost-samples", Error,
         "samples lost, by the kernel's own count, which includes the events of lost-events"
@@ -74,12 +74,12 @@ codes! {
         "times the data end too early, as in a file that was cut off; the data before the end were \
          read"
     ),
-    /// Bytes skipped because they made no sense.
+    /// Bytes that were skipped because they are not a record.
     SkippedBytes = (
         "skipped-bytes", Error,
         "bytes skipped because no record could be read from them"
     ),
-    /// Records that are too short for what they must hold, or carry an unknown id.
+    /// Records that are too short for their content, or carry an unknown id.
     BadRecords = (
         "bad-records", Warning,
         "records whose contents do not match their header; skipped"
@@ -89,13 +89,13 @@ codes! {
         "unreadable-lines", Warning,
         "lines that are neither event nor heading nor call chain; skipped (info shows the first)"
     ),
-    /// Text without the column of the CPU.
+    /// Text without the CPU column.
     NoCpu = (
         "no-cpu", Error,
         "events that do not say on which CPU they happened and cannot be used: perf script -F +cpu \
          prints it"
     ),
-    /// Text without the column of the thread.
+    /// Text without the thread column.
     NoThread = (
         "no-thread", Error,
         "events that do not say in which thread they happened and cannot be used: \
@@ -107,22 +107,22 @@ codes! {
         "events that were printed without their fields and cannot be used: \
          perf script -F +trace prints them"
     ),
-    /// Bytes behind the last record that are no record.
+    /// Bytes after the last record that are not a record.
     TrailingBytes = (
         "trailing-bytes", Info,
         "bytes after the last record that are not records: zeros, or messages of the recorder"
     ),
-    /// Record types the reader has never heard of.
+    /// Record types that the reader does not know.
     UnknownRecords = (
         "unknown-records", Info,
         "records of an unknown type; skipped"
     ),
-    /// Events recorded without time stamp of their own.
+    /// Events recorded without a time stamp of their own.
     Untimed = (
         "untimed-events", Warning,
         "events without time stamp; placed directly after their predecessor in the file"
     ),
-    /// Events the format did not keep in the order it promises; re-sorted.
+    /// Events that were not in the order that the format promises; re-sorted.
     Reordered = ("reordered", Info, "events not stored in the order that the format promises; \
         sorted"),
     /// Time went backwards in a way that could not be repaired.
@@ -151,7 +151,7 @@ codes! {
         "time stamps are ticks of a counter whose rate the file does not say: times are in ticks, \
          not nanoseconds; shares of time are right"
     ),
-    /// An event was enabled in more than one buffer of a file.
+    /// An event that was enabled in more than one buffer of a file.
     RepeatedEvents = (
         "repeated-events", Warning,
         "kinds of events recorded in more than one buffer of the file: an event that is in several \
@@ -176,19 +176,19 @@ codes! {
         "times a CPU's current thread changed without a switch event; the time in between is \
          unaccounted"
     ),
-    /// A switch from the idle task that was not recorded, put where the thread was woken.
+    /// A switch from the idle task that was not recorded, inferred at the wake-up of the thread.
     InferredSwitch = (
         "inferred-switch", Info,
         "switches out of idle that were not recorded; placed at the wake-up of the thread that \
          ran next"
     ),
-    /// A switch from the idle task of a CPU that never records them, put where a thread was woken.
+    /// A switch from idle on a CPU that never records them, inferred at the wake-up of a thread.
     PresumedSwitch = (
         "presumed-switch", Info,
         "threads woken on an idle CPU whose switches out of idle are never recorded; assumed to \
          run there from then on, unaccounted until their next event"
     ),
-    /// A thread still counted ready on the queue of a CPU that goes idle.
+    /// A thread still believed ready on the queue of a CPU that goes idle.
     QueuedAtIdle = (
         "queued-at-idle", Info,
         "threads that ran or moved unseen: counted as ready until their CPU went idle, which it \
@@ -200,7 +200,7 @@ codes! {
         "threads seen on a CPU while still counted on another CPU; the time since the last event \
          on that other CPU is unaccounted"
     ),
-    /// A thread woken while counted ready after a wake-up.
+    /// A thread woken while believed ready after a wake-up.
     WokenTwice = (
         "woken-twice", Info,
         "threads woken again while still counted as ready: they ran and slept unseen in between; \
@@ -227,29 +227,29 @@ codes! {
         "unmatched-irq", Info,
         "interrupt, softirq or work events without their counterpart"
     ),
-    /// A CPU without a single event.
+    /// A CPU without any event.
     SilentCpu = (
         "silent-cpu", Info,
         "CPUs without a single event: idle if interrupts were recorded, unaccounted otherwise"
     ),
-    /// Recorded for some tasks, not for the whole system.
+    /// A recording of some tasks, not of the whole system.
     NotSystemWide = (
         "not-system-wide", Warning,
         "recording of some tasks only: CPU time of other tasks is unaccounted"
     ),
-    /// A choice of system calls: counts those recorded.
+    /// A choice of system calls: the number of calls recorded.
     UntracedCalls = (
         "untraced-calls", Info,
         "system calls were recorded, all others are untraced: application code and untraced calls \
          are one figure, and figures that need all system calls are n/a"
     ),
-    /// PERF_SAMPLE_STACK_USER: counts the events recorded so.
+    /// PERF_SAMPLE_STACK_USER: the number of events recorded that way.
     CopiedStacks = (
         "copied-stacks", Info,
         "events were recorded with copies of stacks (--call-graph dwarf), which holdup does not \
          unwind: callers in programs are n/a; -g (frame pointers) records them"
     ),
-    /// Go programs that the recorder ran without `--runtime-locks`: counts them.
+    /// Go programs that were recorded without `--runtime-locks`: their number.
     UnseenTasks = (
         "unseen-tasks", Info,
         "Go programs of which only the threads were recorded: what goroutines wait for is n/a; \
@@ -265,16 +265,16 @@ codes! {
         "unmatched-contention", Info,
         "waits for kernel locks that were never seen to end although the thread went on"
     ),
-    /// More kernel locks, callers and threads than are kept apart.
+    /// More kernel locks, callers and threads than are kept separately.
     LocksFolded = (
         "locks-folded", Warning,
         "waits for or acquisitions of kernel locks counted in the row 'other': too many different \
          locks, callers and threads"
     ),
-    /// Payload the reader skipped on purpose (AUX data).
+    /// Data that the reader skipped on purpose (AUX data).
     SkippedAux = ("skipped-aux", Info, "blocks of AUX data (hardware trace), skipped"),
-    /// What went wrong in a hardware trace: PERF_RECORD_AUX with a flag, AUXTRACE_ERROR, lines of
-    /// perf script that tell of it.
+    /// Errors of a hardware trace: PERF_RECORD_AUX with a flag, AUXTRACE_ERROR, lines of perf
+    /// script that report them.
     AuxErrors = (
         "aux-errors", Info,
         "losses and errors of the hardware trace (AUX data), which is not read: no figure is \
@@ -283,8 +283,8 @@ codes! {
 }
 
 impl QualityCode {
-    /// Events that are there and lack a column that perf script was told not to print. What is said
-    /// of all lacking events alike the CPU is named for: it comes last.
+    /// Events that lack a column that perf script was told not to print. A message that covers all
+    /// lacking columns names the CPU, so that comes last.
     pub const LACKS: [QualityCode; 3] =
         [QualityCode::NoThread, QualityCode::NoFields, QualityCode::NoCpu];
 }
@@ -315,12 +315,12 @@ impl Quality {
         }
     }
 
-    /// How many of `code`.
+    /// The count of `code`.
     pub fn count(&self, code: QualityCode) -> u64 {
         self.0.get(&code).copied().unwrap_or(0)
     }
 
-    /// Take back `n` of `code`.
+    /// Subtracts `n` from `code`.
     pub fn take_back(&mut self, code: QualityCode, n: u64) {
         if let Some(c) = self.0.get_mut(&code) {
             *c = c.saturating_sub(n);
@@ -337,12 +337,12 @@ impl Quality {
         }
     }
 
-    /// Nothing happened.
+    /// Whether nothing went wrong.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Forget everything.
+    /// Removes all counts.
     pub fn clear(&mut self) {
         self.0.clear();
     }

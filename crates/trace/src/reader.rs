@@ -9,11 +9,11 @@ use crate::{Batch, Event, Nanos, Quality, Result, TraceInfo};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// Time of its first event; side-band records without a time count as 0. Must not exceed the
-    /// time of any event in the run: the merge opens a run when it gets there.
+    /// time of any event in the run: the merge opens a run when it reaches this time.
     pub first_ts: Nanos,
 }
 
-/// What is known of a trace once it is open.
+/// What is known about a trace once it is open.
 #[derive(Clone)]
 pub struct Opened {
     /// What the file is.
@@ -26,11 +26,11 @@ pub struct Opened {
 
 /// An opened trace.
 pub trait Reader: Send + Sync {
-    /// What is known of it.
+    /// What is known about the trace.
     fn opened(&self) -> &Opened;
 
-    /// The same, to be added to: whoever opens a file of any format knows what it was wrapped in
-    /// and how it was recognised, the reader of the one format does not.
+    /// Mutable access: code that opens files of any format knows how the file was packed and
+    /// recognised, which the reader of one format does not.
     fn opened_mut(&mut self) -> &mut Opened;
 
     /// What the file is.
@@ -43,7 +43,7 @@ pub trait Reader: Send + Sync {
         &self.opened().quality
     }
 
-    /// What the file is and what went wrong, to be added to.
+    /// What the file is and what went wrong, to be amended.
     fn amend(&mut self) -> (&mut TraceInfo, &mut Quality) {
         let opened = self.opened_mut();
         (&mut opened.info, &mut opened.quality)
@@ -54,9 +54,9 @@ pub trait Reader: Send + Sync {
         &self.opened().runs
     }
 
-    /// Whether decoding takes longer than everything that comes after it, as with text. A hint for
-    /// [`crate::merge::drive`], which then gives it every core; readers of binary formats need not
-    /// say.
+    /// Whether decoding takes longer than all later stages, as with text. A hint for
+    /// [`crate::merge::drive`], which then decodes on every core; readers of binary formats keep
+    /// the default.
     fn is_slow_to_decode(&self) -> bool {
         false
     }
@@ -64,8 +64,8 @@ pub trait Reader: Send + Sync {
     /// A decoder for run number `run` (an index into [`Reader::runs`]).
     fn decoder(&self, run: usize) -> Box<dyn RunDecoder + '_>;
 
-    /// A decoder of the same run for who asks about switches only ([`crate::Switches`]): it may
-    /// leave out any other event, where that saves time.
+    /// A decoder of the same run for a caller that needs switches only ([`crate::Switches`]): it
+    /// may leave out any other event if that saves time.
     fn decoder_of_switches(&self, run: usize) -> Box<dyn RunDecoder + '_> {
         self.decoder(run)
     }
@@ -73,16 +73,16 @@ pub trait Reader: Send + Sync {
 
 /// Decodes one run, block by block.
 pub trait RunDecoder: Send {
-    /// Append the next events to `batch` (empty when called) until it [`Batch::is_full`] or the
-    /// run ends. Events must ascend in time, across calls too. Returns false when the run has
-    /// ended; the batch may still hold its last events then.
+    /// Appends the next events to `batch` (empty when called) until it [`Batch::is_full`] or the
+    /// run ends. Events must ascend in time, also across calls. Returns false when the run has
+    /// ended; the batch may then still contain its last events.
     ///
-    /// A damaged record is counted in `batch.quality` and skipped. An error ends the whole read:
-    /// it is for what makes the rest meaningless (the disk fails).
+    /// A damaged record is counted in `batch.quality` and skipped. An error ends the whole read: it
+    /// is meant for failures that make the rest meaningless (the disk fails).
     fn fill(&mut self, batch: &mut Batch) -> Result<bool>;
 }
 
-/// Hands on those events of another decoder that the second part keeps, which may change them.
+/// Passes on the events of another decoder that the second part keeps; that part may change them.
 pub struct Sieve<'a, K>(pub Box<dyn RunDecoder + 'a>, pub K);
 
 impl<K: FnMut(&mut Event) -> bool + Send> RunDecoder for Sieve<'_, K> {

@@ -1,53 +1,55 @@
-//! What was recorded: the one place that decides it.
+//! What was recorded: the only place that decides it.
 //!
-//! Files promise more than they hold. A trace.dat can explain every event of its kernel and hold
-//! two kinds of them; a folder of raw ring buffers explains whatever somebody copied. So a reader
-//! says of each event how it knows of it ([`Presence`]), and what that amounts to is decided here:
+//! Files promise more than they hold. A trace.dat may describe every event of its kernel and
+//! contain two kinds of them; a folder of raw ring buffers describes whatever was copied into it.
+//! So a reader says for each event how the file knows it ([`Presence`]), and the conclusion is
+//! drawn here:
 //!
 //! * an event that occurs was recorded;
-//! * one that the recorder was asked for and that does not occur was recorded, and did not happen
-//!   (no lock was contended, no disk answered), unless it is one that always happens
+//! * an event that the recorder was asked for and that does not occur was recorded, and did not
+//!   happen (no lock was contended, no disk answered), unless it is one that always happens
 //!   ([`EventKind::always_happens`]): then the list is wrong;
-//! * one that is only explained was not recorded;
-//! * half a pair (`sys_enter` without `sys_exit`) tells nothing of what lies between: it counts as
-//!   not recorded, and nobody may draw conclusions from it.
+//! * an event that is only described was not recorded;
+//! * half a pair (`sys_enter` without `sys_exit`) tells nothing about the time between: it counts
+//!   as not recorded, and no conclusions are drawn from it.
 //!
 //! System calls are recorded all at once (`raw_syscalls:*`) or one by one (`syscalls:sys_enter_*`).
-//! Of the latter a file may hold all or a choice ([`Calls`]), and does not say which. Its list of
-//! events does, where it has one: somebody who names single calls names few of a kernel's three to
-//! four hundred. Without a list only the calls that were made are known. Many different ones, some
-//! of which nobody would choose, mean that all were recorded; others are called a choice, even if
-//! all were: to say of a call that it is not known is no lie, to say that it was not made would be.
+//! In the latter case a file may have all calls or a choice ([`Calls`]), and does not say which.
+//! Its list of events does, if it has one: a user who names single calls names few of a kernel's
+//! three to four hundred. Without a list only the calls that occurred are known. Many different
+//! calls, including some that no user would choose, mean that all were recorded. Otherwise they are
+//! treated as a choice: to call a recorded call unknown is not wrong, to say that an unrecorded
+//! call was not made would be.
 //!
-//! It is decided of the file, so it holds for every window of it.
+//! The decision is made for the file, so it holds for every window of it.
 
 use crate::{Calls, Capabilities, EventDesc, EventId, EventKind, Presence};
 use std::collections::{BTreeSet, HashSet};
 
-/// What a file holds in addition to events that have a name.
+/// What a file contains in addition to named events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Beside {
     /// Call chains.
     pub stacks: bool,
     /// Samples of a hardware counter, or readings of several.
     pub counters: bool,
-    /// PERF_RECORD_SWITCH, which tells of switches what `sched_switch` does, only less.
+    /// PERF_RECORD_SWITCH, a poorer source of switches than `sched_switch`.
     pub switch_records: bool,
-    /// In which control groups threads are.
+    /// The control groups of threads.
     pub groups: bool,
 }
 
-/// So many calls on a recorder's list, with entry and exit, are all of them. Kernels of 64-bit
+/// This many calls on a recorder's list, with entry and exit, mean all of them. Kernels of 64-bit
 /// machines have tracepoints for 270 (arm64, Linux 4.4) to 360 (x86-64, 6.18); the recorder's own
 /// choice is about a hundred.
 const ALL_LISTED: usize = 200;
 
-/// Where there is no list of those asked for, so many calls that were seen are all of them, if
-/// [`UNCHOSEN`] ones are among them.
+/// Without a list, this many different calls mean all of them, if [`UNCHOSEN`] of these are among
+/// them.
 const ALL_SEEN: usize = 20;
 
-/// Calls that programs make all the time, and that nobody asks for by name: they cost little, never
-/// wait and take no lock that others want. Two of them tell a recording of all calls.
+/// Calls that programs make all the time, and that no user selects by name: they cost little, never
+/// wait and take no contended lock. Two of them prove a recording of all calls.
 const UNCHOSEN: [&str; 8] = [
     "rt_sigprocmask",
     "rt_sigaction",
@@ -61,24 +63,24 @@ const UNCHOSEN: [&str; 8] = [
 
 const _: () = assert!(EventKind::ALL.len() <= u64::BITS as usize, "a bit for each kind");
 
-/// The events of a file that were recorded, of those holdup understands.
+/// The events of a file that were recorded, among those that holdup interprets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recorded {
-    /// One bit for each kind, families among them.
+    /// One bit for each kind, including families.
     kinds: u64,
-    /// System calls.
+    /// The recorded system calls.
     calls: Calls,
-    /// By [`EventId`]: the event is half a pair.
+    /// Whether an event is half a pair, by [`EventId`].
     halves: Vec<bool>,
 }
 
 impl Recorded {
-    /// What was recorded of the events of a file, in the order of their ids.
+    /// What was recorded, by the events of a file in the order of their ids.
     pub fn of(events: &[EventDesc]) -> Recorded {
         Recorded::taking(events, |presence| presence)
     }
 
-    /// The same, with another view of how the file knows of its events.
+    /// Applies `view` to how the file knows its events first.
     fn taking(events: &[EventDesc], view: fn(Presence) -> Presence) -> Recorded {
         let mut known: HashSet<(EventKind, &str)> = HashSet::new();
         let (mut named_call_seen, mut named_call_listed) = (false, false);
@@ -121,7 +123,7 @@ impl Recorded {
         recorded.calls = match named.len() {
             _ if recorded.has(EventKind::SysEnter) => Calls::All,
             0 => Calls::None,
-            // Any one call may stay away, and any few; of all calls somebody makes one.
+            // Any few calls may be absent by chance; but if all were recorded, some call occurs.
             _ if are_all && !named_call_seen => Calls::None,
             _ if are_all => Calls::All,
             _ => Calls::Chosen(named.into_iter().map(Box::from).collect()),
@@ -133,7 +135,7 @@ impl Recorded {
         recorded
     }
 
-    /// Whether events of this kind were recorded, both halves where it is one of a pair.
+    /// Whether events of this kind were recorded, for a pair both halves.
     pub fn has(&self, kind: EventKind) -> bool {
         self.kinds >> kind as u32 & 1 != 0
     }
@@ -145,8 +147,8 @@ impl Recorded {
         self.halves.get(event.0 as usize) == Some(&true)
     }
 
-    /// Which events are to be left alone, by number: half pairs, and `syscalls:*` in addition to
-    /// `raw_syscalls:*`, which are the same calls a second time. Empty where there are none.
+    /// Which events to ignore, by id: half pairs, and `syscalls:*` in addition to `raw_syscalls:*`,
+    /// which record the same calls. Empty if there are none.
     pub fn unused(&self, events: &[EventDesc]) -> Vec<bool> {
         let twice = self.has(EventKind::SysEnter) && self.has(EventKind::SysEnterNamed);
         let unused = events
@@ -159,19 +161,19 @@ impl Recorded {
 }
 
 impl Capabilities {
-    /// What a file can prove with these events and with what else it holds.
+    /// What a file can prove with these events and with its other content.
     pub fn of(events: &[EventDesc], beside: Beside) -> Capabilities {
         Capabilities::from(&Recorded::of(events), counting_work(events, beside))
     }
 
-    /// What the events prove that were seen, whatever the recorder was asked for: for samples of
-    /// a file, in which an event stays away that the file holds.
+    /// What the events that were seen prove, whatever the recorder was asked for: for samples of a
+    /// file, which may lack events that the file contains.
     pub fn seen(events: &[EventDesc], beside: Beside) -> Capabilities {
         let if_seen = |p| if p == Presence::Seen { p } else { Presence::Described };
         Capabilities::from(&Recorded::taking(events, if_seen), counting_work(events, beside))
     }
 
-    /// What the events would prove that the recorder was asked for, if all came.
+    /// What the events that the recorder was asked for would prove, if all occurred.
     pub fn promised(events: &[EventDesc], beside: Beside) -> Capabilities {
         let as_seen = |p| if p == Presence::Enabled { Presence::Seen } else { p };
         Capabilities::from(&Recorded::taking(events, as_seen), counting_work(events, beside))
@@ -188,8 +190,8 @@ impl Capabilities {
     }
 }
 
-/// Counters tell work from stalls where they count both cycles and instructions; samples of either
-/// alone say where time goes.
+/// Counters distinguish work from stalls only if they count both cycles and instructions; samples
+/// of one of them say where time goes.
 fn counting_work(events: &[EventDesc], beside: Beside) -> Beside {
     const CYCLES: &[&str] =
         &["cycles", "cpu-cycles", "cpu_cycles", "cpu_clk_unhalted", "ls_not_halted_cyc"];
@@ -207,10 +209,9 @@ fn counting_work(events: &[EventDesc], beside: Beside) -> Beside {
 }
 
 impl EventKind {
-    /// Events that happen wherever anything happens: a machine that never switches, wakes nobody
-    /// and makes no system call has no recorder running either. Where one of them was asked for
-    /// and none was seen, a filter kept it out, it was asked for and then taken back (`trace-cmd
-    /// -v`), or all were lost.
+    /// Events that always happen: a machine that never switches, wakes no thread and makes no
+    /// system call has no recorder running either. If one of them was asked for and none was seen,
+    /// a filter removed it, it was asked for and then excluded (`trace-cmd -v`), or all were lost.
     pub const ALWAYS_HAPPEN: &[EventKind] =
         &[EventKind::Switch, EventKind::Wakeup, EventKind::Waking, EventKind::SysEnter];
 
@@ -219,8 +220,8 @@ impl EventKind {
         EventKind::ALWAYS_HAPPEN.contains(&self)
     }
 
-    /// The event that ends what this one begins, or begins what this one ends. Either is worth
-    /// nothing alone.
+    /// The event that ends what this one begins, or begins what this one ends. One without the
+    /// other is useless.
     pub fn other_half(self) -> Option<EventKind> {
         use EventKind::*;
         Some(match self {

@@ -1,6 +1,6 @@
-//! Where what belongs to an event, and is too large for it, is in its batch.
+//! References to the data of an event that is too large for the event and is in its batch.
 
-/// Where a [`crate::What::SysEnter`]'s arguments are in its batch.
+/// Place of a [`crate::What::SysEnter`]'s arguments in its batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ArgsRef(pub(crate) u32);
 
@@ -9,13 +9,13 @@ impl ArgsRef {
     pub const NONE: ArgsRef = ArgsRef(u32::MAX);
 }
 
-/// Where an event's call chain is in its batch: innermost address first, those in the kernel before
-/// those in the program.
+/// Place of an event's call chain in its batch: innermost address first, kernel addresses before
+/// user addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StackRef {
     pub(crate) start: u32,
     pub(crate) len: u16,
-    /// How many of them are in the kernel.
+    /// How many of the addresses are in the kernel.
     pub(crate) kernel: u16,
 }
 
@@ -34,11 +34,11 @@ impl StackRef {
     }
 }
 
-/// Where a [`crate::What::Mapped`]'s mapping is in its batch.
+/// Place of a [`crate::What::Mapped`]'s mapping in its batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MappingRef(pub(crate) u32);
 
-/// Where the readings of a [`crate::What::Readings`] are in its batch.
+/// Place of the readings of a [`crate::What::Readings`] in its batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReadingsRef {
     pub(crate) start: u32,

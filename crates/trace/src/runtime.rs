@@ -1,12 +1,11 @@
-//! What runtimes say of locks that the kernel does not see: those of Go and of Java.
+//! What runtimes (Go and Java) say about locks that the kernel does not see.
 //!
-//! Go schedules tasks of its own on threads. The kernel sees the threads sleep at a futex or in
-//! epoll when there is no task to run, whatever the tasks wait for. User probes on the slow paths
-//! of the runtime tell of the tasks: which one a thread runs, what one waits for, who lets it go
-//! on.
+//! Go schedules its own tasks on threads. The kernel only sees that threads without a task to run
+//! sleep on a futex or in epoll, whatever the tasks wait for. User probes on the slow paths of the
+//! runtime show the tasks: which one a thread runs, what one waits for, and which task wakes it.
 //!
-//! Java's threads are threads of the kernel, but each sleeps at a word of its own, whatever it
-//! waits for. There the probes tell which monitor that is.
+//! Java's threads are threads of the kernel, but each sleeps on a word of its own, whatever it
+//! waits for. The probes tell which monitor it is.
 
 use std::fmt::Write;
 
@@ -15,13 +14,13 @@ use std::fmt::Write;
 pub enum Parked {
     /// A mutex.
     Mutex,
-    /// To read what a readers-writer lock protects.
+    /// A readers-writer lock, for reading.
     ReadLock,
-    /// To write it.
+    /// A readers-writer lock, for writing.
     WriteLock,
-    /// Other tasks to be done.
+    /// Completion of other tasks (a wait group).
     Group,
-    /// A semaphore that nobody says the use of.
+    /// A semaphore of unknown use.
     Semaphore,
     /// A condition variable.
     Cond,
@@ -31,17 +30,17 @@ pub enum Parked {
     Send,
     /// One of several channels.
     Select,
-    /// Time to pass.
+    /// A time.
     Sleep,
     /// A descriptor to become ready.
     Io,
-    /// Something of the runtime itself, such as its garbage collector; or what is not known.
+    /// Something within the runtime, such as its garbage collector; or unknown.
     Runtime,
 }
 
 impl Parked {
-    /// What the text means by which Go's runtime tells why a goroutine waits (`waitReasonStrings`
-    /// of `runtime/runtime2.go`; what stands in brackets in dumps of goroutines).
+    /// Meaning of the text by which Go's runtime says why a goroutine waits (`waitReasonStrings` of
+    /// `runtime/runtime2.go`; the text in brackets in goroutine dumps).
     pub fn of_go(reason: &str) -> Parked {
         match reason.strip_suffix(" (durable)").unwrap_or(reason) {
             "sync.Mutex.Lock" => Parked::Mutex,
@@ -63,30 +62,30 @@ impl Parked {
 /// What a runtime does, apart from parking a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Runtime {
-    /// Puts a task, at this address, on a queue of those that can run: it was parked, or is new.
+    /// Puts the task at this address, which was parked or is new, on a queue of runnable tasks.
     Readies,
-    /// Has the current thread run this task.
+    /// Makes the current thread run this task.
     Runs,
     /// This task has ended.
     Ends,
     /// The current thread has no task to run, and is about to sleep.
     Idles,
     /// The task of the current thread wants the lock with the semaphore at this address, which
-    /// another has.
+    /// another task holds.
     Asks,
-    /// The task of the current thread gives that back, and others wait for it.
+    /// The task of the current thread releases that lock, and others wait for it.
     GivesBack,
-    /// The current thread wants the monitor at this address, which another has, and is about to
-    /// sleep for it.
+    /// The current thread wants the monitor at this address, which another thread holds, and is
+    /// about to sleep for it.
     AsksMonitor,
-    /// It is about to sleep until somebody notifies those who wait at that monitor.
+    /// The current thread is about to sleep until it is notified on that monitor.
     AwaitsMonitor,
-    /// It gives that monitor back, and lets one go on that sleeps for it.
+    /// The current thread releases that monitor, and wakes a thread that sleeps for it.
     GivesMonitor,
 }
 
 impl Parked {
-    /// In a word.
+    /// A short name.
     pub fn name(self) -> &'static str {
         match self {
             Parked::Mutex => "mutex",
@@ -106,7 +105,7 @@ impl Parked {
 }
 
 impl Runtime {
-    /// In words.
+    /// A description.
     pub fn name(self) -> &'static str {
         match self {
             Runtime::Readies => "readies task",
@@ -122,12 +121,12 @@ impl Runtime {
     }
 }
 
-/// The functions of Go's runtime that tell of goroutines, called `go:NAME` as events, and what is
-/// done at their beginning; `None` is to park a goroutine ([`crate::What::TaskParks`]). All are
-/// functions that run only where goroutines change: a lock that is free passes none of them.
+/// The functions of Go's runtime that show what goroutines do, called `go:NAME` as events, and the
+/// meaning of a call; `None` parks a goroutine ([`crate::What::TaskParks`]). All of them run only
+/// when goroutines change: taking a free lock calls none.
 ///
-/// `runqput` is where goroutines become ready, new ones too; `ready`, which one expects, is not
-/// passed by new ones. `execute` and `stopm` run on the stack of the scheduler.
+/// `runqput` is where goroutines become ready, including new ones; new ones do not pass `ready`, as
+/// one might expect. `execute` and `stopm` run on the stack of the scheduler.
 pub const GO_FUNCTIONS: &[(&str, Option<Runtime>)] = &[
     ("gopark", None),
     ("runqput", Some(Runtime::Readies)),
@@ -138,8 +137,9 @@ pub const GO_FUNCTIONS: &[(&str, Option<Runtime>)] = &[
     ("semrelease1", Some(Runtime::GivesBack)),
 ];
 
-/// The functions of HotSpot's `ObjectMonitor` that tell of monitors, called `java:NAME` as events
-/// by the names they had up to JDK 21. A monitor that is free passes none of them.
+/// The functions of HotSpot's `ObjectMonitor` that show what happens to monitors, called
+/// `java:NAME` as events by the names they had up to JDK 21. Taking a free monitor calls none of
+/// them.
 pub const JAVA_FUNCTIONS: &[(&str, Runtime)] = &[
     ("EnterI", Runtime::AsksMonitor),
     ("ReenterI", Runtime::AsksMonitor),
@@ -150,12 +150,12 @@ pub const JAVA_FUNCTIONS: &[(&str, Runtime)] = &[
 /// The first line of the text.
 const MAGIC: &str = "holdup runtimes 1";
 
-/// What the recorder knows of the runtimes whose events are in the file.
+/// What the recorder knows about the runtimes whose events are in the file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Runtimes {
-    /// Of events by their number: why tasks wait, by the number that the event has for it.
+    /// By event number: the reasons why tasks wait, indexed by the number in the event.
     pub reasons: Vec<(u16, Vec<String>)>,
-    /// Programs with such a runtime that it ran without probes in it.
+    /// Programs with such a runtime that were recorded without probes.
     pub unprobed: Vec<String>,
 }
 
@@ -177,8 +177,8 @@ impl Runtimes {
         text
     }
 
-    /// Read the text of [`Runtimes::text`]. Damaged lines, and those of kinds that are not known,
-    /// tell nothing; `None` where it is no such text.
+    /// Parses the text of [`Runtimes::text`]. Damaged lines and lines of unknown kinds are skipped;
+    /// `None` if it is not such a text.
     pub fn parse(text: &[u8]) -> Option<Runtimes> {
         let text = String::from_utf8_lossy(text);
         let mut lines = text.lines();
@@ -204,13 +204,13 @@ impl Runtimes {
         Some(runtimes)
     }
 
-    /// What the numbers of an event mean.
+    /// The meaning of the numbers of an event.
     pub fn parked(&self, event: u16) -> Vec<Parked> {
         let Some((_, reasons)) = self.reasons.iter().find(|of| of.0 == event) else {
             return Vec::new();
         };
-        // Before Go 1.20 all semaphores had one reason, and most were those of mutexes. Now those
-        // of descriptors have it, and of the garbage collector.
+        // Before Go 1.20 all semaphores had one reason, and most belonged to mutexes. Since then
+        // this reason is used for the semaphores of descriptors and of the garbage collector.
         let told_apart = reasons.iter().any(|reason| Parked::of_go(reason) == Parked::Mutex);
         let parked = reasons.iter().map(|reason| match Parked::of_go(reason) {
             Parked::Semaphore if !told_apart => Parked::Mutex,
@@ -220,7 +220,7 @@ impl Runtimes {
     }
 }
 
-/// `reason 17 22 sync.Mutex.Lock`: of the event with the first number, the second means that.
+/// `reason 17 22 sync.Mutex.Lock`: for event 17, number 22 means this text.
 fn reason(line: &str) -> Option<(u16, usize, String)> {
     let mut words = line.strip_prefix("reason ")?.splitn(3, ' ');
     let (event, number) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);

@@ -1,6 +1,6 @@
-//! Words of commands that are printed to be typed again.
+//! Words of commands that are printed for copying into a shell.
 
-/// `word` as a shell takes it: in quotes where it has blanks or anything that a shell reads.
+/// `word` as a shell reads it: quoted if it has blanks or special characters.
 pub fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_-./:,=+@%^~".contains(c);
     if !word.is_empty() && !word.starts_with('~') && word.chars().all(plain) {

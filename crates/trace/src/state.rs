@@ -34,7 +34,7 @@ const LETTERS: [(u8, u16); 13] = [
 ];
 
 impl TaskState {
-    /// Runnable, left the CPU in favour of another (`R`).
+    /// Runnable, left the CPU to another thread (`R`).
     pub const RUNNING: TaskState = TaskState(0);
     /// Runnable, preempted (`R+`).
     pub const PREEMPTED: TaskState = TaskState(0x100);
@@ -48,16 +48,16 @@ impl TaskState {
     pub const ZOMBIE: TaskState = TaskState(0x20);
     /// Kernel thread waiting without adding to the load average (`I`).
     pub const IDLE: TaskState = TaskState(0x80);
-    /// A bit or letter that the recorded kernel's table does not have: newer than what is known
-    /// here. Shown as `?`.
+    /// A bit or letter that the recorded kernel's table does not have: newer than this program.
+    /// Shown as `?`.
     pub const UNKNOWN: TaskState = TaskState(0x2000);
 
     const NOLOAD: u16 = 0x1000;
     const SLEEPS: u16 = !(TaskState::PREEMPTED.0 | TaskState::UNKNOWN.0);
 
-    /// From the letters the kernel prints: `R`, `R+`, `S`, `D|K`, `x` …. What is no letter of any
-    /// kernel, such as the number that it prints for bits it has no letter for, is
-    /// [`TaskState::UNKNOWN`].
+    /// Parses the letters that the kernel prints: `R`, `R+`, `S`, `D|K`, `x` …. Anything that is
+    /// not a letter of any kernel, such as the number that a kernel prints for bits without a
+    /// letter, is [`TaskState::UNKNOWN`].
     pub fn from_text(text: &[u8]) -> TaskState {
         let mut bits = 0u16;
         for word in text.split(|&b| b == b'|') {
@@ -78,19 +78,19 @@ impl TaskState {
         TaskState(bits)
     }
 
-    /// Both.
+    /// Both states together.
     pub(crate) fn with(self, other: TaskState) -> TaskState {
         TaskState(self.0 | other.0)
     }
 
-    /// Still wants the CPU: it did not leave by its own will. A thread that was preempted on its
-    /// way to sleep (`S+` of some kernels) stays on the run queue.
+    /// Whether it still wants the CPU: it did not leave voluntarily. A thread that was preempted on
+    /// its way to sleep (`S+` of some kernels) stays on the run queue.
     #[inline]
     pub fn is_runnable(self) -> bool {
         self.is_preempted() || self.0 == 0
     }
 
-    /// Left because another thread took the CPU (`R+`).
+    /// Whether it left because another thread took the CPU (`R+`).
     #[inline]
     pub fn is_preempted(self) -> bool {
         self.0 & Self::PREEMPTED.0 != 0
@@ -103,7 +103,7 @@ impl TaskState {
         self.0 & (2 | Self::NOLOAD) == 2
     }
 
-    /// Will never run again.
+    /// Whether it will never run again.
     #[inline]
     pub fn is_dead(self) -> bool {
         self.0 & 0x230 != 0
@@ -115,13 +115,13 @@ impl TaskState {
         self.0 & (Self::IDLE.0 | Self::NOLOAD) != 0
     }
 
-    /// Some of it no table knows.
+    /// Whether no table knows some part of it.
     #[inline]
     pub fn has_unknown(self) -> bool {
         self.0 & Self::UNKNOWN.0 != 0
     }
 
-    /// What [`fmt::Display`] shows, letter by letter: for those who spell millions of states.
+    /// What [`fmt::Display`] shows, letter by letter: faster for millions of states.
     #[inline]
     pub fn spell(self, mut put: impl FnMut(u8)) {
         if self.0 & !Self::PREEMPTED.0 == 0 {
@@ -141,7 +141,7 @@ impl TaskState {
         }
     }
 
-    /// Nothing of it is known: the thread may be asleep, ready or dead.
+    /// Whether nothing is known about it: the thread may be asleep, ready or dead.
     #[inline]
     pub fn is_unknown(self) -> bool {
         self.has_unknown() && self.0 & Self::SLEEPS == 0 && !self.is_preempted()
@@ -167,7 +167,7 @@ impl fmt::Debug for TaskState {
 mod tests {
     use super::*;
 
-    /// Whatever the tables of 2.6.31 to 6.18 print, alone and as their kernels combine it.
+    /// Everything that the tables of 2.6.31 to 6.18 print, alone and in the kernels' combinations.
     #[test]
     fn every_letter_of_every_kernel_is_read_and_printed_alike() {
         for text in [

@@ -12,9 +12,9 @@
 //! 4.14          S D T t  X    Z    P    I    +
 //! ```
 //!
-//! From 3.15 to 4.13 the kernel's own table prints `Z` for what has become its bit of `X`, and the
-//! other way round. Both mean that the thread never runs again, so the table is followed. Before
-//! 3.9 the table printed `W` for `TASK_WAKEKILL` (0x80) and had no letter for `TASK_WAKING`.
+//! From 3.15 to 4.13 the kernel's own table prints `Z` for the bit that later means `X`, and vice
+//! versa. Both mean that the thread never runs again, so the table is followed. Before 3.9 the
+//! table printed `W` for `TASK_WAKEKILL` (0x80) and had no letter for `TASK_WAKING`.
 
 use crate::{TaskState, kernel_version};
 use std::sync::LazyLock;
@@ -22,10 +22,10 @@ use std::sync::LazyLock;
 /// How to read the raw `prev_state` of one kernel's `sched_switch`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateTable {
-    /// Bits that are looked at; the kernel prints the others as if they were clear.
+    /// Bits that count; the kernel prints the others as if they were clear.
     mask: u64,
-    /// Bits and what they stand for, in the order in which they are taken out of the number. An
-    /// entry of several bits stands for all of them together.
+    /// Bits and their meanings, in the order in which they are removed from the number. An entry
+    /// with several bits stands for all of them together.
     flags: Box<[(u64, TaskState)]>,
     origin: Origin,
 }
@@ -33,13 +33,13 @@ pub struct StateTable {
 /// Where a table comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
-    /// The event's own format: right whatever kernel it was.
+    /// The event's own format: right for any kernel.
     Format,
     Release,
     Assumed,
 }
 
-/// Kernels before this release have this table: letters from bit 0 on.
+/// Letters from bit 0 on, for kernels before this release.
 const ERAS: [((u32, u32), &[&str]); 5] = [
     ((3, 9), &["S", "D", "T", "t", "Z", "X", "x", "W", "W", "+"]),
     ((4, 2), &["S", "D", "T", "t", "Z", "X", "x", "K", "W", "P", "+"]),
@@ -49,9 +49,9 @@ const ERAS: [((u32, u32), &[&str]); 5] = [
 ];
 
 impl StateTable {
-    /// The table that an event's format has: `flags`, bits with the letters they print as, of which
-    /// the kernel looks at those in `mask`. `+` stands for a preempted thread. Entries without bits
-    /// are left out.
+    /// The table in an event's format: `flags`, bits with the letters they are printed as, of which
+    /// the kernel uses those in `mask`. `+` stands for a preempted thread. Entries without bits are
+    /// left out.
     pub fn of_format<'a>(
         mask: u64,
         flags: impl IntoIterator<Item = (u64, &'a [u8])>,
@@ -69,7 +69,7 @@ impl StateTable {
         StateTable { mask, flags, origin }
     }
 
-    /// How the states are read, as a label and words for `info`, unless the file itself says it.
+    /// How the states are read, as a label and text for `info`, unless the file itself defines it.
     pub fn note(&self) -> Option<(String, String)> {
         let words = match self.origin {
             Origin::Format => return None,
@@ -83,7 +83,7 @@ impl StateTable {
         Some(("states of threads".to_owned(), words.to_owned()))
     }
 
-    /// The table of a kernel of which the release (`uname -r`) is known at most.
+    /// The table of a kernel, by its release (`uname -r`) if that is known.
     pub fn of_kernel(release: Option<&str>) -> StateTable {
         release.and_then(StateTable::of_release).unwrap_or_else(|| StateTable::assumed().clone())
     }
@@ -97,9 +97,9 @@ impl StateTable {
         Some(StateTable::new(u64::MAX, flags, Origin::Release))
     }
 
-    /// The table to take where nothing says which kernel it was: that of 4.14 and later, which
-    /// write one bit at a time, and of older ones what cannot be theirs. Bit 0x200 has had two
-    /// meanings, neither of which is theirs: unknown.
+    /// The table if the kernel is not known: that of 4.14 and later, which write one bit at a time,
+    /// plus bits of older kernels that these never write. Bit 0x200 has had two meanings in older
+    /// kernels and none in these: unknown.
     pub fn assumed() -> &'static StateTable {
         static ASSUMED: LazyLock<StateTable> = LazyLock::new(|| {
             let older: [(u64, &[u8]); 4] =
@@ -113,8 +113,7 @@ impl StateTable {
         &ASSUMED
     }
 
-    /// The state that the raw number stands for. Bits without an entry make it unknown, in part or
-    /// in all.
+    /// The state for the raw number. Bits without an entry make it partly or wholly unknown.
     #[inline]
     pub fn state(&self, raw: u64) -> TaskState {
         let mut left = raw & self.mask;

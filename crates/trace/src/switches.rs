@@ -1,5 +1,5 @@
-//! A trace as it were if nothing but switches had been recorded: a first look at who runs when,
-//! in a fraction of the time that all events take.
+//! A view of a trace with switches only: a first look at which thread runs when, in a fraction of
+//! the time that all events take.
 
 use crate::{
     Beside, Capabilities, Event, EventKind, Opened, Presence, Quality, Reader, RunDecoder, Sieve,
@@ -13,7 +13,7 @@ pub struct Switches<'a> {
 }
 
 impl<'a> Switches<'a> {
-    /// Those of `reader`, with what it knows of threads.
+    /// The switches of `reader`, with what it knows about threads.
     pub fn of(reader: &'a dyn Reader) -> Switches<'a> {
         let mut info = reader.info().clone();
         let beside = Beside { switch_records: info.capabilities.switches, ..Beside::default() };

@@ -1,7 +1,7 @@
 //! Byte order, decided once per file and then part of the type.
 
-/// Reads integers in one byte order. Callers have checked the bounds, or want the panic-free
-/// 0 of the `get` forms.
+/// Reads integers in one byte order. Callers have checked the bounds, or accept 0 for a value out
+/// of bounds.
 pub trait Endian: Copy + Send + Sync + 'static {
     /// Whether this is big endian.
     const BIG: bool;

@@ -29,7 +29,7 @@ pub struct Field {
     pub array: Option<u32>,
     /// `__data_loc`: 16 bits offset from the start of the record, 16 bits length.
     pub data_loc: bool,
-    /// `__rel_loc`: as `data_loc`, but relative to the end of the locator itself.
+    /// `__rel_loc`: like `data_loc`, but relative to the end of the locator itself.
     pub rel_loc: bool,
 }
 
@@ -54,17 +54,17 @@ pub struct Format {
 pub struct FormatError {
     /// 1-based line in the text.
     pub line: usize,
-    /// What should be there.
+    /// What the format demands.
     pub expected: &'static str,
-    /// What is there.
+    /// What the text contains.
     pub found: String,
 }
 
 impl Format {
-    /// Parse one event's description.
+    /// Parses one event's description.
     ///
     /// # Errors
-    /// A missing name or id, or a field line without offset and size.
+    /// If the name or id is missing, or a field line has no offset or size.
     pub fn parse(text: &str, system: &str) -> Result<Format, FormatError> {
         let mut name = None;
         let mut id = None;
@@ -148,7 +148,7 @@ fn parse_field(line: &str) -> Option<Field> {
     if name.is_empty() {
         return None;
     }
-    // Kernels before 2.6.37 print no `signed:`; there the type tells.
+    // Kernels before 2.6.37 print no `signed:`; then the type decides.
     let signed = signed
         .unwrap_or_else(|| !ty.contains("unsigned") && !ty.starts_with('u') && !ty.contains('*'));
     Some(Field {

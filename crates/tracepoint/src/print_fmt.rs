@@ -5,20 +5,20 @@
 //! "|", { 0x1, "S" }, { 0x2, "D" }, …) : "R", REC->prev_state & PREEMPTED ? "+" : "", …
 //! ```
 //!
-//! MASK and PREEMPTED are what the C preprocessor left of the kernel's macros: constant
-//! expressions such as `((((0x0 | 0x1 | 0x2) + 1) << 1) - 1)`. They are evaluated; anything that is
-//! not such an expression is not guessed at, and the format then says nothing.
+//! MASK and PREEMPTED are the preprocessed macros of the kernel: constant expressions such as
+//! `((((0x0 | 0x1 | 0x2) + 1) << 1) - 1)`. They are evaluated. Other expressions are not guessed
+//! at; then the format gives no table.
 
 use crate::Format;
 use holdup_trace::StateTable;
 
-/// More flags than a number has bits are no flags.
+/// A list of more flags than a number has bits is not a list of flags.
 const MAX_FLAGS: usize = 64;
-/// Brackets nest a few deep in real formats; a hostile one may nest without end.
+/// Brackets nest a few deep in real formats; a hostile format may nest without limit.
 const MAX_DEPTH: u32 = 32;
 
-/// The letters of the states, as the print format has them; `None` if it does not, or not in a way
-/// understood here.
+/// The letters of the states in the print format; `None` if it has none, or not in an understood
+/// form.
 pub fn states(format: &Format) -> Option<StateTable> {
     let arguments = split(&format.print_fmt, b',');
     let (mask, mut flags) = arguments.iter().find_map(|a| letters(a))?;
@@ -30,7 +30,7 @@ pub fn states(format: &Format) -> Option<StateTable> {
     Some(StateTable::of_format(mask, flags.into_iter().map(|(bits, t)| (bits, t.as_bytes()))))
 }
 
-/// Bits and what they are printed as.
+/// Bits and the letters they are printed as.
 type Flags<'a> = Vec<(u64, &'a str)>;
 
 /// Mask and flags of the `__print_flags` in this argument, if it is about `prev_state`.
@@ -64,7 +64,7 @@ fn preempted(argument: &str) -> Option<u64> {
     }
 }
 
-/// What is before the bracket that closes what is open at the start of `text`.
+/// The text before the bracket that closes the one open at the start of `text`.
 fn inside(text: &str) -> Option<&str> {
     let mut depth = 0usize;
     let mut quoted = Quoted::default();
@@ -100,7 +100,7 @@ fn split(text: &str, separator: u8) -> Vec<&str> {
     parts
 }
 
-/// Whether the bytes of a text, asked for one after the other, are part of a C string.
+/// Whether the bytes of a text are within a C string; asked for one byte after the other.
 #[derive(Default)]
 struct Quoted {
     open: bool,
@@ -108,7 +108,7 @@ struct Quoted {
 }
 
 impl Quoted {
-    /// Whether `b` belongs to a string, its quotes included.
+    /// Whether `b` belongs to a string, including its quotes.
     fn holds(&mut self, b: u8) -> bool {
         let was = self.open;
         if self.escaped {
@@ -122,7 +122,7 @@ impl Quoted {
     }
 }
 
-/// What an expression comes to.
+/// The value of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Value {
     Number(u64),
@@ -133,7 +133,7 @@ enum Value {
 /// Binary operators of C by binding strength, weakest first.
 const OPERATORS: [&[&str]; 5] = [&["|"], &["^"], &["&"], &["<<", ">>"], &["+", "-"]];
 
-/// A constant expression, in which `REC->prev_state` may stand once, at most masked.
+/// Evaluates a constant expression that may contain `REC->prev_state` once, perhaps masked.
 fn evaluate(text: &str) -> Option<Value> {
     let mut rest = text.trim_start();
     let value = binary(&mut rest, 0, 0)?;
@@ -212,7 +212,7 @@ mod tests {
         states(&Format::parse(&text, "sched").unwrap())
     }
 
-    /// As kernels of five eras print it, shortened in front.
+    /// Formats of five kernel eras, shortened at the front.
     const V2_6_31: &str = "\"task %s:%d [%d] (%s)\", REC->prev_comm, REC->prev_pid, \
         REC->prev_prio, REC->prev_state ? __print_flags(REC->prev_state, \"|\", { 1, \"S\"} , \
         { 2, \"D\" }, { 4, \"T\" }, { 8, \"t\" }, { 16, \"Z\" }, { 32, \"X\" }, { 64, \"x\" }, \
@@ -245,7 +245,7 @@ mod tests {
                     (0x102, "D|W"),
                     (0x200, "P"),
                     (0x400, "R+"),
-                    // Outside the mask: the kernel does not look at it.
+                    // Outside the mask: the kernel ignores it.
                     (0x800, "R"),
                 ],
             ),
@@ -294,7 +294,7 @@ mod tests {
         }
     }
 
-    /// What a switch in raw state 0x82 is decoded to.
+    /// The decoded text of a switch in raw state 0x82.
     fn decoded(print_fmt: &str, release: Option<&str>) -> String {
         let text = format!(
             "name: sched_switch\nID: 1\nformat:\n\

@@ -4,18 +4,18 @@ use crate::host::{Host, Tried};
 use crate::process::{Capability, Limit, Surroundings};
 use crate::{Obstacle, State, WayOut, page_size, ways};
 
-/// Bytes of a CPU's buffer from which on no events were lost in the busiest recordings.
+/// Buffer size per CPU, in bytes, with which the busiest recordings lost no events.
 pub const BUFFER: u64 = 4 << 20;
 
-/// Open files that a recorder has in addition to its events: the output, and what it reads.
+/// Open files of a recorder in addition to its events: the output, and what it reads.
 const OTHER_FILES: u64 = 64;
 
-/// Bytes of records that the largest buffer of each CPU may have: a power of two of pages. `None`
-/// where nothing limits it or nobody knows.
+/// Maximal bytes of records in the buffer of each CPU: a power of two of pages. `None` if nothing
+/// limits it or the limit is unknown.
 ///
-/// For each buffer the kernel locks an additional page. What is locked may take
-/// `perf_event_mlock_kb` for each CPU, and the process' own limit of locked memory; all buffers of
-/// a user count (`perf_mmap` of `kernel/events/core.c`).
+/// For each buffer the kernel locks one more page. Locked pages may take `perf_event_mlock_kb` for
+/// each CPU, plus the process's own limit of locked memory; all buffers of a user count
+/// (`perf_mmap` of `kernel/events/core.c`).
 pub fn largest_buffer(host: &Host) -> Option<u64> {
     let (process, kernel) = (&host.process, &host.kernel);
     if kernel.perf.lets_everybody() || process.has(Capability::IpcLock) {
@@ -29,7 +29,7 @@ pub fn largest_buffer(host: &Host) -> Option<u64> {
     Some(pages.checked_ilog2().map_or(0, |log| page << log))
 }
 
-/// Whether buffers may be as large as a busy machine wants.
+/// Whether buffers may be as large as a busy machine needs.
 pub(super) fn buffers(host: &Host, _: &Tried) -> State {
     let wanted = BUFFER >> 20;
     let Some(most) = largest_buffer(host) else {
@@ -59,7 +59,7 @@ pub(super) fn buffers(host: &Host, _: &Tried) -> State {
     State::Limited(Obstacle::costs(what, costs, ways))
 }
 
-/// Whether the files can be opened that a recording keeps open: one for each event and CPU.
+/// Whether a recording can keep its files open: one for each event and CPU.
 pub(super) fn open_files(host: &Host, tried: &Tried) -> State {
     let (Some(limit), Some(cpus)) = (host.process.open_files, &host.kernel.online) else {
         return State::unknown("the limit or the number of CPUs cannot be read");
@@ -81,7 +81,7 @@ fn limit_words(limit: Limit) -> String {
     }
 }
 
-/// So many that most recordings have enough, where nobody knows how many are needed.
+/// Enough for most recordings, if the needed number is not known.
 const MANY_FILES: u64 = 65_536;
 
 /// More files are `needed` at once than the limit allows.
@@ -106,11 +106,11 @@ fn too_few_files(host: &Host, limit: Limit, needed: Option<u64>) -> Obstacle {
     Obstacle::stops(what, vec![raise, fewer])
 }
 
-/// A file could not be opened because so many are open.
+/// A file could not be opened because too many are open.
 pub(crate) fn no_more_files(host: &Host, tried: &Tried) -> Obstacle {
     match (open_files(host, tried), host.process.open_files) {
         (State::Missing(obstacle), _) => obstacle,
-        // Nobody counted the events, or other files are open.
+        // The events were not counted, or other files are open.
         (_, Some(limit)) => too_few_files(host, limit, None),
         (_, None) => Obstacle::stops(
             "this process may not open more files (EMFILE)",

@@ -39,7 +39,7 @@ pub(super) fn idle_events(_: &Host, tried: &Tried) -> State {
     }
 }
 
-/// Whether all CPUs run.
+/// Whether all CPUs are online.
 pub(super) fn cpus(host: &Host, _: &Tried) -> State {
     let Some(online) = &host.kernel.online else {
         return State::unknown("/sys/devices/system/cpu/online cannot be read");
@@ -59,7 +59,7 @@ pub(super) fn cpus(host: &Host, _: &Tried) -> State {
     ))
 }
 
-/// Whether the CPUs count what they do.
+/// Whether the CPUs' hardware counters work.
 pub(super) fn counters(_: &Host, tried: &Tried) -> State {
     let costs = "work cannot be distinguished from waiting for memory: hardware-bandwidth is \
                  judged only with figures from other sources (--counters, --baseline)";
@@ -84,7 +84,7 @@ pub(super) fn counters(_: &Host, tried: &Tried) -> State {
     }
 }
 
-/// Whether all threads have a number here.
+/// Whether all threads have a number in the process's PID namespace.
 pub(super) fn threads(host: &Host, _: &Tried) -> State {
     match host.process.pids {
         Namespace::Initial => State::ok("all threads of the host have their number and name here"),
@@ -147,12 +147,12 @@ pub(super) fn cgroups(host: &Host, _: &Tried) -> State {
     ))
 }
 
-/// Whether the clock is one that all CPUs agree on.
+/// Whether all CPUs have the same clock.
 pub(super) fn clock(host: &Host, _: &Tried) -> State {
     let Some(clock) = &host.kernel.clock else {
         return State::unknown("the clock source cannot be read");
     };
-    // What the kernel falls back to when it has caught the TSC at being wrong.
+    // The kernel's fallbacks after it has marked the TSC as unstable.
     if !matches!(clock.as_str(), "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" | "pit") {
         return State::ok(clock.clone());
     }

@@ -1,7 +1,7 @@
 //! Everything a recording depends on, judged one by one.
 //!
-//! Facts come in the order in which a recorder meets them: first the right to record, then what
-//! there is to record, then how much of it, then what the file will lack.
+//! Facts are in the order in which a recorder meets them: first the right to record, then what can
+//! be recorded, then how much of it, then what the file will lack.
 
 mod limits;
 mod machine;
@@ -15,10 +15,10 @@ pub use tracing::no_tracefs;
 use crate::host::{Attempt, Host, Tried};
 use crate::{Fact, Obstacle, State, refusal};
 
-/// The fact that is the proof of the others.
+/// The fact that proves the others.
 const RECORDING: &str = "recording";
 
-/// How it stands with everything, in a fixed order.
+/// The state of everything, in a fixed order.
 pub fn facts(host: &Host, tried: &Tried) -> Vec<Fact> {
     let mut facts = before_trying(host, tried);
     let works = recording(host, tried, stopped(&facts));
@@ -28,7 +28,7 @@ pub fn facts(host: &Host, tried: &Tried) -> Vec<Fact> {
     facts
 }
 
-/// The same, as long as nobody has tried to record.
+/// All facts except the result of a trial recording.
 fn before_trying(host: &Host, tried: &Tried) -> Vec<Fact> {
     type Judge = fn(&Host, &Tried) -> State;
     let all: [(&'static str, Judge); 16] = [
@@ -52,15 +52,15 @@ fn before_trying(host: &Host, tried: &Tried) -> Vec<Fact> {
     all.into_iter().map(|(name, judge)| Fact { name, state: judge(host, tried) }).collect()
 }
 
-/// Whether recording works when it is tried, whatever the settings say. `stop` is what of them
-/// forbids it.
+/// Whether a trial recording works, whatever the settings say. `stop` is the setting that forbids
+/// it.
 fn recording(host: &Host, tried: &Tried, stop: Option<&Obstacle>) -> State {
     match (&tried.record, stop) {
         (None, _) => State::unknown("not tested, because of an obstacle above"),
         (Some(Ok(())), _) => {
             State::ok("tested: the switches of every CPU were recorded for a moment")
         }
-        // One reason is told once.
+        // The same reason is reported only once.
         (Some(Err(_)), Some(_)) => State::unknown("refused because of an obstacle above"),
         (Some(Err((attempt, error))), None) => {
             State::Missing(refusal::why(host, tried, attempt, *error, None))
@@ -68,15 +68,15 @@ fn recording(host: &Host, tried: &Tried, stop: Option<&Obstacle>) -> State {
     }
 }
 
-/// Why the kernel refused, and the way out. `error` is what the call said (`errno`); what the
-/// recorder would have recorded, and what else it tried, is in `tried`, as far as it knows.
+/// Why the kernel refused, and the way out. `error` is the call's `errno`; what the recorder would
+/// have recorded, and what else it tried, is in `tried`, as far as known.
 pub fn refused(host: &Host, tried: &Tried, attempt: &Attempt<'_>, error: i32) -> Obstacle {
-    // Whether this attempt works is not asked again: that is known.
+    // Whether this attempt works is already known.
     let facts = before_trying(host, tried);
     refusal::why(host, tried, attempt, error, stopped(&facts))
 }
 
-/// Whether a recording works; `None` where nothing forbids it, and it was not tried.
+/// Whether a recording works; `None` if nothing forbids it, and it was not tried.
 pub fn can_record(facts: &[Fact]) -> Option<bool> {
     let tried = facts.iter().find(|fact| fact.name == RECORDING);
     match (stopped(facts), tried.map(|fact| &fact.state)) {
@@ -86,7 +86,7 @@ pub fn can_record(facts: &[Fact]) -> Option<bool> {
     }
 }
 
-/// What forbids a recording, the first that a recorder would meet; none if nothing does.
+/// The first obstacle to a recording that a recorder would meet; `None` if there is none.
 pub fn stopped(facts: &[Fact]) -> Option<&Obstacle> {
     facts.iter().find_map(|fact| fact.state.stop())
 }

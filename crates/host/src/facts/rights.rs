@@ -1,4 +1,4 @@
-//! Who may record.
+//! Whether the process has the right to record.
 
 use crate::host::{Host, Tried};
 use crate::kernel::{Lockdown, Perf};
@@ -27,7 +27,7 @@ fn no_perf() -> Obstacle {
     )
 }
 
-/// The call is refused before anybody looks at what it asks for.
+/// The call is refused before the kernel checks what it asks for.
 fn call_refused(host: &Host, error: i32) -> Obstacle {
     let name = errno(error);
     if host.process.seccomp {
@@ -55,7 +55,7 @@ fn call_refused(host: &Host, error: i32) -> Obstacle {
     Obstacle::stops(what, ways::right(&host.process))
 }
 
-/// Whether the process may record what everybody does.
+/// Whether the process may record all other processes.
 pub(super) fn permission(host: &Host, _: &Tried) -> State {
     let (process, kernel) = (&host.process, &host.kernel);
     if let Some(right) = process.may_record_all() {
@@ -85,7 +85,7 @@ pub(super) fn permission(host: &Host, _: &Tried) -> State {
     State::Missing(Obstacle::stops(format!("{setting}, and {lacks}"), ways::right(process)))
 }
 
-/// Whether the kernel hides itself from everybody.
+/// Whether kernel lockdown hides the kernel even from root.
 pub(super) fn lockdown(host: &Host, _: &Tried) -> State {
     match host.kernel.lockdown {
         Lockdown::Allows => State::ok("kernel lockdown does not forbid tracing"),
@@ -96,7 +96,7 @@ pub(super) fn lockdown(host: &Host, _: &Tried) -> State {
                                 the lockdown",
             )],
         )),
-        // A kernel that is locked down does not let tracefs be read.
+        // A locked down kernel does not let tracefs be read.
         Lockdown::Unknown if host.tracefs.is_ok() => {
             State::ok("tracefs can be read, so no kernel lockdown forbids tracing")
         }

@@ -1,4 +1,4 @@
-//! What there is to record.
+//! What can be recorded.
 
 use crate::host::{Calls, Host, Tried};
 use crate::process::Surroundings;
@@ -7,7 +7,7 @@ use crate::{Obstacle, State, WayOut, errno, ways};
 use holdup_trace::Capabilities;
 use std::os::unix::fs::MetadataExt;
 
-/// Without it there is nothing to diagnose.
+/// Without this event there is nothing to diagnose.
 const NEEDED: &str = "sched:sched_switch";
 
 /// Whether tracefs can be read.

@@ -16,7 +16,7 @@ use crate::timeline::Timeline;
 use holdup_trace::{Cpu, Nanos, Quality, QualityCode};
 
 impl Engine {
-    /// What is analysed is the part `from` up to `to`, and so much is kept of its waits.
+    /// Sets the part to analyse, `from` up to `to`, and how much is kept about its waits.
     pub(crate) fn look_at(&mut self, from: Nanos, to: Nanos, detail: Detail) {
         self.last = to;
         let fresh = from <= self.start && self.events == 0;
@@ -27,19 +27,19 @@ impl Engine {
         }
     }
 
-    /// More of the trace is looked at than was, up to `to`.
+    /// Extends the part to analyse up to `to`.
     pub(crate) fn goes_on(&mut self, to: Nanos) {
         self.last = to;
     }
 
-    /// Forget every sum, keep every state: the part of the trace to be analysed starts at `now`.
+    /// Clears every sum, keeps every state: the part of the trace to be analysed starts at `now`.
     pub(crate) fn restart(&mut self, now: Nanos) {
         let now = now.max(self.now);
         let slots: Vec<Slot> = self.threads.iter().map(|(slot, _)| slot).collect();
         slots.into_iter().for_each(|slot| self.told(now, slot));
         let cpus: Vec<Cpu> = self.cpus.iter().map(|(c, _)| c).collect();
         for cpu in cpus {
-            // Who is only presumed to run still is, and nothing is known of the time before.
+            // A thread only presumed to run still is; what it did before is unknown.
             if !self.cpus.get_mut(cpu).is_presumed() {
                 self.charge(now, cpu);
             }
@@ -75,8 +75,8 @@ impl Engine {
         }
         self.restart_locks(now);
         for (slot, state) in marks {
-            // The wait goes on; its share counts from here. A wake-up under way is the cost of a
-            // wait that is over, of which the part knows nothing.
+            // The wait goes on; its share counts from here. A wake-up in progress is the cost of a
+            // wait that is over and that is not in the part.
             self.blame.wait_ends(now, 0);
             let goes_on = state != State::Waking;
             let mark = goes_on.then(|| self.blame.wait_begins(now));
@@ -101,16 +101,16 @@ impl Engine {
     pub(crate) fn finish(&mut self, end: Nanos, cpus: &[Cpu]) {
         let end = end.max(self.now);
         self.now = end;
-        // Where no event says its CPU, no CPU is more silent than the others.
+        // If no event says its CPU, no CPU is more silent than the others.
         let told = self.cpus.iter().any(|(_, c)| c.met);
         for &cpu in cpus {
-            // A busy CPU has at least its timer's interrupts; but where some tasks only were
-            // recorded, interrupts of others were not.
+            // A busy CPU has at least its timer's interrupts; but if only some tasks were recorded,
+            // the interrupts of others were not.
             let silent_is_idle = self.system_wide && (self.caps.irqs || self.caps.softirqs);
             let c = self.cpus.get_mut(cpu);
             if !c.seen {
                 self.quality.add(QualityCode::SilentCpu, (told && !c.met) as u64);
-                // Whoever was sent there ran there: its events are missing.
+                // A thread sent to this CPU ran there: its events are missing.
                 let idle = silent_is_idle && !c.is_target && !self.lost;
                 let what: fn(&mut CpuState, Nanos) = match idle {
                     true => |c, span| c.idle += span,
@@ -128,7 +128,8 @@ impl Engine {
         }
         let slots: Vec<Slot> = self.threads.iter().map(|(s, _)| s).collect();
         for slot in slots {
-            // Who has ended waits for nothing; most have, where there are very many.
+            // A thread that has ended waits for nothing. That is most threads if there are very
+            // many.
             if !self.threads[slot].living.is_over() {
                 self.stop_waiting(end, slot, None, Ended::Trace);
             }
@@ -152,7 +153,7 @@ impl Engine {
                 stats.pending += 1;
                 stats.pending_ns += end - call.start;
             }
-            // Whoever showed a call is decided.
+            // The mode of a thread that made a call is known.
             if self.threads[slot].mode == Mode::Unknown {
                 let mode = self.mode_without_calls(slot);
                 self.decide(slot, mode);

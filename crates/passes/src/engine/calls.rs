@@ -15,7 +15,7 @@ use crate::waits::Class;
 use holdup_syscalls::{Arch, Direction, WaitKind};
 use holdup_trace::{Cpu, Event, Nanos, Pid, QualityCode};
 
-/// What holdup counts of a system call, by its number.
+/// What holdup counts about a system call, by its number.
 #[derive(Clone, Copy, Default)]
 pub(super) struct CallTraits {
     pub(super) wait: WaitKind,
@@ -27,7 +27,7 @@ pub(super) struct CallTraits {
     /// It changes the address space.
     space: bool,
     pub(super) class: Class,
-    /// It returns once more, as 0, in the thread that it made.
+    /// It returns a second time, with 0, in the thread that it created.
     begets: bool,
 }
 
@@ -37,7 +37,7 @@ impl CallTraits {
         matches!(self.class, Class::Write | Class::Send)
     }
 
-    /// Of all calls, by number.
+    /// The traits of all calls, by number.
     pub(super) fn table(arch: Arch) -> Vec<CallTraits> {
         let of = |name: &str| CallTraits {
             wait: holdup_syscalls::wait_kind(name),
@@ -73,8 +73,8 @@ impl<'a> At<'a> {
 }
 
 impl Engine {
-    /// What nearly every event that begins or ends a system call finds: the thread believed current
-    /// on its CPU, nothing on top of it, doing what it was `before`. Settles that.
+    /// The common case of an event that begins or ends a system call: the thread believed current
+    /// is on its CPU, the stack is empty, and the thread's mode is `before`. Settles the time.
     /// `None`: see [`Engine::settle_boundary`].
     #[inline(always)]
     fn plain_boundary<'a>(
@@ -94,7 +94,7 @@ impl Engine {
             return None;
         }
         debug_assert!(t.undecided.is_empty() && !t.spins);
-        // As `charge` does.
+        // Same as in `charge`.
         let span = now.saturating_sub(c.charged_to);
         if span >= SHORTEST {
             return None;
@@ -106,8 +106,8 @@ impl Engine {
         Some(At { c, t, slot })
     }
 
-    /// The current thread enters or leaves the kernel: settle what it did until now, which was
-    /// `before`. False if there is no thread that could.
+    /// The current thread enters or leaves the kernel: settles its time until now, which it spent
+    /// in mode `before`. False if no thread can do so here.
     #[inline(never)]
     fn settle_boundary(&mut self, now: Nanos, e: &Event, before: Mode) -> bool {
         if !self.valid(e.cpu, e.tid) {
@@ -192,7 +192,7 @@ impl Engine {
         }
     }
 
-    /// A call begins that changes the address space.
+    /// A call that changes the address space begins.
     #[inline(never)]
     fn space_begins(&mut self, cpu: Cpu, slot: Slot) {
         let beside = self.has_sibling(cpu, slot);
@@ -201,14 +201,14 @@ impl Engine {
         }
     }
 
-    /// It ended, after `own` CPU time.
+    /// A call that changes the address space ended, after `own` CPU time.
     #[inline(never)]
     fn space_ends(&mut self, now: Nanos, cpu: Cpu, mut call: SpaceCall) {
         call.siblings.1 = self.has_sibling(cpu, call.slot);
         self.spaces.call(now, &call);
     }
 
-    /// Another CPU runs a thread of the same process.
+    /// Whether another CPU runs a thread of the same process.
     fn has_sibling(&self, cpu: Cpu, slot: Slot) -> bool {
         let pid = self.threads[slot].pid;
         pid != Pid::UNKNOWN
@@ -225,7 +225,7 @@ impl Engine {
         }
     }
 
-    /// A thread that is in a call enters another.
+    /// A thread that is in a call enters another: the return event was lost.
     #[cold]
     fn return_was_lost(&mut self, slot: Slot) {
         self.quality.add(QualityCode::OrphanSysEnter, 1);
@@ -237,7 +237,7 @@ impl Engine {
         }
     }
 
-    /// `SETTLED`: the time up to now is accounted for. `FACTS`: somebody asks for facts.
+    /// `SETTLED`: the time up to now is accounted for. `FACTS`: the caller asks for facts.
     #[inline(always)]
     pub(super) fn sys_exit<const SETTLED: bool, const FACTS: bool>(
         &mut self,
@@ -261,7 +261,7 @@ impl Engine {
         };
         t.mode = Mode::User;
         t.syscall_events += 1;
-        // How many CPUs are busy as the application goes on.
+        // How many CPUs are busy when the application continues.
         let running = t.running_at(now);
         let living = &mut *t.living;
         living.user_interval =
@@ -277,9 +277,9 @@ impl Engine {
         let (start, alone, woke) = (call.start, call.alone, call.woke);
         let beside = call.beside;
         let stolen = call.stolen;
-        // The number it was entered with is the true one where the exit does not say it (LTTng up
-        // to 2.5). rt_sigreturn returns as number -1, with what the interrupted code had in its
-        // registers: there is no result.
+        // If the exit does not give the number (LTTng up to 2.5), that of the entry is used.
+        // rt_sigreturn returns as number -1, with the registers of the interrupted code: it has no
+        // result.
         let (nr, ret) = match nr {
             u32::MAX if Some(call.nr) == self.sigreturn => (call.nr, 0),
             u32::MAX => (call.nr, ret),
@@ -298,7 +298,7 @@ impl Engine {
         } else {
             let own = running.saturating_sub(interrupted);
             let runnable = t.woken_ns + t.preempted_ns - call.runnable0;
-            // What nobody saw of it was not on a CPU for all that is known: not running either.
+            // Time that no event explains was not on a CPU as far as known: not running either.
             let blocked = elapsed.saturating_sub(running + runnable);
             stats.running += own;
             stats.interrupted += interrupted;
@@ -348,7 +348,7 @@ impl Engine {
     #[inline(never)]
     fn only_returned(&mut self, now: Nanos, cpu: Cpu, slot: Slot, nr: u32, ret: i64) {
         if ret == 0 && self.traits.get(nr as usize).is_some_and(|traits| traits.begets) {
-            // A new thread comes out of the call that made it, which is its parent's.
+            // A new thread returns from the call that created it, which is its parent's call.
             return;
         }
         let t = &mut self.threads[slot];

@@ -1,9 +1,9 @@
 //! Tasks that a runtime schedules on threads: goroutines.
 //!
-//! A task is a thread to all that follows: it has a slot, runs, sleeps for objects, is woken and
-//! ready. What differs is who switches. The kernel switches between threads, and while a thread
-//! runs a task, all events of the thread are those of the task; the thread itself is out of sight
-//! then, and does nothing but look for the next task when it has none. A task that sleeps in the
+//! All later code treats a task as a thread: it has a slot, runs, sleeps for objects, is woken and
+//! ready. The difference is who switches. The kernel switches between threads, and while a thread
+//! runs a task, all events of the thread are those of the task; the thread itself is then out of
+//! sight. Without a task, all the thread does is look for the next. A task that sleeps in the
 //! kernel, in a system call, keeps its thread.
 //!
 //! ```text
@@ -13,9 +13,9 @@
 //!                             code: looks for the next
 //! ```
 //!
-//! Tasks are distinguished by their address. A runtime uses the memory of one that has ended for
-//! one that begins later: those are one slot, which waits meanwhile to be started. So memory grows
-//! with the tasks that are there at once.
+//! Tasks are distinguished by their address. A runtime reuses the memory of a task that has ended
+//! for a task that begins later: both are one slot, which waits to be started in between. So memory
+//! grows with the number of tasks that exist at once.
 
 use super::Engine;
 use crate::judge::Ended;
@@ -33,9 +33,9 @@ pub(super) struct Tasks {
     by_address: FxHashMap<(Pid, u64), Slot>,
     /// Threads that have run tasks.
     carriers: FxHashMap<Tid, Slot>,
-    /// The thread that runs a task.
+    /// The thread that runs each task.
     on: FxHashMap<Slot, Tid>,
-    /// How many there have been.
+    /// Number of tasks so far.
     number: u32,
 }
 
@@ -44,9 +44,9 @@ pub(super) struct Tasks {
 enum Leaves {
     /// It sleeps.
     Asleep(Object, WaitKind),
-    /// It could go on.
+    /// It could go on running.
     Ready,
-    /// Nobody saw it.
+    /// No event showed it.
     Unseen,
 }
 
@@ -71,7 +71,7 @@ impl Engine {
         self.steps_off(now, e.cpu, e.tid, task, Leaves::Asleep(object, kind));
     }
 
-    /// A runtime does something else.
+    /// A runtime does something other than parking a task.
     pub(super) fn runtime_does(&mut self, now: Nanos, e: &Event, does: Runtime, with: u64) {
         if !self.valid(e.cpu, e.tid) || e.tid == Tid::IDLE {
             return;
@@ -92,7 +92,7 @@ impl Engine {
                 self.steps_off(now, e.cpu, e.tid, task, Leaves::Asleep(object, kind));
             }
             Runtime::Asks => {
-                // It may lose its thread before it is parked.
+                // The task may lose its thread before it is parked.
                 if let Some(task) = self.current_task(now, e) {
                     self.threads[task].living.asks = with;
                 }
@@ -109,12 +109,12 @@ impl Engine {
         }
     }
 
-    /// A task is put on a queue of those that can run.
+    /// A task is put on a queue of runnable tasks.
     fn readies(&mut self, now: Nanos, e: &Event, pid: Pid, at: u64) {
         let by = self.current_task(now, e);
         let task = self.task(now, pid, at, State::New);
         match self.threads[task].state {
-            // It lets others go first.
+            // It yields to other tasks.
             State::Running(_) if by == Some(task) => self.runs_task(now, e, None),
             State::New => {
                 if let Some(by) = by {
@@ -133,13 +133,13 @@ impl Engine {
         }
     }
 
-    /// The process of the thread that an event is of.
+    /// The process of the event's thread.
     fn process(&mut self, now: Nanos, e: &Event) -> Pid {
         let current = self.current(now, e.cpu, e.tid, e.pid);
         self.threads[current].pid
     }
 
-    /// The task at an address; one that is new begins in `state`.
+    /// The task at an address; a new task begins in `state`.
     fn task(&mut self, now: Nanos, pid: Pid, at: u64, state: State) -> Slot {
         if let Some(&slot) = self.tasks.by_address.get(&(pid, at)) {
             return slot;
@@ -152,13 +152,13 @@ impl Engine {
         slot
     }
 
-    /// The task that the thread of an event runs; `None` if that runs its own code.
+    /// The task that the event's thread runs; `None` if the thread runs its own code.
     fn current_task(&mut self, now: Nanos, e: &Event) -> Option<Slot> {
         let current = self.current(now, e.cpu, e.tid, e.pid);
         self.tasks.on.contains_key(&current).then_some(current)
     }
 
-    /// From now on the thread of an event runs `task`, or none.
+    /// From now on the event's thread runs `task`, or none.
     fn runs_task(&mut self, now: Nanos, e: &Event, task: Option<Slot>) {
         let current = self.current(now, e.cpu, e.tid, e.pid);
         if task == Some(current) {
@@ -180,9 +180,9 @@ impl Engine {
         self.tasks.carriers.insert(tid, own);
         self.charge(now, cpu);
         if self.threads[task].state == State::Blocked {
-            // What it waited for in the network is there: a thread that finds that takes it at
-            // once, which passes no queue. Who sent it is not known: the thread may have been woken
-            // for one of several that are there.
+            // What it waited for from the network has arrived: a thread that finds this runs the
+            // task at once, without a queue. The sender is not known: the thread may have been
+            // woken for one of several tasks.
             self.wake(now, task, None, Cpu::UNKNOWN, false);
         }
         self.is_out_of_sight(now, own);
@@ -201,7 +201,7 @@ impl Engine {
         self.set_current(now, cpu, Some((tid, task)));
     }
 
-    /// The task that a thread runs leaves it; the thread runs its own code.
+    /// The task that a thread runs leaves the thread, which then runs its own code.
     fn steps_off(&mut self, now: Nanos, cpu: Cpu, tid: Tid, task: Slot, how: Leaves) {
         let Some(&own) = self.tasks.carriers.get(&tid) else { return };
         self.charge(now, cpu);
@@ -231,7 +231,7 @@ impl Engine {
         self.set_current(now, cpu, Some((tid, own)));
     }
 
-    /// A task shows on another thread than the one that was believed to run it.
+    /// A task shows on another thread than the one believed to run it.
     #[cold]
     fn left_carrier_unseen(&mut self, now: Nanos, task: Slot, tid: Tid) {
         if let State::Running(cpu) = self.threads[task].state {
@@ -264,8 +264,8 @@ impl Engine {
         self.transition(now, own, State::Lost);
     }
 
-    /// A thread ends, or becomes another program: what it runs is its own. With the first thread of
-    /// a process all tasks of it are over.
+    /// A thread ends, or becomes another program: from now on it runs its own code. With the first
+    /// thread of a process all its tasks end.
     pub(super) fn no_more_tasks(&mut self, now: Nanos, cpu: Cpu, tid: Tid) {
         if self.tasks.carriers.is_empty() {
             return;

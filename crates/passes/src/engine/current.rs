@@ -1,4 +1,4 @@
-//! Who is on a CPU, and what its time is charged to.
+//! Which thread is on a CPU, and what the CPU's time is charged to.
 
 use super::Engine;
 use super::invariants::Invariant;
@@ -12,7 +12,7 @@ use crate::threads::{Thread, Threads, Undecided};
 use holdup_trace::{Cpu, Nanos, Pid, Tid};
 
 impl Engine {
-    /// The current thread of `cpu` as this event shows it, corrected if it was believed another.
+    /// The current thread of `cpu` as this event shows it; corrects a wrong belief.
     #[inline(always)]
     pub(super) fn current(&mut self, now: Nanos, cpu: Cpu, tid: Tid, pid: Pid) -> Slot {
         match self.cpus.get_mut(cpu).current {
@@ -21,7 +21,7 @@ impl Engine {
         }
     }
 
-    /// The current thread of `cpu` if it is the one believed; events that may come from the middle
+    /// The current thread of `cpu` if it is the believed one. Events that may come from the middle
     /// of a switch must not correct anything.
     pub(crate) fn current_if(&mut self, cpu: Cpu, tid: Tid) -> Option<Slot> {
         if !self.valid(cpu, tid) {
@@ -54,7 +54,7 @@ impl Engine {
         let known_to = c.charged_to;
         let first = !c.seen;
         c.seen = true;
-        // The CPU did this all along if this is its first event, and the thread is not known to
+        // If this is its first event, the CPU did this all along, unless the thread is known to
         // have done something else meanwhile.
         let all_along = first && (slot == Slot::IDLE || self.threads[slot].state == State::Unseen);
         self.current_left_unseen(now, cpu);
@@ -73,7 +73,7 @@ impl Engine {
                 self.queue_is_empty(now, cpu, known_to);
             }
         } else {
-            // Ready until the last event of this CPU for sure, where it was not yet.
+            // A thread that was ready certainly was until the last event of this CPU.
             self.arrives(now, slot, known_to.min(now), since, cpu);
         }
         self.set_current(now, cpu, Some((tid, slot)));
@@ -81,8 +81,8 @@ impl Engine {
         slot
     }
 
-    /// A thread turns out to be on `cpu`, which it got unseen: it was in its old state until
-    /// `left`, and runs here since `since`; in between nobody knows.
+    /// A thread turns out to be on `cpu`, and the switch was not recorded: it was in its old state
+    /// until `left`, and runs here since `since`; the time in between is unknown.
     fn arrives(&mut self, now: Nanos, slot: Slot, left: Nanos, since: Nanos, cpu: Cpu) {
         self.told(now, slot);
         let before = self.threads[slot].since;
@@ -115,10 +115,10 @@ impl Engine {
         self.threads[slot].since = since;
     }
 
-    /// perf misses every event of some CPUs' idle tasks (seen on 6.18 guests), the switches out of
-    /// idle among them; recordings of some tasks never have them. The CPU was idle then until the
-    /// thread now running was woken, or, where that was missed too, until about now: who slept
-    /// shows up first by returning from its call.
+    /// perf misses every event of some CPUs' idle tasks (seen on 6.18 guests), including switches
+    /// out of idle; recordings of some tasks never have them. The CPU was then idle until the
+    /// thread now running was woken. If the wake-up is missing too, it was idle until about now: a
+    /// thread that slept shows first by returning from its call.
     fn left_idle_unseen(&self, now: Nanos, cpu: Cpu, slot: Slot) -> Option<Nanos> {
         let c = self.cpus.get(cpu)?;
         if slot == Slot::IDLE || !matches!(c.current, Some((_, Slot::IDLE))) {
@@ -137,8 +137,8 @@ impl Engine {
         }
     }
 
-    /// An idle CPU takes over a thread that was ready for another, unseen: it idled at least until
-    /// that thread was ready. Whether it has idled or run since, nobody knows.
+    /// An idle CPU has pulled a thread from another queue without an event: it idled at least until
+    /// that thread was ready. Whether it idled or ran since is unknown.
     fn idle_until_ready(&mut self, cpu: Cpu, slot: Slot) {
         let t = &self.threads[slot];
         if slot != Slot::IDLE
@@ -169,7 +169,7 @@ impl Engine {
         self.refresh_idle(now, cpu);
     }
 
-    /// Tell the blame pass whether this CPU is idle: the idle task with nothing on top.
+    /// Tells the blame pass whether this CPU is idle: the idle task with an empty stack.
     #[inline]
     pub(super) fn refresh_idle(&mut self, now: Nanos, cpu: Cpu) {
         let c = self.cpus.get_mut(cpu);
@@ -190,7 +190,7 @@ impl Engine {
         charge(self.cpus.get_mut(cpu), cpu, &mut self.threads, now);
     }
 
-    /// Charge the time of `cpu` up to `now` to something that no event shows.
+    /// Charges the time of `cpu` up to `now` to something that no event shows.
     pub(super) fn charge_as(&mut self, now: Nanos, cpu: Cpu, what: fn(&mut CpuState, Nanos)) {
         let mut to = |c: &mut CpuState, _: Cpu, threads: &mut Threads, now: Nanos| {
             draw(c, threads, None);
@@ -206,7 +206,7 @@ impl Engine {
         to(self.cpus.get_mut(cpu), cpu, &mut self.threads, now);
     }
 
-    /// `cpu` passes borders of the timeline: charge what it did up to each.
+    /// `cpu` passes borders of the timeline: charges what it did up to each border.
     #[cold]
     #[inline(never)]
     fn next_bins(
@@ -229,7 +229,7 @@ impl Engine {
         }
     }
 
-    /// What `cpu` has done since its bin began goes into the timeline.
+    /// Adds what `cpu` has done since its bin began to the timeline.
     pub(super) fn close_bin(&mut self, cpu: Cpu) {
         if let Some((_, slot)) = self.cpus.get_mut(cpu).current {
             self.ran(cpu, slot);
@@ -242,7 +242,7 @@ impl Engine {
         c.ran_mark = spent.by_threads();
     }
 
-    /// The thread that is or was on `cpu` is paid for its time there.
+    /// Credits the thread that is or was on `cpu` with its time on the CPU.
     #[inline]
     fn ran(&mut self, cpu: Cpu, slot: Slot) {
         let c = self.cpus.get_mut(cpu);
@@ -256,8 +256,8 @@ impl Engine {
     }
 }
 
-/// Draw what a CPU did up to the time that is charged, if it is followed: what it has been on, or
-/// `what` that no event shows.
+/// Draws what a followed CPU did up to the charged time: its current activity, or `what` if no
+/// event shows the activity.
 #[inline]
 pub(super) fn draw(c: &mut CpuState, threads: &Threads, what: Option<Doing>) {
     let Some(lane) = &mut c.lane else { return };
@@ -297,7 +297,7 @@ fn charge(c: &mut CpuState, cpu: Cpu, threads: &mut Threads, now: Nanos) {
     }
     let t = &mut threads[slot];
     match t.mode {
-        // Whatever it was believed to do: it waits for a lock of the kernel.
+        // Whatever its mode: it waits for a lock of the kernel.
         mode if t.spins && mode != Mode::Kthread => {
             c.kernel += span;
             c.lock_spin += span;
@@ -320,8 +320,7 @@ fn charge(c: &mut CpuState, cpu: Cpu, threads: &mut Threads, now: Nanos) {
     }
 }
 
-/// `span` more on this CPU by this thread, doing what `mode` says; what is not known counts as
-/// application code.
+/// Adds `span` on this CPU by this thread in `mode`; an unknown mode counts as application code.
 #[inline(always)]
 pub(super) fn spend(c: &mut CpuState, t: &mut Thread, mode: Mode, span: Nanos) {
     match mode {

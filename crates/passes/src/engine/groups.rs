@@ -1,7 +1,8 @@
-//! Control groups: in which a thread is, and who had the CPU that it was ready for.
+//! Control groups: the group of each thread, and which groups had the CPU that it was ready for.
 //!
-//! A thread is in the group that an event last said; one that is made is in that of who made it. A
-//! thread that moves takes what it did before along: its sums are those of the thread.
+//! A thread is in the group that the latest event said; a new thread is in the group of its
+//! creator. A thread that moves keeps its earlier times: they are sums of the thread, not of the
+//! group.
 
 use super::Engine;
 use crate::slot::Slot;
@@ -21,10 +22,10 @@ impl Engine {
         }
     }
 
-    /// A thread is moved, and with the first of a process all.
+    /// A thread is moved; moving the first thread of a process moves all.
     ///
-    /// With the first version of control groups each controller has a hierarchy of its own. Those
-    /// in which a thread is in no group are not what people name it by.
+    /// Version 1 of control groups has a hierarchy per controller. Hierarchies in which a thread is
+    /// in the root group do not name it.
     pub(super) fn attached(&mut self, tid: Tid, root: u32, path: NameId) {
         if tid == Tid::IDLE || tid == Tid::UNKNOWN || root != 0 && path == self.root_group {
             return;
@@ -38,15 +39,15 @@ impl Engine {
         }
     }
 
-    /// A thread is made.
+    /// A new thread inherits the group of its creator.
     pub(super) fn inherits_group(&mut self, parent: Slot, child: Slot) {
         if self.threads[child].group == NameId::NONE {
             self.threads[child].group = self.threads[parent].group;
         }
     }
 
-    /// A thread that was ready since `since` gets `cpu`: who had it meanwhile. Not counted is the
-    /// time in which a quota kept it off.
+    /// A thread that was ready since `since` gets `cpu`: counts which groups had the CPU meanwhile,
+    /// without the time in which a quota kept the thread off.
     #[inline]
     pub(super) fn waited_behind(&mut self, now: Nanos, cpu: Cpu, slot: Slot, since: Nanos) {
         if !self.caps.groups {
@@ -60,9 +61,9 @@ impl Engine {
         self.rivals.got_cpu((since, until), cpu, slot, |s| self.threads[s].group);
     }
 
-    /// Since when a thread on the queue of its CPU has been kept off by its quota, which shows now
-    /// that the CPU idles: since the last of its group left that CPU, or since it came. A run queue
-    /// is stopped when its group runs, or when a thread joins it and no time is left.
+    /// Since when a quota has kept a thread on the queue of its CPU, which shows now that the CPU
+    /// idles: since the last thread of its group left that CPU, or since it joined the queue. A run
+    /// queue is stopped while its group runs, or when a thread joins it and no time is left.
     pub(super) fn off_since(&self, now: Nanos, slot: Slot) -> Nanos {
         let t = &self.threads[slot];
         let (State::Woken(cpu) | State::Preempted(cpu)) = t.state else { return now };
@@ -74,7 +75,7 @@ impl Engine {
         self.rivals.last_ran(cpu, is_sibling).map_or(from, |left| from.max(left)).min(now)
     }
 
-    /// `cpu` has another thread from now on.
+    /// `cpu` runs another thread from now on.
     #[inline]
     pub(super) fn note_stay(&mut self, now: Nanos, cpu: Cpu, slot: Option<Slot>) {
         if self.caps.groups {
@@ -83,14 +84,14 @@ impl Engine {
     }
 }
 
-/// Stays on a CPU that are remembered: a thread that waits behind more of them has waited behind
-/// somebody unknown for a part of its time.
+/// Number of stays remembered per CPU: a thread that waits behind more of them has waited behind an
+/// unknown group for part of its time.
 const REMEMBERED: usize = 256;
 
-/// Who had the CPUs that threads were ready for.
+/// Which groups had the CPUs that threads were ready for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rivals {
-    /// The latest stays on each CPU: since when, and whose.
+    /// The latest stays on each CPU: start and thread.
     stays: Vec<VecDeque<(Nanos, Slot)>>,
     /// Time that a thread was ready while a group had its CPU.
     sums: FxHashMap<(Slot, NameId), Nanos>,
@@ -133,7 +134,7 @@ impl Rivals {
         }
     }
 
-    /// When the latest of those wanted left `cpu`; 0 if it is there now.
+    /// When the latest of the wanted threads left `cpu`; 0 if it is there now.
     fn last_ran(&self, cpu: Cpu, wanted: impl Fn(Slot) -> bool) -> Option<Nanos> {
         let mut left = 0;
         for &(from, whose) in self.stays.get(usize::from(cpu.0))?.iter().rev() {
@@ -145,19 +146,19 @@ impl Rivals {
         None
     }
 
-    /// (who was ready, the group that had the CPU, for how long) of all pairs, in no order.
+    /// (ready thread, group that had the CPU, time) of all pairs, unordered.
     pub(crate) fn sums(&self) -> impl Iterator<Item = (Slot, NameId, Nanos)> {
         self.sums.iter().map(|(&(ready, ran), &ns)| (ready, ran, ns))
     }
 
-    /// Forget the sums.
+    /// Clears the sums.
     pub(crate) fn restart(&mut self) {
         self.sums.clear();
     }
 }
 
-/// Paths of the groups that threads were in, and the groups of processes. Where the threads of a
-/// process are in several, that of the first.
+/// Paths of the groups that threads were in, and the group of each process: that of its first
+/// thread, if its threads are in several.
 pub(crate) fn paths(engine: &Engine) -> (BTreeMap<NameId, String>, BTreeMap<Pid, NameId>) {
     let (mut paths, mut group_of) = (BTreeMap::new(), BTreeMap::new());
     for (_, t) in engine.threads.iter().filter(|(_, t)| t.group != NameId::NONE) {
@@ -188,7 +189,7 @@ mod tests {
         let mut sums: Vec<_> = rivals.sums().collect();
         sums.sort();
         assert_eq!(sums, [(waits, NameId(20), 60 + 30), (waits, NameId(30), 50)]);
-        // A quota kept it off from 120 on.
+        // The quota kept the thread off from 120 on.
         rivals.restart();
         rivals.got_cpu((40, 120), Cpu(0), waits, group);
         let mut sums: Vec<_> = rivals.sums().collect();

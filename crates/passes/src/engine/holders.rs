@@ -1,11 +1,12 @@
-//! What those did that others waited for: see [`crate::past`].
+//! What threads did while others waited for what they held: see [`crate::past`].
 
 use super::Engine;
 use crate::past::{HolderDid, Holding, Past};
 use holdup_trace::Nanos;
 
 impl Engine {
-    /// Follow those who have something from now on, and add up what those did who gave it back.
+    /// Follows threads that now hold something, and adds up what threads did that released
+    /// something.
     #[cold]
     #[inline(never)]
     pub(super) fn holders_news(&mut self, now: Nanos) {

@@ -1,12 +1,12 @@
 //! The invariants of a Linux run queue, and what they fix.
 //!
-//! A recording has holes: lost events, tasks whose events a filter takes out (`--exclude-perf`),
-//! idle tasks whose events the kernel does not deliver. Believing each thread to be in the state of
-//! its last event would then leave it ready, or running, for the rest of the trace. The invariants
-//! below hold in every kernel; where an event contradicts what is believed of a thread, the
-//! invariant says what must have happened unseen, and what cannot be known counts nowhere.
+//! A recording has holes: lost events, tasks whose events a filter removes (`--exclude-perf`), idle
+//! tasks whose events the kernel does not deliver. Believing each thread to be in the state of its
+//! last event would then leave it ready, or running, for the rest of the trace. The invariants
+//! below hold in every kernel. If an event contradicts the believed state of a thread, the
+//! invariant says what must have happened unseen; time whose use cannot be known counts nowhere.
 //!
-//! Each application is counted, by invariant and thread ([`crate::Analysis::invariants`]), and in
+//! Each application is counted by invariant and thread ([`crate::Analysis::invariants`]), and in
 //! the trace's quality.
 
 use super::Engine;
@@ -15,11 +15,11 @@ use crate::slot::Slot;
 use crate::state::State;
 use holdup_trace::{Cpu, Nanos, QualityCode};
 
-/// Makes [`Invariant`] from one list: the reason and exceptions of each invariant, what its
-/// applications are counted as in the trace's quality, and the invariant in one sentence.
+/// Makes [`Invariant`] from one list: the reason and exceptions of each invariant, the code under
+/// which the trace's quality counts it, and the invariant in one sentence.
 macro_rules! invariants {
     ($($(#[doc = $doc:literal])+ $name:ident = $code:ident, $says:literal;)+) => {
-        /// An invariant of run queues. What contradicts it was not recorded.
+        /// An invariant of run queues. Whatever contradicts it was not recorded.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum Invariant { $($(#[doc = $doc])+ $name),+ }
 
@@ -27,12 +27,12 @@ macro_rules! invariants {
             /// All of them.
             pub const ALL: &'static [Invariant] = &[$(Invariant::$name),+];
 
-            /// What its applications are counted as in the trace's quality.
+            /// The code under which the trace's quality counts its applications.
             pub fn code(self) -> QualityCode {
                 match self { $(Invariant::$name => QualityCode::$code),+ }
             }
 
-            /// It in one sentence.
+            /// The invariant in one sentence.
             pub fn says(self) -> &'static str {
                 match self { $(Invariant::$name => $says),+ }
             }
@@ -42,32 +42,32 @@ macro_rules! invariants {
 
 invariants! {
     /// The thread that an event names as current runs on that CPU (`current` is a property of the
-    /// CPU). If another was believed there, a switch was not recorded: the time since that CPU's
-    /// last event is nobody's.
+    /// CPU). If another thread was believed there, a switch was not recorded: the time since that
+    /// CPU's last event is unaccounted.
     CurrentRuns = SwitchGap, "the thread of an event runs on the event's CPU";
-    /// A CPU that idles takes the thread that is woken on it at once: `ttwu_queue` interrupts it.
-    /// If that thread shows there next, it has run since it was woken.
+    /// An idle CPU immediately takes the thread that is woken on it: `ttwu_queue` interrupts it. If
+    /// that thread shows on it next, it has run since it was woken.
     IdleTakesWoken = InferredSwitch, "an idle CPU takes the thread woken on it at once";
-    /// On a CPU whose switches out of idle are never recorded, so does every thread woken on it,
-    /// even before it shows. Its time counts when an event of its own confirms it, and is
-    /// unaccounted otherwise.
+    /// A CPU whose switches out of idle are never recorded also takes every thread woken on it,
+    /// even before the thread shows. The time counts once an event of the thread confirms it, and
+    /// is unaccounted otherwise.
     BlindTakesWoken = PresumedSwitch,
         "so does an idle CPU whose switches out of idle are not recorded, even before the thread \
          has an event";
     /// A CPU that switches to idle has an empty run queue: `pick_next_task_idle` is asked last. A
-    /// thread believed ready there ran unseen and sleeps, or was moved.
+    /// thread believed ready on it ran unseen and sleeps, or was moved.
     ///
-    /// Exceptions: a wake-up on its way is not yet on the queue (`sched_waking` without
-    /// `sched_wakeup`, `ttwu_queue_wakelist`); a thread that leaves in state R for the idle task
-    /// belongs to a group that is out of quota (`throttle_cfs_rq`) or may not run at the same time
-    /// as its sibling (core scheduling's forced idle), and while it is queued, so may others be.
+    /// Exceptions: a wake-up in progress is not yet on the queue (`sched_waking` without
+    /// `sched_wakeup`, `ttwu_queue_wakelist`). A thread that leaves in state R for the idle task is
+    /// out of quota (`throttle_cfs_rq`) or may not run at the same time as its sibling (core
+    /// scheduling's forced idle); while it is queued, others may be queued for the same reason.
     IdleQueueEmpty = QueuedAtIdle, "a CPU that goes idle has an empty run queue";
-    /// A thread runs on one CPU at a time (`p->on_cpu`). Seen on a second, it left the first after
-    /// the last event there.
+    /// A thread runs on one CPU at a time (`p->on_cpu`). If it shows on a second CPU, it left the
+    /// first after the last event there.
     OneCpu = TwoCpus, "a thread runs on one CPU at a time";
-    /// Who is woken had gone to sleep: `try_to_wake_up` matches the state first, and that of a
-    /// thread on a run queue is running. One that is woken while believed ready after a wake-up
-    /// ran and slept in between.
+    /// A thread that is woken had gone to sleep: `try_to_wake_up` first matches the state, and a
+    /// thread on a run queue has the state running. A thread woken while believed ready after a
+    /// wake-up ran and slept in between.
     ///
     /// Exception: a thread that was preempted on its way to sleep, state `R+`, is woken while on
     /// the queue (`ttwu_runnable`).
@@ -77,15 +77,15 @@ invariants! {
 }
 
 impl Engine {
-    /// Note that `invariant` put something right about a thread.
+    /// Counts that `invariant` corrected the state of a thread.
     #[cold]
     pub(super) fn apply(&mut self, invariant: Invariant, slot: Slot) {
         self.quality.add(invariant.code(), 1);
         *self.invariants.entry((invariant, slot)).or_default() += 1;
     }
 
-    /// `cpu` switches, or switched after `since`, to the idle task: whoever was on its queue before
-    /// is not ready any more ([`Invariant::IdleQueueEmpty`]).
+    /// `cpu` switches, or switched after `since`, to the idle task: threads queued on it before
+    /// that are not ready any more ([`Invariant::IdleQueueEmpty`]).
     #[cold]
     #[inline(never)]
     pub(super) fn queue_is_empty(&mut self, now: Nanos, cpu: Cpu, since: Nanos) {
@@ -100,7 +100,8 @@ impl Engine {
         }
     }
 
-    /// A thread is not ready any more, nobody knows since when: none of the time counts.
+    /// A thread is not ready any more, and has not been for an unknown time: none of the time
+    /// counts.
     pub(super) fn out_of_sight(&mut self, now: Nanos, slot: Slot) {
         let since = self.threads[slot].since;
         self.ready_until(now, slot, since);
@@ -108,7 +109,7 @@ impl Engine {
         self.threads[slot].since = now;
     }
 
-    /// The thread believed on `cpu` is not there any more; nobody saw it leave.
+    /// The thread believed on `cpu` is not there any more; its leaving was not recorded.
     pub(super) fn current_left_unseen(&mut self, now: Nanos, cpu: Cpu) {
         if let Some((_, old)) = self.cpus.get_mut(cpu).current
             && old != Slot::IDLE
@@ -118,7 +119,7 @@ impl Engine {
         }
     }
 
-    /// A thread believed to run on `cpu` is not there any more: it left after the last event there.
+    /// A thread believed to run on `cpu` has left it, some time after the last event of that CPU.
     pub(super) fn left_unseen(&mut self, now: Nanos, slot: Slot, cpu: Cpu) {
         let c = self.cpus.get_mut(cpu);
         let known_to = c.charged_to;
@@ -130,8 +131,8 @@ impl Engine {
         self.transition(now, slot, State::Lost);
     }
 
-    /// A thread is woken on `cpu`: if that idles and never shows how it leaves idle, the thread
-    /// runs there from now on ([`Invariant::BlindTakesWoken`]).
+    /// A thread is woken on `cpu`: if that CPU idles and its switches out of idle are never
+    /// recorded, the thread runs there from now on ([`Invariant::BlindTakesWoken`]).
     pub(super) fn taken_by_blind(&mut self, now: Nanos, slot: Slot, cpu: Cpu) {
         let Some(c) = self.cpus.known_mut(cpu) else { return };
         if !c.is_blind() || c.current.is_some_and(|(_, slot)| slot != Slot::IDLE) {
@@ -148,8 +149,8 @@ impl Engine {
         self.apply(Invariant::BlindTakesWoken, slot);
     }
 
-    /// The thread believed to run on `cpu` by [`Invariant::BlindTakesWoken`] alone is on its way
-    /// elsewhere, or had not been enqueued yet: `cpu` has idled until now.
+    /// The thread believed to run on `cpu` by [`Invariant::BlindTakesWoken`] alone moves to another
+    /// CPU, or had not been enqueued yet: `cpu` has idled until now.
     pub(super) fn not_taken(&mut self, now: Nanos, slot: Slot, cpu: Cpu) {
         self.charge_as(now, cpu, |c, span| c.idle += span);
         self.transition(now, slot, State::Waking);
@@ -180,8 +181,8 @@ impl Engine {
         }
     }
 
-    /// The trace ends: who is still queued on an idle CPU is not, and who was only presumed to run
-    /// is not known to.
+    /// The trace ends: a thread still queued on an idle CPU is not ready, and a thread only
+    /// presumed to run is not known to run.
     pub(super) fn last_of_queues(&mut self, end: Nanos, cpu: Cpu) {
         let c = self.cpus.get_mut(cpu);
         if matches!(c.current, Some((_, Slot::IDLE))) && !c.queue.is_empty() {
@@ -194,7 +195,7 @@ impl Engine {
     }
 }
 
-/// So long after a wake-up an idle CPU may still be on its way out of idle when the trace ends.
-/// The deepest idle states of x86 and arm64 take less than a millisecond to leave; a guest whose
-/// CPUs share one of the host's has to wait for its turn.
+/// At the end of the trace an idle CPU may still be leaving its idle state for this long after a
+/// wake-up. The deepest idle states of x86 and arm64 take less than a millisecond to leave; a guest
+/// whose virtual CPUs share a CPU of the host has to wait until it is scheduled.
 const ON_THE_WAY: Nanos = 10_000_000;

@@ -20,7 +20,7 @@ impl Engine {
         if e.cpu.0 >= MAX_CPUS {
             return;
         }
-        // A thread that ends has no id for its last few microseconds: whom it interrupts is known.
+        // A thread that ends has no id for its last few microseconds; the CPU knows the thread.
         if e.tid != Tid::UNKNOWN {
             self.current(now, e.cpu, e.tid, e.pid);
         }
@@ -49,7 +49,7 @@ impl Engine {
         if e.cpu.0 >= MAX_CPUS {
             return;
         }
-        // A thread that ends has no id for its last few microseconds: whom it interrupts is known.
+        // A thread that ends has no id for its last few microseconds; the CPU knows the thread.
         if e.tid != Tid::UNKNOWN {
             self.current(now, e.cpu, e.tid, e.pid);
         }

@@ -1,4 +1,4 @@
-//! The events of locks of the kernel: who waits, who has them.
+//! The events of locks of the kernel: which threads wait, and which hold them.
 
 use super::Engine;
 use crate::facts::{Fact, LockWait, LockWaiter, Split};
@@ -8,7 +8,7 @@ use crate::slot::Slot;
 use crate::waits::Object;
 use holdup_trace::{Event, NameId, Nanos, QualityCode, Tid};
 
-/// A lock that was waited for, as its events tell.
+/// A contended lock, as its events describe it.
 struct Contended {
     lock: u64,
     kind: Option<LockKind>,
@@ -25,7 +25,7 @@ impl Engine {
         }
     }
 
-    /// The number of waits its thread has open changes: time up to now belongs to the old number.
+    /// The number of open lock waits of a thread changes: time up to now belongs to the old number.
     fn set_contending(&mut self, now: Nanos, e: &Event, waiter: Waiter, open: usize) {
         let Some(slot) = waiter.slot() else { return };
         if self.threads[slot].contending as usize == open {
@@ -92,7 +92,7 @@ impl Engine {
         }
     }
 
-    /// A system call of a thread begins or ends: whatever it waited for before, it waits no more.
+    /// A system call of a thread begins or ends: none of its lock waits can still be open.
     #[cold]
     pub(crate) fn abandon_waits(&mut self, slot: Slot) {
         let dropped = self.locks.contention.abandon(self.now, Waiter::thread(slot));
@@ -178,7 +178,7 @@ impl Engine {
         }));
     }
 
-    /// Where contention events tell who waits, lockdep need not.
+    /// If contention events say which threads wait, lockdep's events are not needed for that.
     fn set_dep_contending(&mut self, now: Nanos, e: &Event, waiter: Waiter, open: usize) {
         if !self.caps.contention {
             self.set_contending(now, e, waiter, open);
@@ -202,8 +202,9 @@ impl Engine {
         );
     }
 
-    /// A thread held the lock with this lockdep map while others waited. It is followed from its
-    /// first such hold on: to follow all who ever take a lock would cost too much.
+    /// A thread held the lock with this lockdep map while others waited. The thread is followed
+    /// from its first such hold on: following every thread that ever takes a lock would cost too
+    /// much.
     #[cold]
     fn lock_was_held(&mut self, now: Nanos, lock: u64, slot: Slot, span: (Nanos, Nanos)) {
         let t = &mut self.threads[slot];
@@ -211,7 +212,7 @@ impl Engine {
         let t = &self.threads[slot];
         let Some(past) = &t.past else { return };
         let times = self.locks.lockdep.holders_did.entry(lock).or_default();
-        // The hold began after its own wait for the lock.
+        // The hold began after the thread's own wait for the lock.
         past.while_it_had(|_: Object| false, span, t.does(), |did, ns| times.add(did, ns));
     }
 }

@@ -1,22 +1,22 @@
-//! The dispatcher: every event once, to every state machine it concerns.
+//! The dispatcher: passes every event once to every state machine it concerns.
 //!
 //! The order inside one event matters and is the same everywhere: first the time up to the event
 //! is charged (CPU, then thread), then states change. See [`crate::cpus`], [`crate::threads`],
 //! [`crate::syscalls`], [`crate::blame`] for the machines themselves.
 //!
-//! * [`calls`]: system calls begin and end. Most of most traces, so this is where speed is.
-//! * [`current`]: who is on a CPU, and what its time is charged to; put right where events were
-//!   lost.
+//! * [`calls`]: system calls begin and end. Most events of most traces, so this is where speed is.
+//! * [`current`]: which thread is on a CPU, and what its time is charged to; corrected where events
+//!   were lost.
 //! * [`invariants`]: what must have happened unseen; [`queues`]: the run queues.
-//! * [`switches`], [`wakeups`]: threads get CPUs and lose them, are woken, and why they slept.
-//! * [`silence`]: CPUs that a hypervisor took away.
-//! * [`reasons`]: what the kernel says that uninterruptible sleeps were for.
+//! * [`switches`], [`wakeups`]: threads get and lose CPUs, are woken, and why they slept.
+//! * [`silence`]: time that a hypervisor stole.
+//! * [`reasons`]: what the kernel says uninterruptible sleeps were for.
 //! * [`throttled`]: threads that are ready and may not run.
-//! * [`groups`]: control groups, and who had the CPU that their threads were ready for.
-//! * [`holders`]: what those did that others waited for.
-//! * [`retire`]: what those that have ended no longer need.
+//! * [`groups`]: control groups, and which groups had the CPU that their threads were ready for.
+//! * [`holders`]: what threads did while others waited for what they held.
+//! * [`retire`]: frees what threads that have ended no longer need.
 //! * [`irqs`]: interrupts and softirqs.
-//! * [`tasks`]: threads come, go, and get names.
+//! * [`tasks`]: threads begin, end, and get names.
 //! * [`carried`]: tasks that a runtime schedules on threads.
 //! * [`bounds`]: the part analysed begins and ends.
 
@@ -81,29 +81,29 @@ use untraced::UntracedCalls;
 #[derive(Clone)]
 pub(crate) struct Engine {
     pub(crate) caps: Capabilities,
-    /// What it means to sleep in no recorded call.
+    /// What it means if a thread sleeps in no recorded call.
     outside: Outside,
-    /// Single events, where a capability stands for several.
+    /// Which single events are recorded, where one capability stands for several.
     pub(crate) recorded: Recorded,
-    /// Not of some tasks only.
+    /// The recording is not limited to some tasks.
     pub(crate) system_wide: bool,
     pub(crate) names: Arc<Names>,
     pub(crate) arch: Arch,
     traits: Vec<CallTraits>,
     /// Number of `rt_sigreturn`.
     sigreturn: Option<u32>,
-    /// Events that are software page-fault samples.
+    /// Whether an event is a software page-fault sample, by event id.
     fault_ids: Vec<bool>,
-    /// Events to leave alone, by id: `syscalls:*` in a trace that has `raw_syscalls:*` too, the
-    /// same calls a second time; and half pairs. Empty where there are none.
+    /// Events to ignore, by id: `syscalls:*` in a trace that also has `raw_syscalls:*`, which would
+    /// count the same calls twice; and incomplete pairs. Empty if there are none.
     unused_ids: Vec<bool>,
-    /// `sched_blocked_reason` is there.
+    /// The recording has the event `sched_blocked_reason`.
     reasons: bool,
-    /// And comes at some time.
+    /// At least one such event occurs in the trace.
     reasons_told: bool,
-    /// And has come.
+    /// At least one such event has occurred so far.
     pub(crate) reasons_seen: bool,
-    /// Functions that it named, and whether they take locks.
+    /// Functions that `sched_blocked_reason` named, and whether they take locks.
     locking: FxHashMap<NameId, bool>,
 
     pub(crate) start: Nanos,
@@ -111,15 +111,15 @@ pub(crate) struct Engine {
     /// End of the part analysed.
     last: Nanos,
     pub(crate) threads: Threads,
-    /// Those of them that are tasks of a runtime, and the threads that run such.
+    /// Which threads are tasks of a runtime, and which threads run tasks.
     tasks: Tasks,
-    /// Those that ended last, oldest first.
+    /// The threads that ended last, oldest first.
     last_ended: VecDeque<Slot>,
     pub(crate) cpus: Cpus,
     pub(crate) irqs: Irqs,
     pub(crate) blame: Blame,
     pub(crate) ticks: Ticks,
-    /// By control group.
+    /// Throttling by control group.
     pub(crate) throttles: FxHashMap<NameId, Throttles>,
     pub(crate) rivals: Rivals,
     /// The group at the root of a hierarchy.
@@ -130,7 +130,7 @@ pub(crate) struct Engine {
     pub(crate) programs: Programs,
     pub(crate) waits: Waits,
     judge: Judge,
-    /// A thread that has work for less of its time, in per cent, hardly ever runs.
+    /// A thread is rare if it is active for less than this part of its lifetime, in per cent.
     rare_pct: f64,
     pub(crate) locks: Locks,
     pub(crate) costs: CostTable,
@@ -140,16 +140,16 @@ pub(crate) struct Engine {
     pub(crate) quality: Quality,
     pub(crate) invariants: FxHashMap<(Invariant, Slot), u64>,
     pub(crate) events: u64,
-    /// Delays from ready to running of threads that are not the kernel's.
+    /// Delays from ready to running of all threads except kernel threads.
     pub(crate) delays: Histogram,
-    /// How often each event came that no state machine knows, by its id.
+    /// Number of events that no state machine handles, by event id.
     pub(crate) others: Vec<u64>,
-    /// Calls by the code they begin in, and what was said of the switch that comes.
+    /// Calls by the kernel function they begin in, and what was said about the next switch.
     untraced: UntracedCalls,
-    /// Single facts, where somebody asks for them.
+    /// Single facts, if the caller asks for them.
     pub(crate) facts: Option<Facts>,
     lost: bool,
-    /// How many, and how many of them before the part analysed.
+    /// Number of lost events, and how many were lost before the part analysed.
     lost_events: u64,
     lost_before: u64,
 }
@@ -240,12 +240,12 @@ impl Engine {
         engine
     }
 
-    /// Events lost, and how many of them before the part analysed.
+    /// Number of lost events, and how many were lost before the part analysed.
     pub(crate) fn lost(&self) -> (u64, u64) {
         (self.lost_events, self.lost_before)
     }
 
-    /// Draw lanes of these.
+    /// Draws lanes of these CPUs and threads.
     pub(crate) fn follow(&mut self, follow: &Follow) {
         self.threads.follow(follow);
         for &cpu in &follow.cpus {
@@ -253,14 +253,15 @@ impl Engine {
         }
     }
 
-    /// Take one event in; `batch` holds what did not fit into it. `FACTS`: somebody asks for facts.
+    /// Handles one event; `batch` holds its variable-length data. `FACTS`: the caller asks for
+    /// facts.
     #[inline(always)]
     pub(crate) fn event<const FACTS: bool>(&mut self, e: &Event, batch: &Batch) {
-        // Records of the recorder itself may come after the last event of the part analysed.
+        // The recorder's own records may come after the last event of the part analysed.
         let now = e.ts.min(self.last).max(self.now);
         self.now = now;
         self.events += (e.id != EventId::SIDEBAND) as u64;
-        // System calls are most of most traces: they alone are worth being unfolded here.
+        // System calls are most events of most traces: only they are worth inlining here.
         match e.what {
             What::SysEnter { .. } | What::SysExit { .. } if self.is_unused(e.id) => self.skip(e.id),
             What::SysEnter { nr, args } => self.sys_enter::<false>(now, e, nr, batch.args(args)),
@@ -275,7 +276,7 @@ impl Engine {
         }
     }
 
-    /// The format repeats the current thread's name.
+    /// The format repeats the current thread's name in each event.
     #[inline(never)]
     fn name_current(&mut self, e: &Event) {
         if let Some(slot) = self.threads.get(e.tid)
@@ -290,7 +291,7 @@ impl Engine {
         if let What::Leaves { of, argument } = e.what {
             return self.leaves_from(e.cpu, &batch.stack(of)[..of.in_kernel()], argument);
         }
-        // What another event brings along, and what is not an event of a CPU.
+        // Data that belongs to another event, and events without a CPU.
         match e.what {
             What::Stack { .. } => return,
             What::Mapped { pid, mapping } => {
@@ -303,7 +304,7 @@ impl Engine {
         }
         let cpu = e.cpu;
         if cpu.0 >= MAX_CPUS && happens_on_a_cpu(&e.what) {
-            // Nobody knows whose state it changed; guesses would make threads wait for ever.
+            // It is unknown whose state it changed; a guess would make threads wait for ever.
             return;
         }
         self.heard(now, e);
@@ -362,7 +363,8 @@ impl Engine {
                 }
             }
             What::ContentionBegin { lock, flags, stack } => {
-                // No code of a program asks for a lock of the kernel.
+                // User code cannot take a lock of the kernel: the user part of the chain says
+                // nothing.
                 let chain = &batch.stack(stack)[..stack.in_kernel()];
                 self.contention_begin(now, e, lock, flags, chain)
             }
@@ -433,7 +435,7 @@ impl Engine {
             What::Lost { count } => {
                 self.lost = true;
                 self.lost_events = self.lost_events.saturating_add(count);
-                // Who ran meanwhile is not known.
+                // It is unknown which threads ran meanwhile.
                 self.counters.forget_readings();
             }
             What::Other => {
@@ -488,14 +490,14 @@ impl Engine {
         self.counters.sample(e.id, slot, period, user, busy);
     }
 
-    /// What the counters of a group stood at while `e.tid` was still on its CPU.
+    /// The counter values of a group while `e.tid` was still on its CPU.
     #[inline(never)]
     fn readings(&mut self, e: &Event, leader: EventId, readings: &[Reading]) {
         let now = self.now;
         let cpu = self.cpus.get(e.cpu);
         let ran = match cpu.and_then(|c| Some((c, c.current?.1, self.threads.get(e.tid)))) {
             Some((c, Slot::IDLE, _)) if e.tid == Tid::IDLE => Ran::Idle { since: c.last_switch },
-            // Without a switch nobody knows since when.
+            // Without a switch it is unknown since when they counted.
             Some((c, on_cpu, Some(slot))) if c.last_switch > 0 && e.tid != Tid::IDLE => {
                 let t = &self.threads[slot];
                 let stays = Stays { ran_ns: t.running_at(now), migrations: t.migrations };
@@ -516,13 +518,13 @@ impl Engine {
             cpus: self.cpus.used() as u32,
         };
         let off = self.counters.readings(now, readings, ran, concurrency);
-        // Of another leader no event but its own readings is missing.
+        // A group with another leader misses only its own readings.
         let off = off && self.counters.is_switch(leader);
         self.quality.add(QualityCode::GroupOff, off.into());
     }
 }
 
-/// Whether an event means nothing to the state machines without the CPU it happened on.
+/// Whether the state machines need the CPU of an event to use it.
 fn happens_on_a_cpu(what: &What) -> bool {
     match what {
         What::Readings { .. }
@@ -577,7 +579,7 @@ fn happens_on_a_cpu(what: &What) -> bool {
 }
 
 impl Engine {
-    /// Hand out what is there.
+    /// Hands out the collected facts.
     pub(crate) fn take_facts(
         &mut self,
         take: &mut dyn FnMut(&Fact) -> ControlFlow<()>,
@@ -588,7 +590,7 @@ impl Engine {
         taken
     }
 
-    /// The part to be analysed has not begun.
+    /// The part to be analysed has not begun: drops the collected facts.
     pub(crate) fn forget_facts(&mut self) {
         if let Some(facts) = &mut self.facts {
             facts.rows.clear();

@@ -8,7 +8,7 @@ use crate::state::{Mode, State};
 use crate::threads::Thread;
 use holdup_trace::{Cpu, Nanos};
 
-/// As what a thread counts.
+/// How the blame pass counts a thread.
 pub(super) fn kind(t: &Thread) -> Kind {
     match t.mode {
         Mode::Unknown => Kind::Unknown,
@@ -18,7 +18,7 @@ pub(super) fn kind(t: &Thread) -> Kind {
 }
 
 impl Engine {
-    /// The one place where a thread's state changes: run queues and counts follow. The time up to
+    /// The only place that changes a thread's state; run queues and counts follow. The time up to
     /// `now` must be settled.
     #[inline]
     pub(super) fn transition(&mut self, now: Nanos, slot: Slot, to: State) {
@@ -66,7 +66,7 @@ impl Engine {
         t.state = to;
     }
 
-    /// Where a thread is ready that was not.
+    /// Notes where a thread becomes ready.
     fn note_queue(&mut self, slot: Slot, state: State) {
         let Some(steps) = &mut self.waits.steps else { return };
         let behind = match state {
@@ -100,9 +100,9 @@ impl Engine {
         }
     }
 
-    /// A thread that is ready stops being so, of which the time up to `until` is certain. Settles
-    /// that, takes the rest of its share back from the scheduler's part of idle time, and returns
-    /// what it keeps, in 2^-32 ns. The caller says what state it is in since.
+    /// A ready thread stops being ready, and only its time up to `until` is certain. Settles that
+    /// time, takes the rest of its share back from the scheduler's part of idle time, and returns
+    /// what it keeps, in 2^-32 ns. The caller sets the new state.
     pub(super) fn ready_until(&mut self, now: Nanos, slot: Slot, until: Nanos) -> u128 {
         if self.threads[slot].is_throttled() {
             self.unthrottle(now, slot, until);
@@ -123,7 +123,7 @@ impl Engine {
             self.unthrottle(now, slot, now);
         }
         let state = match self.threads[slot].state {
-            // Without sched_wakeup nobody knows when it joins that queue.
+            // Without sched_wakeup it is unknown when the thread joins that queue.
             State::Woken(Cpu::UNKNOWN) if !self.caps.wakeups => return,
             State::Woken(_) => State::Woken(self.queue_of(to)),
             State::Preempted(_) => State::Preempted(self.queue_of(to)),
@@ -141,7 +141,7 @@ impl Engine {
         self.taken_by_blind(now, slot, to);
     }
 
-    /// The queue of `cpu`, if anything is known of that CPU.
+    /// The queue of `cpu`, if any event has shown that CPU.
     pub(super) fn queue_of(&self, cpu: Cpu) -> Cpu {
         self.cpus.get(cpu).map_or(Cpu::UNKNOWN, |_| cpu)
     }

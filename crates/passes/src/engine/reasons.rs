@@ -1,15 +1,15 @@
-//! What the kernel says that uninterruptible sleeps were for: `sched_blocked_reason`.
+//! What the kernel says uninterruptible sleeps were for: `sched_blocked_reason`.
 //!
 //! ```text
 //! sched_waking ──► sched_blocked_reason ──► sched_wakeup
 //!  who ends it       what it was for          on the run queue
 //! ```
 //!
-//! A sleep ends at the first event that wakes the thread, and its time with it, whichever of the
-//! three events were recorded. What it was for is judged when that is known: where reasons are
-//! recorded, that of an uninterruptible sleep is put off until the reason has come, or the thread
-//! is on a run queue or runs without one. A kernel that tells of some sleeps is silent about
-//! others, some about all real-time threads: of these nobody knows what they were for.
+//! A sleep, and its time, ends at the first event that wakes the thread, whichever of the three
+//! events were recorded. Its purpose is judged when it is known: if reasons are recorded, the
+//! judgement of an uninterruptible sleep waits until the reason has come, or until the thread is on
+//! a run queue or runs without one. A kernel that gives reasons does not give them for all sleeps,
+//! sometimes for no real-time thread: the purpose of those sleeps remains unknown.
 
 use super::Engine;
 use crate::judge::{BlockedFor, Ended};
@@ -63,7 +63,7 @@ impl Engine {
         }
     }
 
-    /// Whether the kernel, which tells what other sleeps were for, does not tell it of this one.
+    /// Whether the kernel gives reasons of other sleeps but not of this one.
     pub(super) fn is_silent(&self, slot: Slot, ended: Ended) -> bool {
         let t = &self.threads[slot];
         t.uninterruptible
@@ -71,8 +71,8 @@ impl Engine {
             && (self.reasons_told || self.reasons_seen && ended == Ended::Trace)
     }
 
-    /// What a sleep that ends was for, as far as the kernel says. A lock that is known by its own
-    /// events needs no such hint.
+    /// What a sleep that ends was for, as far as the kernel says. A lock with events of its own
+    /// needs no such hint.
     pub(super) fn blocked_for(&self, slot: Slot) -> Option<BlockedFor> {
         let t = &self.threads[slot];
         let reason = t.living.reason.filter(|_| t.contending == 0)?;
@@ -83,7 +83,7 @@ impl Engine {
         })
     }
 
-    /// A wait that ends, for the function it was in where that says more than what is known.
+    /// A wait that ends, with the kernel function it slept in if that says more than what is known.
     pub(super) fn blocked_in(&mut self, now: Nanos, slot: Slot, wait: Wait) -> Wait {
         let of = self.blocked_for(slot);
         match (of, self.threads[slot].living.reason) {

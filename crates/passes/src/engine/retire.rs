@@ -1,14 +1,14 @@
-//! Threads that have ended give back what only the living need.
+//! Threads that have ended free what only living threads need.
 //!
-//! A build or a shell script starts and ends a hundred thousand processes. Nothing of what tables
-//! show of them is lost: sums stay, those of their system calls packed ([`crate::packed`]).
+//! A build or a shell script starts and ends a hundred thousand processes. Nothing that tables show
+//! is lost: the sums stay, those of system calls packed ([`crate::packed`]).
 
 use super::Engine;
 use crate::slot::Slot;
 use crate::state::State;
 
-/// So many that ended last keep all they have: a wake-up that one of them began may be on its way,
-/// and what it waited for may explain the wait that this ends.
+/// The last threads that ended, this many, keep everything: a wake-up by one of them may be in
+/// progress, and what it waited for may explain the wait that this wake-up ends.
 const LAST: usize = 32;
 
 impl Engine {
@@ -24,7 +24,7 @@ impl Engine {
 
     fn retire(&mut self, slot: Slot) {
         let t = &self.threads[slot];
-        // An event may have shown that it had not ended.
+        // An event may have shown that the thread had not ended.
         if t.state != State::Dead {
             return;
         }

@@ -1,4 +1,4 @@
-//! CPUs that fall silent while they run: see [`crate::stolen`].
+//! CPUs without events while they run: see [`crate::stolen`].
 
 use super::Engine;
 use crate::cpus::{Level, MAX_CPUS};
@@ -9,7 +9,7 @@ use crate::stolen::{From, SHORTEST};
 use holdup_trace::{Event, Nanos};
 
 impl Engine {
-    /// An event of a CPU: none came from it since the one before.
+    /// An event of a CPU: that CPU has left none since its previous one.
     #[inline]
     pub(super) fn heard(&mut self, now: Nanos, e: &Event) {
         let Some(c) = self.cpus.known_mut(e.cpu) else { return self.met(now, e) };
@@ -31,21 +31,21 @@ impl Engine {
         }
     }
 
-    /// A CPU says something for the first time since `since`. If it ran the same thread all the
-    /// while, its ticks are missing.
+    /// The first event of a CPU since `since`. If it ran the same thread all the time, its ticks
+    /// are missing.
     #[cold]
     #[inline(never)]
     fn was_silent(&mut self, now: Nanos, e: &Event, since: Nanos) {
         let c = self.cpus.get_mut(e.cpu);
         let Some((tid, slot)) = c.current else { return };
         let ran = c.seen && tid == e.tid && slot != Slot::IDLE && !c.is_presumed();
-        // Where events are missing, or those of other tasks are, silence means nothing.
+        // Silence proves nothing if events were lost or only some tasks were recorded.
         if !ran || !self.system_wide || self.lost {
             return;
         }
         let t = &mut self.threads[slot];
         let from = match c.stack.last() {
-            // A handler holds the tick off.
+            // An interrupt handler delays the tick.
             Some(frame) if frame.level == Level::Irq => return,
             Some(_) => From::Softirq,
             None if t.spins && t.mode != Mode::Kthread => From::Kernel { spin: true },
@@ -60,7 +60,7 @@ impl Engine {
             return;
         }
         c.stolen.charge(from, ns);
-        // It is not a part of what the thread's code and its calls cost.
+        // Stolen time is not part of the cost of the thread's code and calls.
         t.ran(since, since + ns, HolderPart::Stolen);
         let living = &mut *t.living;
         match (from, &mut living.call, &mut living.user_interval) {

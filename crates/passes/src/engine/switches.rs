@@ -28,7 +28,7 @@ impl Engine {
             self.quality.add(QualityCode::UnmatchedIrq, c.stack.len() as u64);
             c.stack.clear();
         }
-        // perf knows a stay's length from the CPU's switch before it, and takes the first for 0.
+        // perf takes the start of a stay from the CPU's previous switch, and counts the first as 0.
         let stay = if c.last_switch == 0 { 0 } else { now - c.last_switch };
         let known = c.last_switch != 0;
         c.switched(now);
@@ -71,14 +71,14 @@ impl Engine {
         }
         self.set_current(now, cpu, Some((next, n)));
         if !self.system_wide && n != Slot::IDLE {
-            // Who was not recorded never shows when it leaves.
+            // A thread that was not recorded never shows when it leaves.
             let c = self.cpus.get_mut(cpu);
             c.presumed_at = c.charged_to;
         }
     }
 
-    /// A switch that does not say who leaves, as the first of Perfetto's lists: nobody knows what
-    /// the CPU did until now.
+    /// A switch that does not name the previous thread, such as the first in Perfetto's lists: what
+    /// the CPU did until now is unknown.
     #[cold]
     pub(super) fn switch_from_unknown(&mut self, now: Nanos, cpu: Cpu, next: Tid, comm: NameId) {
         self.current_left_unseen(now, cpu);
@@ -107,7 +107,7 @@ impl Engine {
         self.set_current(now, cpu, Some((next, slot)));
     }
 
-    /// What a thread waited for its CPU is over.
+    /// A thread's wait for its CPU is over.
     fn gets_cpu(&mut self, now: Nanos, slot: Slot) {
         let t = &mut self.threads[slot];
         if let Some(delay) = t.latency.switch_in(now)
@@ -117,7 +117,7 @@ impl Engine {
         }
     }
 
-    /// A thread loses its CPU to the next after a stay of so long.
+    /// A thread loses its CPU to `next` after this stay.
     fn note_slice(&mut self, now: Nanos, next: Slot, stay: Nanos) {
         let t = &self.threads[next];
         if let (Some(steps), true) = (&mut self.waits.steps, t.state.is_ready()) {
@@ -189,7 +189,7 @@ impl Engine {
             self.decide(slot, Mode::Kthread);
         }
         let t = &self.threads[slot];
-        // Nor does the recorder's own sleep hold anybody up.
+        // Nor does the recorder's own sleep delay any thread.
         if t.mode == Mode::Kthread || t.records {
             return;
         }
@@ -201,7 +201,7 @@ impl Engine {
             device = self.sleeps_for(cpu, slot, kind);
         }
         let t = &self.threads[slot];
-        // Where the kernel tells what such sleeps were for, any may turn out to be for I/O.
+        // If the kernel gives reasons of such sleeps, any may turn out to be for I/O.
         if t.uninterruptible && (device || self.reasons) {
             let t = &mut self.threads[slot];
             if let Some(before) = t.living.iowait_cpu.replace(cpu) {
@@ -212,7 +212,7 @@ impl Engine {
         let object = {
             let threads = &self.threads;
             let t = &threads[slot];
-            // A thread of its own process, as far as those are known.
+            // A thread of its own process, as far as processes are known.
             let is_sibling = |tid| {
                 threads.get(Tid(tid)).is_some_and(|other| {
                     let pid = threads[other].pid;
@@ -224,7 +224,7 @@ impl Engine {
         self.begins_to_wait(now, slot, object);
     }
 
-    /// A thread that sleeps from now on does so for this.
+    /// A thread that sleeps from now on sleeps for this object.
     pub(super) fn begins_to_wait(&mut self, now: Nanos, slot: Slot, object: Object) {
         let mark = self.blame.integral_at(now);
         self.waits.begins(now, slot, object, mark);
@@ -234,8 +234,8 @@ impl Engine {
         }
     }
 
-    /// A thread gets a CPU `from` another: from the idle task (it waited for the CPU to wake up) or
-    /// not (it queued).
+    /// A thread gets a CPU `from` another thread (it was queued) or from the idle task (it waited
+    /// for the CPU to wake up).
     pub(super) fn enters(&mut self, now: Nanos, cpu: Cpu, slot: Slot, from: Option<Slot>) {
         self.told(now, slot);
         let from_idle = from == Some(Slot::IDLE);
@@ -253,7 +253,7 @@ impl Engine {
                 }
                 if !from_idle {
                     t.queued_ns += delay;
-                    // Who wakes another and goes to sleep hands its CPU over.
+                    // A thread that wakes another and goes to sleep hands its CPU over.
                     if from.is_some() && from == t.living.waker {
                         t.handed_ns += delay;
                     }
@@ -265,7 +265,7 @@ impl Engine {
                     self.blame.move_to(key, share);
                 }
             }
-            // Its sched_wakeup was not seen: when it got onto the queue is not known.
+            // Its sched_wakeup is missing: when it joined the queue is unknown.
             State::Waking => {
                 self.stop_waiting(now, slot, None, Ended::Unseen);
                 self.threads[slot].settle(now);
@@ -288,7 +288,7 @@ impl Engine {
                 }
             }
             State::Unseen => {
-                // Nobody woke it, so it was ready all along (or wake-ups are not known); but not
+                // No thread woke it, so it was ready all along (or wake-ups are not known); but not
                 // while this CPU idled, see [`Invariant::IdleQueueEmpty`].
                 let busy_since = self.cpus.get_mut(cpu).busy_since;
                 let queued = if from_idle { now } else { busy_since.max(woken) };
@@ -337,7 +337,7 @@ impl Engine {
         }
     }
 
-    /// The poorer source: it does not say whether the thread sleeps, and per task not who is next.
+    /// The poorer event: it lacks the sleep state, and per task it does not name the next thread.
     pub(super) fn context_switch(
         &mut self,
         now: Nanos,
@@ -349,8 +349,8 @@ impl Engine {
     ) {
         let current = self.cpus.get_mut(cpu).current.map(|(tid, _)| tid);
         let beside = self.recorded.has(EventKind::Switch);
-        // Of all CPUs it says what `sched_switch` has said. Of some tasks it is the only one to say
-        // when they get a CPU: `sched_switch` belongs to who leaves.
+        // System-wide it repeats `sched_switch`. In a recording of some tasks only this event says
+        // when they get a CPU, because `sched_switch` belongs to the thread that leaves.
         if beside && (self.system_wide || out && current != Some(e.tid)) {
             return;
         }
@@ -375,8 +375,8 @@ impl Engine {
         }
     }
 
-    /// A thread ends (PERF_RECORD_EXIT). Where some tasks only were recorded, that is the last of
-    /// it: the kernel takes its events away before it leaves its CPU.
+    /// A thread ends (PERF_RECORD_EXIT). In a recording of some tasks this is its last event: the
+    /// kernel removes its events before it leaves its CPU.
     pub(super) fn task_end(&mut self, now: Nanos, cpu: Cpu, tid: Tid) {
         let Some(slot) = self.threads.get(tid).filter(|&s| s != Slot::IDLE && !self.system_wide)
         else {

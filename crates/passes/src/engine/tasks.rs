@@ -1,4 +1,4 @@
-//! Threads come, go, and turn out to be what they are.
+//! Threads begin, end, are renamed, and turn out to be kernel or application threads.
 
 use super::Engine;
 use super::current::spend;
@@ -67,7 +67,7 @@ impl Engine {
             return;
         }
         let slot = match self.threads.get(child) {
-            // PERF_RECORD_FORK comes first and tells the same.
+            // PERF_RECORD_FORK came first and says the same.
             Some(slot) if self.threads[slot].state == State::New => slot,
             _ => self.threads.insert(Thread::new(child, now, State::New)),
         };
@@ -76,8 +76,8 @@ impl Engine {
         self.made_ready(now, parent, slot);
     }
 
-    /// The kernel lets a new thread run within the call that makes it. Where it does not say so
-    /// (`sched_wakeup_new`), a thread that waits for its first CPU would be nowhere.
+    /// The kernel makes a new thread ready within the call that creates it. Without an event
+    /// (`sched_wakeup_new`) a thread that waits for its first CPU would count nowhere.
     fn made_ready(&mut self, now: Nanos, parent: Tid, child: Slot) {
         let woken = self.caps.wakeups || self.caps.wakers;
         if !woken || self.recorded.has(WakeupNew) || self.threads[child].state != State::New {
@@ -88,8 +88,8 @@ impl Engine {
         self.wake(now, child, parent.map(|p| (p, true)), Cpu::UNKNOWN, false);
     }
 
-    /// Which process a new thread belongs to, where the format does not say: the flags of the
-    /// `clone` its parent is in do.
+    /// Which process a new thread belongs to, if the format does not say: decided by the flags of
+    /// the `clone` that its parent is in.
     fn made(&mut self, parent: Tid, child: Slot) {
         let Some(p) = self.threads.get(parent).filter(|&p| p != Slot::IDLE) else { return };
         let ran = self.threads[p].running_at(self.now);
@@ -121,8 +121,8 @@ impl Engine {
         self.waits.forked((p, self.threads[p].pid), (child, self.threads[child].pid), thread);
     }
 
-    /// A new thread may run. The one that made it does not let it at once: it may have lost its
-    /// CPU between the two.
+    /// A new thread becomes ready. Its creator does not do this at once: it may have lost its CPU
+    /// between creating the thread and waking it.
     pub(super) fn begins(&mut self, now: Nanos, e: &Event, child: Slot) {
         if self.waits.steps.is_none() || !self.valid(e.cpu, e.tid) {
             return;
@@ -141,7 +141,7 @@ impl Engine {
         if tid == Tid::IDLE || tid == Tid::UNKNOWN {
             return;
         }
-        // Without a time it was synthesised when recording began: the thread is older.
+        // A record without a time was synthesised when recording began: the thread is older.
         let slot = if ts < self.start {
             self.find_or_add(tid)
         } else {
@@ -181,13 +181,13 @@ impl Engine {
         let slot = self.find_or_add(tid);
         let t = &mut self.threads[slot];
         if t.mode == Mode::Kthread {
-            // A helper that the kernel forks off itself becomes a program here.
+            // A helper forked by the kernel itself becomes a program here.
             t.mode = Mode::Kernel;
             let active = t.state.is_active();
             self.blame.thread_known(self.now, slot, (Kind::Kernel, Kind::Application), active);
         }
         let t = &mut self.threads[slot];
-        // A thread that was only believed to be one of its parent's process is none.
+        // A thread that was wrongly inferred to belong to its parent's process.
         let leaves = t.pid_inferred && t.pid.0 != t.tid.0;
         if leaves {
             t.pid = Pid(t.tid.0);
@@ -196,8 +196,8 @@ impl Engine {
         self.waits.exec(slot, pid, leaves);
     }
 
-    /// An application or kernel thread, a call or not: settle the time charged before this was
-    /// known.
+    /// The thread turns out to be an application or kernel thread, in a call or not: settles the
+    /// time charged before this was known.
     pub(super) fn decide(&mut self, slot: Slot, mode: Mode) {
         let t = &mut self.threads[slot];
         let was = kind(t);
@@ -219,14 +219,14 @@ impl Engine {
             c.undecided -= span.min(c.undecided);
             spend(c, t, mode, span);
             if bin != c.bin {
-                // That bin is over: the time moves within it, not in the one that is filled now.
+                // That bin is over: the time moves within it, not in the bin that is filled now.
                 c.mark.decided(mode, span);
                 self.timeline.decided(bin, mode, span);
             }
         }
     }
 
-    /// What a thread must have been that showed no system call from beginning to end.
+    /// The mode that a thread must have had if it made no system call in the whole trace.
     pub(super) fn mode_without_calls(&self, slot: Slot) -> Mode {
         let t = &self.threads[slot];
         let slept = t.voluntary > 0 && t.faults == 0;
@@ -234,14 +234,14 @@ impl Engine {
             // It ran and was preempted: application code.
             return Mode::User;
         }
-        // Who sleeps of its own will is in the kernel: in one system call all along, or a thread of
-        // the kernel itself, which is a process of one thread and a child of kthreadd.
+        // A thread that sleeps voluntarily is in the kernel: in one system call all along, or as a
+        // kernel thread, which is a process of one thread and a child of kthreadd.
         let may_be_kthread =
             t.parent.is_none_or(|p| p == KTHREADD) && (t.pid == Pid::UNKNOWN || t.pid.0 == t.tid.0);
         match self.outside {
             _ if may_be_kthread => Mode::Kthread,
             Outside::NoCall => Mode::Kernel,
-            // In untraced calls, and nobody knows how long between them.
+            // In untraced calls, for an unknown part of the time.
             Outside::UntracedCall | Outside::Unknown => Mode::User,
         }
     }

@@ -1,4 +1,4 @@
-//! Threads that may not run for a while, though they are ready: see [`crate::throttle`].
+//! Ready threads that may not run for a while: see [`crate::throttle`].
 
 use super::Engine;
 use crate::slot::Slot;
@@ -8,7 +8,7 @@ use crate::throttle::{Off, Throttles};
 use holdup_trace::{Cpu, NameId, Nanos};
 
 impl Engine {
-    /// A thread that is ready may not run from now on.
+    /// From now on a ready thread may not run.
     #[cold]
     pub(super) fn throttle(&mut self, now: Nanos, slot: Slot) {
         let t = &self.threads[slot];
@@ -31,14 +31,14 @@ impl Engine {
         self.throttles.entry(group).or_default().begins();
     }
 
-    /// A throttled thread has been able to run since `until`, at most now; if that is when it was
-    /// throttled, it never was.
+    /// A throttled thread has been able to run since `until`, which is not after now; if that is
+    /// when it was throttled, it never was.
     #[cold]
     pub(super) fn unthrottle(&mut self, now: Nanos, slot: Slot, until: Nanos) {
         let integral = self.blame.throttled(now, false);
         let ready = self.blame.ready_at(now);
         let t = &mut self.threads[slot];
-        // What it has of the scheduler's part from before it was throttled stays there.
+        // Its share of the scheduler's part from before it was throttled stays.
         t.living.ready_mark = ready;
         let Some(throttle) = &mut t.throttle else { return };
         let Some(Off { since, shown, mark }) = throttle.off.take() else { return };
@@ -60,7 +60,7 @@ impl Engine {
         }
     }
 
-    /// `cpu` goes idle though threads are on its queue, one of them throttled: all are.
+    /// `cpu` goes idle with threads on its queue, one of them throttled: then all are throttled.
     pub(super) fn throttle_queue(&mut self, now: Nanos, cpu: Cpu) {
         let queue = self.cpus.get_mut(cpu).queue.clone();
         for slot in queue {
@@ -69,8 +69,7 @@ impl Engine {
     }
 
     /// A thread is queued on `cpu`, which idles and has a throttled thread of the same process or
-    /// control group: it
-    /// may not run either.
+    /// control group: the queued thread may not run either.
     #[inline]
     pub(super) fn joins_throttled(&mut self, now: Nanos, slot: Slot, cpu: Cpu) {
         let Some(c) = self.cpus.known_mut(cpu) else { return };
@@ -85,8 +84,8 @@ impl Engine {
         }
     }
 
-    /// Whether a thread that is on the queue of a CPU as that goes idle is out of quota rather than
-    /// gone unseen: it, or another of its control group, was out of quota before, or the group is
+    /// Whether a thread on the queue of a CPU that goes idle is out of quota, and did not leave
+    /// unseen: it, or another thread of its control group, was out of quota before, or the group is
     /// one with a quota; and no event is missing.
     pub(super) fn is_out_of_quota(&self, slot: Slot) -> bool {
         let t = &self.threads[slot];
@@ -96,8 +95,9 @@ impl Engine {
             && (t.throttle.is_some() || self.may_have_quota(t.group))
     }
 
-    /// Whether a control group has a quota, or may have: where the recorder read none of any group,
-    /// any but the root may, if nothing escapes the recording by which a thread leaves a queue.
+    /// Whether a control group has a quota, or may have: if the recorder read no quotas, any group
+    /// except the root may have, provided that the recording has all events by which a thread
+    /// leaves a queue.
     fn may_have_quota(&self, group: NameId) -> bool {
         if group == NameId::NONE || group == self.root_group {
             return false;
@@ -110,7 +110,7 @@ impl Engine {
     }
 
     /// When a throttled thread came back that shows on `cpu`, whose switches out of idle are not
-    /// recorded: with the others, or about now.
+    /// recorded: together with the others, or about now.
     pub(super) fn came_back(&self, now: Nanos, slot: Slot) -> Option<Nanos> {
         let t = &self.threads[slot];
         let shown = t.throttle.as_ref()?.off?.shown;

@@ -1,15 +1,15 @@
-//! Calls that no event tells of, named by where in the kernel a thread sleeps.
+//! Calls without events, named by where in the kernel a thread sleeps.
 //!
-//! A recording of chosen calls does not trace the others: reads and receives above all, since they
-//! are the most of most programs' calls. Most return at once, and those that sleep are few. So a
-//! recorder may have the switch itself say where in the kernel the thread leaves its CPU: the
-//! outermost function of that chain is the one that the call began in ([`What::Leaves`]).
+//! A recording of chosen calls does not trace the others: above all reads and receives, the most
+//! frequent calls of most programs. Most of these return at once, and few sleep. So a recorder may
+//! have the switch event say where in the kernel the thread leaves its CPU: the outermost function
+//! of that chain is the one in which the call began ([`What::Leaves`]).
 //!
 //! Such a call has no beginning and no end, and is not counted. It only says what a sleep was for.
 //!
-//! The innermost function that is none of the scheduler's says what no signal may end: a disk
-//! ([`IO`]), a lock, or something else that has a name, as a grace period of RCU. It counts where
-//! the call alone does not tell, as if `sched_blocked_reason` had said so.
+//! The innermost function outside the scheduler says what an uninterruptible sleep is for: a disk
+//! ([`IO`]), a lock, or something else with a name, such as an RCU grace period. It counts if the
+//! call alone does not tell, as if `sched_blocked_reason` had said it.
 //!
 //! [`What::Leaves`]: holdup_trace::What::Leaves
 
@@ -22,22 +22,22 @@ use crate::waits::{Caller, Class};
 use holdup_syscalls::{Arch, WaitKind};
 use holdup_trace::{Cpu, Nanos, SymbolTable};
 
-/// What the kernel calls the function in which the call NAME begins: as the entry that the table of
-/// calls leads to, else as what that hands over to where it leaves no frame of its own.
+/// Names of the kernel function in which the call NAME begins: the entry in the table of calls, or
+/// the function that this entry calls if it leaves no frame of its own.
 const ENTRIES: [&str; 6] =
     ["__x64_sys_", "__arm64_sys_", "__se_sys_", "__do_sys_", "ksys_", "__sys_"];
 
-/// So many of the outermost functions may come before it: the entry from the program.
+/// This many outermost functions may precede it: the entry from user mode.
 const BEFORE: usize = 4;
 
-/// Beginnings of names of functions that others call to sleep.
+/// Prefixes of functions that other functions call to sleep.
 const SCHEDULER: [&str; 6] =
     ["__schedule", "schedule", "preempt_schedule", "wait_for_completion", "__wait_for_common", IO];
 
-/// And of those by which they say that a device has to answer.
+/// Prefix of functions that sleep until a device answers.
 const IO: &str = "io_schedule";
 
-/// What a function is to who sleeps in it.
+/// What a kernel function means for a thread that sleeps in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sleeps {
     InScheduler,
@@ -57,21 +57,21 @@ impl Sleeps {
     }
 }
 
-/// Where calls begin and where they sleep, and what was said last.
+/// Where calls begin and where they sleep, and what was said about the next switch.
 #[derive(Clone, Debug, Default)]
 pub(super) struct UntracedCalls {
     /// Functions, ascending by address: start, end, number of the call.
     entries: Vec<(u64, u64, u32)>,
-    /// The same of those that sleep.
+    /// Functions that sleep, ascending by address: start, end, meaning.
     sleeps: Vec<(u64, u64, Sleeps)>,
-    /// Of the switch that comes: CPU, number of the call, first argument.
+    /// About the next switch: CPU, number of the call, first argument.
     said: Option<(Cpu, u32, u64)>,
-    /// What the thread sleeps for then, if no signal ends it.
+    /// What the thread then sleeps for, if the sleep is uninterruptible.
     reason: Option<(Cpu, Reason)>,
 }
 
 impl UntracedCalls {
-    /// Of a kernel with these functions.
+    /// Tables for a kernel with these functions.
     pub(super) fn new(outside: Outside, arch: Arch, symbols: &SymbolTable) -> UntracedCalls {
         let mut calls = UntracedCalls::default();
         if outside != Outside::UntracedCall {
@@ -91,7 +91,7 @@ impl UntracedCalls {
         calls
     }
 
-    /// The call that the outermost functions of a chain are of.
+    /// The call to which the outermost functions of a chain belong.
     fn of(&self, chain: &[u64]) -> Option<u32> {
         chain.iter().rev().take(BEFORE).find_map(|&address| at(&self.entries, address))
     }
@@ -115,23 +115,23 @@ impl UntracedCalls {
     }
 }
 
-/// What is known of the function at `address`.
+/// What is known about the function at `address`.
 fn at<T: Copy>(functions: &[(u64, u64, T)], address: u64) -> Option<T> {
     let after = functions.partition_point(|&(start, ..)| start <= address);
     let &(_, end, known) = functions.get(after.checked_sub(1)?)?;
-    // A return address may be the end of its function.
+    // A return address may equal the end of its function.
     (address <= end).then_some(known)
 }
 
 impl Engine {
-    /// The thread that leaves `cpu` next does so there.
+    /// The next thread that leaves `cpu` does so at this place.
     pub(super) fn leaves_from(&mut self, cpu: Cpu, chain: &[u64], argument: u64) {
         self.untraced.said = self.untraced.of(chain).map(|nr| (cpu, nr, argument));
         self.untraced.reason = self.untraced.reason(chain).map(|reason| (cpu, reason));
     }
 
-    /// A thread goes to sleep in a call of this kind, and no signal ends that: for what was said
-    /// just now, where the call does not tell. Whether that is a device.
+    /// A thread goes into an uninterruptible sleep in a call of this kind. If the call does not
+    /// tell the reason, the chain just recorded does. Returns whether it is a device.
     pub(super) fn sleeps_for(&mut self, cpu: Cpu, slot: Slot, kind: Option<WaitKind>) -> bool {
         let untold =
             matches!(kind, None | Some(WaitKind::Other | WaitKind::Socket | WaitKind::Memory));
@@ -145,7 +145,7 @@ impl Engine {
         self.blocked_for(slot) == Some(BlockedFor::Io)
     }
 
-    /// A thread goes to sleep: in the call that was said just now, if it is in no recorded one.
+    /// A thread outside recorded calls goes to sleep: in the call of the chain just recorded.
     pub(super) fn sleeps_untraced(&mut self, now: Nanos, cpu: Cpu, slot: Slot) {
         let Some((on, nr, argument)) = self.untraced.said.take() else { return };
         let t = &mut self.threads[slot];
@@ -155,13 +155,13 @@ impl Engine {
         t.living.untraced = Some((nr, now));
         let pid = t.pid;
         let class = self.traits.get(nr as usize).map_or(Class::None, |traits| traits.class);
-        // Of others more than the first argument would have to be known.
+        // For the other classes the first argument is not enough.
         if matches!(class, Class::Read | Class::Receive | Class::Send | Class::Write) {
             self.waits.call_begins(now, slot, pid, class, &[argument, 0, 0, 0, 0, 0]);
         }
     }
 
-    /// It runs again: whatever it does now, no event tells whether it is still in the call.
+    /// The thread runs again: no event tells whether it is still in the call.
     pub(super) fn untraced_call_is_over(&mut self, slot: Slot) {
         if self.threads[slot].living.untraced.is_some() {
             self.threads[slot].living.untraced = None;
@@ -169,7 +169,7 @@ impl Engine {
         }
     }
 
-    /// What was said of a switch that has come holds for no other.
+    /// What was said about one switch does not apply to the next.
     pub(super) fn untraced_is_said(&mut self) {
         (self.untraced.said, self.untraced.reason) = (None, None);
     }
@@ -198,7 +198,7 @@ mod tests {
         // A page fault, a thread of the kernel, a chain without frames.
         assert_eq!(calls.of(&[at(0x5000), at(0x2000)]), None);
         assert_eq!(calls.of(&[]), None);
-        // In a recording of all calls each says itself when it begins.
+        // In a recording of all calls each call has an event of its own.
         let all = UntracedCalls::new(Outside::NoCall, Arch::X86_64, &symbols);
         assert_eq!(all.of(&receive), None);
     }

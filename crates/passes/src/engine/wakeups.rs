@@ -1,4 +1,4 @@
-//! Threads are woken: by whom, and what their waits were for.
+//! Threads are woken: by which thread or interrupt, and what their waits were for.
 
 use super::Engine;
 use crate::blame::{Over, WaitSum};
@@ -15,9 +15,9 @@ use crate::waits::{End, Finished, Object};
 use holdup_syscalls::WaitKind;
 use holdup_trace::{Cpu, Event, NameId, Nanos, Pid, Tid};
 
-/// `NET_RX`: on the loopback it runs on top of the sender, who is then the true waker.
+/// `NET_RX`: on the loopback this softirq runs on top of the sender, which is then the true waker.
 const NET_RX: u32 = 3;
-/// A softirq that a device's interrupt asked for begins sooner after it.
+/// Longest time between a device's interrupt and the softirq that it requested.
 const FROM_IRQ: Nanos = 10_000;
 
 impl Engine {
@@ -39,7 +39,7 @@ impl Engine {
         let slot = self.find_or_add(tid);
         let waker = waker.filter(|&(w, _)| self.may_wake(w, slot));
         let waker = match self.threads[slot].early_wake {
-            // The kernel ends it on that CPU, on top of whoever is there by now.
+            // The kernel completes it on that CPU, on top of whatever thread is there by then.
             Some(EarlyWake { waker: Some(first) }) if !early => Some(first),
             _ => waker,
         };
@@ -82,7 +82,7 @@ impl Engine {
         self.cpus.target(target);
         let slot = match self.threads.get(tid) {
             Some(slot) if matches!(self.threads[slot].state, State::New | State::Unseen) => slot,
-            // Fork events are not recorded, or the id was used before and its exit lost.
+            // Fork events are not recorded, or the id is used again and its exit was lost.
             _ => self.threads.insert(Thread::new(tid, now, State::New)),
         };
         let waker = self.waker(now, e, tid);
@@ -115,7 +115,7 @@ impl Engine {
                     self.not_taken(now, slot, cpu);
                 }
             }
-            // Woken after a wake-up that is on its way, or once more without having run.
+            // Woken while a wake-up is in progress, or again without having run.
             State::Waking if early => self.slept_unseen(now, slot),
             State::Woken(_) if self.caps.wakeups => self.slept_unseen(now, slot),
             _ => {}
@@ -145,13 +145,13 @@ impl Engine {
                     }
                     self.taken_by_blind(now, slot, target);
                 } else {
-                    // On its way, to a queue it is not yet on: not to be taken for one that is.
+                    // Still on its way: it must not be taken for a thread that is on the queue.
                     self.ready(now, slot, Cpu::UNKNOWN);
                     self.taken_by_blind(now, slot, target);
                 }
             }
             State::Waking => {
-                // Between waking and wakeup the kernel looked for a CPU: not yet ready.
+                // Between waking and wakeup the kernel chose a CPU: the thread was not yet ready.
                 self.end_wake_up(now, slot);
                 self.threads[slot].settle(now);
                 self.ready(now, slot, target);
@@ -169,8 +169,8 @@ impl Engine {
         self.taken_by_blind(now, slot, target);
     }
 
-    /// The wake-up of a thread that took part in sharing idle time goes on doing so, where it is
-    /// part of what the wait cost.
+    /// A thread that took part in sharing idle time goes on doing so during its wake-up, if the
+    /// wake-up is part of the cost of the wait.
     pub(super) fn wake_up_begins(&mut self, now: Nanos, slot: Slot) {
         if self.waits.wake_up_costs(slot) {
             let mark = self.blame.wait_begins(now);
@@ -178,8 +178,8 @@ impl Engine {
         }
     }
 
-    /// What a thread that is no longer being woken has of idle time since `sched_waking`: part of
-    /// the wait before.
+    /// The wake-up of a thread is over: its share of idle time since `sched_waking` belongs to the
+    /// wait before.
     fn end_wake_up(&mut self, now: Nanos, slot: Slot) {
         if let Some(mark) = self.threads[slot].living.blame_mark.take() {
             let share = self.blame.wait_ends(now, mark);
@@ -193,7 +193,7 @@ impl Engine {
     }
 
     /// The thread that ends the sleep of `sleeper` by this event, unless an interrupt does; and
-    /// whether nothing ran on top of it for sure.
+    /// whether certainly nothing ran on top of that thread.
     fn waker(&mut self, now: Nanos, e: &Event, sleeper: Tid) -> Option<(Slot, bool)> {
         if !self.valid(e.cpu, e.tid) {
             return None;
@@ -210,8 +210,8 @@ impl Engine {
             Some(Frame { level: Level::Softirq, id: NET_RX, .. }) if t.living.call.is_some() => {
                 Some((slot, false))
             }
-            // What an untraced call sends within the machine arrives in a softirq of its own; what
-            // a device brings, in one that follows on the device's interrupt.
+            // What an untraced call sends within the machine arrives in a softirq without an
+            // interrupt before it; what a device brings arrives in a softirq after the device's.
             Some(Frame { level: Level::Softirq, id: NET_RX, .. })
                 if own
                     && self.caps.irqs
@@ -221,17 +221,17 @@ impl Engine {
                 Some((slot, false))
             }
             Some(_) => None,
-            // No interrupt gives a lock of the kernel back on which threads sleep: that thread took
-            // a page fault, of which the end is not an event.
+            // No interrupt releases a lock of the kernel on which threads sleep: that thread took a
+            // page fault, whose end is not an event.
             None if self.sleeps_for_lock(sleeper) => Some((slot, true)),
-            // Nobody wakes others from application code: an interrupt that was not recorded did.
-            // But it may be in an untraced call.
+            // Application code wakes no thread: an interrupt that was not recorded did. But the
+            // thread may be in an untraced call.
             None if t.mode == Mode::User && self.outside != Outside::UntracedCall => None,
             None => Some((slot, self.caps.irqs || self.caps.softirqs)),
         }
     }
 
-    /// In a call that its switch told of.
+    /// Whether the thread sleeps in a call that only its switch event showed.
     fn sleeps_in_untraced_call(&self, sleeper: Tid) -> bool {
         self.threads.get(sleeper).is_some_and(|slot| self.threads[slot].living.untraced.is_some())
     }
@@ -244,8 +244,8 @@ impl Engine {
         })
     }
 
-    /// Whether `waker` may end the sleep: from no recorded call it may by an untraced one, but none
-    /// of those ends a sleep in which threads contend, for time to pass, or for a child.
+    /// Whether `waker` may end the sleep. Outside recorded calls it may be in an untraced call, but
+    /// no untraced call ends a sleep in a contended call, until a time, or for a child.
     fn may_wake(&self, waker: Slot, sleeper: Slot) -> bool {
         if self.outside != Outside::UntracedCall || self.threads[waker].mode != Mode::User {
             return true;
@@ -256,8 +256,8 @@ impl Engine {
         })
     }
 
-    /// The `ksoftirqd` that runs a softirq on `cpu`. That is no interrupt: it waits for its CPU as
-    /// any thread does, and who waits for it waits for that too.
+    /// The `ksoftirqd` that runs a softirq on `cpu`. Unlike an interrupt, it waits for its CPU like
+    /// any thread, and threads that wait for its work wait for that too.
     fn softirqd(&mut self, cpu: Cpu) -> Option<Slot> {
         self.waits.steps.as_ref()?;
         let c = self.cpus.known_mut(cpu)?;
@@ -267,7 +267,7 @@ impl Engine {
         name.starts_with(b"ksoftirqd/").then_some(current)
     }
 
-    /// Write down a sleep of which no more is known than who ended it.
+    /// Records a sleep about which only the waker is known.
     fn note_sleep(&mut self, now: Nanos, slot: Slot, waker: Option<Slot>) {
         let waker = waker.or(self.threads[slot].living.softirqd);
         let Some(steps) = &mut self.waits.steps else { return };
@@ -275,7 +275,8 @@ impl Engine {
         steps.slept((self.threads[slot].since, now), slot, Object::OTHER, waker);
     }
 
-    /// If the thread is asleep, settle what it was for; where that is still to be told, all else.
+    /// If the thread is asleep, settles what the sleep was for; if the reason may still come, all
+    /// else.
     pub(super) fn stop_waiting(
         &mut self,
         now: Nanos,
@@ -297,7 +298,7 @@ impl Engine {
         }
         let Some(wait) = self.waits.take(slot) else {
             self.io_ends(now, slot, ended);
-            // A thread of the kernel: what it waits for is nobody's wait.
+            // What a kernel thread sleeps for does not count as a wait.
             if self.threads[slot].state == State::Blocked && ended != Ended::Trace {
                 self.note_sleep(now, slot, waker.map(|w| w.0));
             }
@@ -309,7 +310,7 @@ impl Engine {
             None => self.blame.integral_at(now),
         };
         let nr = self.threads[slot].living.sleeps_in();
-        // Time alone ends a nap, whoever was running when it did.
+        // Time alone ends a nap, whichever thread was running at that moment.
         let napped = self.waits.naps(slot, wait.object)
             && nr.is_some_and(|nr| self.wait_kind(nr) == WaitKind::Timer);
         let waits = &self.waits;
@@ -348,7 +349,7 @@ impl Engine {
         }
     }
 
-    /// A CPU that may have idled for a wait for I/O no longer does.
+    /// A CPU that may have idled because of a wait for I/O no longer does.
     fn io_ends(&mut self, now: Nanos, slot: Slot, ended: Ended) {
         let Some(cpu) = self.threads[slot].living.iowait_cpu.take() else { return };
         let t = &self.threads[slot];
@@ -363,7 +364,7 @@ impl Engine {
         self.cpus.get_mut(cpu).io_ends(slot, io);
     }
 
-    /// All is known of a sleep that will ever be: what it was for follows.
+    /// Everything is known about a sleep that ever will be: judges what it was for.
     pub(super) fn judge_sleep(&mut self, now: Nanos, slot: Slot, over: Untold) {
         let Untold { wait, now: over_at, end, ended, g, counted } = over;
         self.io_ends(now, slot, ended);
@@ -388,7 +389,7 @@ impl Engine {
         }
     }
 
-    /// What is known of a thread asleep.
+    /// What is known about a sleeping thread.
     pub(super) fn sleep(&self, slot: Slot, object: Object) -> Sleep {
         let t = &self.threads[slot];
         Sleep {
@@ -404,7 +405,7 @@ impl Engine {
         }
     }
 
-    /// What is known of a sleep that has ended.
+    /// What is known about a sleep that has ended.
     fn wait_end(
         &mut self,
         now: Nanos,
@@ -425,7 +426,7 @@ impl Engine {
             kthread: self.threads[w].is_kthread(),
             // Names are compared only where nothing better is known.
             same_program: self.outside == Outside::Unknown && self.same_program(slot, w),
-            // Who never lets others go on waits for work, not for its turn.
+            // A thread that never wakes its siblings waits for work, not for a lock.
             sibling_hands_over: sleep.kind.is_some_and(WaitKind::is_event)
                 && self.threads[slot].hands_over
                 && self.hands_over(w, slot, end.direct),
@@ -435,7 +436,7 @@ impl Engine {
             ended,
             waker,
             wakers_complete: self.caps.wakers && !self.lost,
-            // Looks at every CPU, so only where it matters.
+            // This looks at every CPU, so it is done only if it matters.
             idle_tasks_unseen: ended == Ended::Unseen
                 && self.caps.wakers
                 && !self.lost
@@ -449,7 +450,7 @@ impl Engine {
         }
     }
 
-    /// Threads of one process; or of one name without numbers, where processes are not known.
+    /// Threads of one process; or, if processes are not known, of one name without numbers.
     fn same_program(&self, a: Slot, b: Slot) -> bool {
         let (a, b) = (&self.threads[a], &self.threads[b]);
         if a.pid != Pid::UNKNOWN && b.pid != Pid::UNKNOWN {
@@ -459,8 +460,9 @@ impl Engine {
         }
     }
 
-    /// `waker` sends a signal to one of its own process or name, or itself (`direct`) writes to
-    /// what that one sleeps for. What comes over the network is a request, whoever sent it.
+    /// Whether `waker` sends a signal to a thread of its own process or name, or itself (`direct`)
+    /// writes to what that thread sleeps for. Data from the network is a request, whichever thread
+    /// sent it.
     fn hands_over(&self, waker: Slot, sleeper: Slot, direct: bool) -> bool {
         let (w, s) = (&self.threads[waker], &self.threads[sleeper]);
         let lets_go = |nr: u32| {
@@ -472,13 +474,13 @@ impl Engine {
                 || role(&self.names.bytes(w.comm)) == role(&self.names.bytes(s.comm)))
     }
 
-    /// What the call stands for that a thread sleeps in; of a task, what its runtime says.
+    /// What the call a thread sleeps in stands for; for a task, what its runtime says.
     pub(super) fn sleep_kind(&self, slot: Slot) -> Option<WaitKind> {
         let living = &self.threads[slot].living;
         let parked = living.parked.map(|of| of.0);
         let called = || living.sleeps_in().map(|nr| self.wait_kind(nr));
         match parked.or_else(called) {
-            // It has no task to run, whoever lets it look again.
+            // It has no task to run, whichever thread makes it look again.
             Some(WaitKind::ThreadSync) if self.threads[slot].carries => Some(WaitKind::Poll),
             kind => kind,
         }

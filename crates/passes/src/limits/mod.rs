@@ -1,10 +1,10 @@
-//! Every limit that holdup holds figures against: one registry for what is measured, judged,
-//! replayed and diagnosed.
+//! Every limit that holdup compares figures with: one registry for measuring, judging, replaying
+//! and diagnosing.
 //!
-//! A [`Threshold`] can be made in `list.rs` alone, as nobody else can name its private field: so
-//! whatever is compared with one is registered, has a kind and a source, can be set by a file, is
-//! printed by `holdup rules`, and has its row in the table of what moving it changes
-//! (docs/verdicts.md).
+//! A [`Threshold`] can be made in `list.rs` alone, because its private field is visible nowhere
+//! else. So every limit that is compared with a figure is registered, has a kind and a source, can
+//! be set by a file, is printed by `holdup rules`, and has its row in the table of what moving it
+//! changes (docs/verdicts.md).
 //!
 //! ```compile_fail
 //! # use holdup_passes::limits::{LimitKind, Threshold};
@@ -12,7 +12,7 @@
 //!     meaning: "what I found fitting", source: "nobody" };
 //! ```
 //!
-//! A file that sets some of them is TOML, one table for each part of the judgement:
+//! A TOML file may set some of them; each part of the judgement has its own table:
 //!
 //! ```toml
 //! [all]
@@ -88,7 +88,7 @@ pub struct Check {
     pub threshold: Threshold,
     /// Its value in force.
     pub limit: f64,
-    /// Where it holds.
+    /// On which side of the limit the check holds.
     pub direction: Direction,
 }
 
@@ -115,13 +115,13 @@ pub struct Setting {
     pub unit: &'static str,
 }
 
-/// The values in force: the defaults, and what a file says.
+/// The values in force: the defaults, overridden by those of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Thresholds {
     set: BTreeMap<&'static str, Setting>,
 }
 
-/// Why a file of thresholds is not one.
+/// Why a file of thresholds cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ThresholdError {
     /// Not TOML.
@@ -130,27 +130,27 @@ pub enum ThresholdError {
     /// No rule has such a threshold.
     #[error("unknown threshold '{}'; the thresholds are: {}", key.escape_debug(), known.join(", "))]
     Unknown {
-        /// What the file says.
+        /// The key in the file.
         key: String,
-        /// What there is.
+        /// The keys that exist.
         known: Vec<&'static str>,
     },
     /// Not a number, or below 0.
     #[error("{}: '{}' is not a number of 0 or more", key.escape_debug(), value.escape_debug())]
     Value {
-        /// Whose.
+        /// Key of the threshold.
         key: String,
-        /// What the file says.
+        /// The value in the file.
         value: String,
     },
 }
 
 impl Thresholds {
-    /// From the text of a TOML file that may set those of the registry.
+    /// Parses a TOML file that may set any threshold of the registry.
     ///
     /// # Errors
-    /// Where the text is no TOML, names a threshold that is not there, or sets it to something that
-    /// is not a number of 0 or more.
+    /// If the text is not TOML, names an unknown threshold, or sets one to something other than a
+    /// number of 0 or more.
     pub fn parse(text: &str) -> Result<Thresholds, ThresholdError> {
         let tables: toml::Table =
             text.parse().map_err(|e: toml::de::Error| ThresholdError::Syntax(e.to_string()))?;
@@ -187,7 +187,7 @@ impl Thresholds {
         Ok(())
     }
 
-    /// Set one.
+    /// Sets the value of one threshold.
     pub fn set(&mut self, threshold: &Threshold, value: f64) {
         let Threshold { key, default, unit, .. } = *threshold;
         self.set.insert(key, Setting { key, value, default, unit });
@@ -212,12 +212,12 @@ impl Thresholds {
         Check { value, threshold: *threshold, limit: self.get(threshold), direction }
     }
 
-    /// Whether a number of things reaches a threshold.
+    /// Whether a count reaches a threshold.
     pub fn enough(&self, count: u64, threshold: &Threshold) -> bool {
         count as f64 >= self.get(threshold)
     }
 
-    /// Those that are not what they would be without the file, by key.
+    /// Thresholds whose value differs from the default, by key.
     pub fn settings(&self) -> Vec<Setting> {
         self.set.values().filter(|s| s.value != s.default).cloned().collect()
     }

@@ -1,23 +1,23 @@
-//! Who asked for a lock: the innermost frame of a call chain that is not the locking code itself.
+//! The code that asked for a lock: the innermost frame of a call chain outside locking code.
 //!
-//! With kernel symbols the rule is perf's: what lies in the kernel's `.sched.text` and `.lock.text`
-//! sections is locking code; symbol tables without their bounds go by names. perf 6.1 leaves out
-//! three frames before it looks, and so often names the caller's caller; holdup does not.
+//! With kernel symbols the rule is perf's: code in the kernel's `.sched.text` and `.lock.text`
+//! sections is locking code; for symbol tables without these sections' bounds, names decide. perf
+//! 6.1 first skips three frames, and so often names the caller's caller; holdup does not.
 //!
 //! Without symbols: a function of locking code calls others of its section, and sections are tens
-//! of kilobytes long. Frames within [`NEAR`] of the innermost one, which certainly is locking code,
-//! count as such.
+//! of kilobytes long. Frames within [`NEAR`] of the innermost frame, which certainly is locking
+//! code, count as locking code.
 
 use holdup_trace::SymbolTable;
 
 /// Half the length of the sections on common kernels.
 const NEAR: u64 = 16 << 10;
 
-/// Section bounds as kallsyms has them.
+/// Symbols at the bounds of sections in kallsyms.
 const SECTIONS: [(&str, &str); 2] =
     [("__sched_text_start", "__sched_text_end"), ("__lock_text_start", "__lock_text_end")];
 
-/// Beginnings of names of locking functions, for tables without section bounds.
+/// Prefixes of names of locking functions, for tables without section bounds.
 const PREFIXES: &[&str] = &[
     "mutex_lock",
     "__mutex",
@@ -60,7 +60,7 @@ pub(crate) fn is_locking(name: &str) -> bool {
 /// The locking code of the recorded kernel.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LockCode {
-    /// Start and end of each range of addresses, ascending and apart. Empty without symbols.
+    /// Start and end of each range of addresses, ascending and disjoint. Empty without symbols.
     ranges: Vec<(u64, u64)>,
 }
 

@@ -7,16 +7,16 @@
 //!                          └──────┘ begin(L) again
 //! ```
 //!
-//! One state per thread and lock, as perf has it, since waits nest: a mutex reports
+//! One state per thread and lock, as in perf, because waits nest: a mutex reports
 //! `begin(SPIN|MUTEX)` while it spins for the owner and `begin(MUTEX)` when it goes to sleep, with
-//! no end in between, perhaps several times over, and one end; inside of it the spinlock that
-//! guards the mutex's own list may have a begin and an end; and an interrupt may wait for a
-//! spinlock on top of all that. Each lock's wait is counted in full, so sums over locks may count
-//! a nanosecond twice; the ledger does not (see [`crate::ledger`]).
+//! no end in between, perhaps several times, and one end. Within that wait the spinlock that guards
+//! the mutex's own list may have a begin and an end; and an interrupt may wait for a spinlock on
+//! top of it all. Each lock's wait is counted in full, so sums over locks may count a nanosecond
+//! twice; the ledger does not (see [`crate::ledger`]).
 //!
-//! Lost events: a wait cannot outlast the system call it began in. One still open when a call of
-//! its thread begins or ends had its end lost; it is dropped and counted in the quality notes. perf
-//! keeps it and charges the whole time to the next end.
+//! Lost events: a wait cannot outlast the system call it began in. If it is still open when a call
+//! of its thread begins or ends, its end was lost; it is dropped and counted in the quality notes.
+//! perf keeps it and charges the whole time to the next end.
 
 use super::kind::LockKind;
 use super::stats::{Away, Span, Waits};
@@ -25,10 +25,10 @@ use super::{MAX_KEYS, Waiter};
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
 
-/// So many waits of one thread may be open at once; the kernel's own limit on locks held is 48.
+/// Maximal number of open waits per thread; the kernel's limit on locks held is 48.
 const MAX_NESTED: usize = 64;
 
-/// What sums are kept by: everything a table may be grouped or filtered by.
+/// The key of the sums: everything a table may be grouped or filtered by.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Key {
     pub(crate) lock: u64,
@@ -82,9 +82,9 @@ pub(crate) struct Contention {
     open: FxHashMap<Waiter, Vec<Open>>,
     pub(crate) sums: FxHashMap<Key, Waits>,
     pub(crate) depths: FxHashMap<u64, Depth>,
-    /// Waits counted in the row for all others.
+    /// Waits that were counted in the row for all other locks.
     pub(crate) folded: u64,
-    /// Who held locks that others waited for; `None` if the trace does not tell.
+    /// Holders of locks that others waited for; `None` if the trace does not tell.
     pub(crate) turns: Option<Turns>,
 }
 
@@ -111,8 +111,8 @@ impl Contention {
         open.len()
     }
 
-    /// `contention_end`. Returns how many waits `waiter` has open now, and what this one was;
-    /// `None` if it was not.
+    /// `contention_end`. Returns how many waits `waiter` has open now, and the wait that ended;
+    /// `None` if there was none.
     pub(crate) fn end(
         &mut self,
         now: Nanos,
@@ -139,7 +139,7 @@ impl Contention {
         Some((left, Over { since: o.since, key: o.key, span }))
     }
 
-    /// Drop the waits of `waiter`; returns how many.
+    /// Drops the waits of `waiter`; returns how many.
     pub(crate) fn abandon(&mut self, now: Nanos, waiter: Waiter) -> u64 {
         let Some(open) = self.open.get_mut(&waiter) else { return 0 };
         let dropped = open.len() as u64;

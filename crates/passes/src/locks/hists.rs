@@ -1,4 +1,4 @@
-//! How long waits for kernel locks and holds of them were, by powers of two.
+//! How long kernel locks were waited for and held, by powers of two.
 
 use super::LockSource;
 use super::rows::{LockBy, LockRow};
@@ -6,8 +6,8 @@ use crate::Analysis;
 use crate::hist::HistRow;
 
 impl Analysis {
-    /// Of the `most` locks (or callers, types, threads) waited for longest, from these events.
-    /// Holds are those of lockdep.
+    /// Histograms of the `most` locks (or callers, types, threads) with the longest waits, from
+    /// these events. Holds come from lockdep.
     pub fn lock_hists(&self, by: LockBy, source: LockSource, most: usize) -> Vec<HistRow> {
         let mut locks = self.locks_with_sums(by, source);
         locks.sort_by_key(|(row, _)| {
@@ -25,7 +25,7 @@ impl Analysis {
     }
 }
 
-/// What a row is about, but for its type.
+/// What a row is about, without its type.
 fn named(row: &LockRow) -> String {
     let flat = |text: &Option<Option<String>>| text.clone().flatten();
     let address = row.address.flatten().map(|address| format!("{address:#x}"));

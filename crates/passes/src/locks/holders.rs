@@ -1,7 +1,7 @@
-//! What those did who held a lock of the kernel while others waited for it.
+//! What holders of kernel locks did while others waited.
 //!
-//! `contention_begin/end` and `contended_release` tell it of the objects of [`crate::waits`],
-//! lockdep of its own maps.
+//! For objects of [`crate::waits`] this comes from `contention_begin/end` and `contended_release`,
+//! for lockdep's maps from lockdep.
 
 use super::LockSource;
 use crate::analysis::Analysis;

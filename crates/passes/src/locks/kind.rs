@@ -8,7 +8,7 @@ const RT: u32 = 8;
 const PERCPU: u32 = 16;
 const MUTEX: u32 = 32;
 
-/// What a lock is and how it is taken, as `perf lock contention` tells them apart.
+/// What a lock is and how it is taken, with the distinctions of `perf lock contention`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum LockKind {
     /// `struct semaphore`.
@@ -71,13 +71,13 @@ impl LockKind {
             f if f == RT | WRITE => LockKind::RwlockRtWrite,
             f if f == PERCPU | READ => LockKind::PercpuSemRead,
             f if f == PERCPU | WRITE => LockKind::PercpuSemWrite,
-            // Spinning in the hope that the owner, who runs, lets go soon; or asleep.
+            // Spinning because the running owner may release it soon; or asleep.
             f if f & !SPIN == MUTEX => LockKind::Mutex,
             _ => LockKind::Unknown,
         }
     }
 
-    /// As perf spells it.
+    /// perf's name for it.
     pub fn name(self) -> &'static str {
         match self {
             LockKind::Semaphore => "semaphore",
@@ -96,13 +96,13 @@ impl LockKind {
         }
     }
 
-    /// The lock alone, however it is taken: `rwsem` for `rwsem:R` and `rwsem:W`.
+    /// The lock without the way it is taken: `rwsem` for `rwsem:R` and `rwsem:W`.
     pub fn family(self) -> &'static str {
         let name = self.name();
         name.split_once(':').map_or(name, |(family, _)| family)
     }
 
-    /// The kinds `text` names: one as perf spells it, or both ways of a family (`rwsem`).
+    /// The kinds that `text` names: one in perf's spelling, or both ways of a family (`rwsem`).
     pub fn parse(text: &str) -> Option<Vec<LockKind>> {
         let text = match text {
             "rt-mutex" => "rtmutex",

@@ -1,13 +1,13 @@
-//! Which lock of the kernel it most likely is, by the functions that ask for it.
+//! Which lock of the kernel a lock most likely is, by the functions that ask for it.
 
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-/// What is known: see its head.
+/// The list of known locks; its first lines explain it.
 const KNOWN: &str = include_str!("known_locks.txt");
 
-/// By family of lock and function.
+/// Lock by family and function.
 static LOCKS: LazyLock<FxHashMap<(&str, &str), &str>> = LazyLock::new(|| lines().collect());
 
 fn lines() -> impl Iterator<Item = ((&'static str, &'static str), &'static str)> {
@@ -18,15 +18,15 @@ fn lines() -> impl Iterator<Item = ((&'static str, &'static str), &'static str)>
     })
 }
 
-/// The lock of the kernel of this family that a function most likely asks for: `mmap_lock` of an
-/// `rwsem` and `vm_mmap_pgoff+0x7a`; `None` if the function is in no list.
+/// The kernel lock of this family that a function most likely asks for: `mmap_lock` for an `rwsem`
+/// and `vm_mmap_pgoff+0x7a`; `None` if the function is not in the list.
 pub fn known_lock(family: &str, function: &str) -> Option<&'static str> {
     let name = function.split(['+', '.']).next()?;
     LOCKS.get(&(family, name)).copied()
 }
 
-/// What a lock of `family` most likely is: what the functions ask for in which threads waited for
-/// at least half of the time. `callers` are functions, perhaps with offsets, and times.
+/// What a lock of `family` most likely is: the one that functions with at least half of the waiting
+/// time ask for. `callers` are functions, perhaps with offsets, and times.
 pub(super) fn likely<'a>(
     family: &str,
     callers: impl Iterator<Item = (&'a str, u64)>,

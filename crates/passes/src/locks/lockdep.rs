@@ -9,12 +9,13 @@
 //!   free ◄───────────────┴───────────────────┘
 //! ```
 //!
-//! * `acquire` with the *try* flag comes after the fact: the lock is held.
-//! * Lock maps that can never be waited for (`rcu_read_lock`, sequence counts, work items) have no
-//!   `acquired`: they are held from `acquire` on. What such a lock is shows only at its release.
-//! * A wait that ends in `release` was given up (a signal): it counts as a wait, not as acquired.
+//! * `acquire` with the *try* flag comes after the fact: the lock is already held.
+//! * Lock maps that threads never wait for (`rcu_read_lock`, sequence counts, work items) have no
+//!   `acquired`: they are held from `acquire` on. Only the release shows that a lock is of this
+//!   kind.
+//! * A wait that ends in `release` was abandoned (a signal): it counts as a wait, not as acquired.
 //! * A lock taken again by the thread that holds it (readers may) counts again, as in
-//!   `/proc/lock_stat`; how deep is kept as recursion.
+//!   `/proc/lock_stat`; the depth is kept as recursion.
 //! * Hold times start at `acquired` (or else `acquire`), wait times at `contended`, as in
 //!   lock_stat.
 //!
@@ -22,9 +23,9 @@
 //! acquisitions by trylock are not counted; the two events of waits alone
 //! (`lock_contended`, `lock_acquired`) are much cheaper to record.
 //!
-//! Lost events: what does not fit is taken at its word: `acquired` without `acquire` is held from
-//! then on, `release` alone says nothing. A lock that another thread releases (per-CPU semaphores
-//! handed over) stays open and is forgotten.
+//! Lost events: what does not fit is believed: `acquired` without `acquire` is held from then on,
+//! `release` alone says nothing. A lock that another thread releases (per-CPU semaphores handed
+//! over) stays open and is forgotten.
 
 use super::contention::Depth;
 use super::kind::LockKind;
@@ -39,10 +40,10 @@ const TRY: u32 = 1;
 const READ: u32 = 2;
 /// `MAX_LOCK_DEPTH` of the kernel is 48.
 const MAX_HELD: usize = 64;
-/// A lock's map lies within the lock.
+/// Maximal distance of a lock's map from the start of the lock.
 const LOCK_SIZE: u64 = 512;
 
-/// What sums are kept by.
+/// The key of the sums.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct DepKey {
     /// Address of the `lockdep_map`.
@@ -58,7 +59,7 @@ pub(crate) struct DepSums {
     pub(crate) reads: u64,
     pub(crate) waits: Waits,
     pub(crate) holds: Holds,
-    /// How often it was held at once by one thread.
+    /// Maximal number of times it was held at once by one thread.
     pub(crate) recursion: u64,
 }
 
@@ -73,21 +74,21 @@ impl DepSums {
     }
 }
 
-/// What is known of one lock, whoever takes it.
+/// What is known about one lock, independent of threads.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DepLock {
     pub(crate) class: NameId,
-    /// Bits of the kinds it was taken as.
+    /// Bits of the kinds as which it was taken.
     kinds: u16,
     pub(crate) depth: Depth,
-    /// Since when somebody waits for it, or did last.
+    /// Start of the current or last time in which threads wait for it.
     wanted_since: Nanos,
-    /// Until when; while somebody waits, from the time before.
+    /// End of the last such time.
     wanted_until: Nanos,
 }
 
 impl DepLock {
-    /// As what it was taken.
+    /// The kinds as which it was taken.
     pub(crate) fn kinds(&self) -> impl Iterator<Item = LockKind> {
         let kinds = self.kinds;
         LockKind::ALL.into_iter().filter(move |&k| kinds & (1 << k as u16) != 0)
@@ -107,7 +108,7 @@ impl DepLock {
         }
     }
 
-    /// Since and until when others waited for it while somebody held it, from `since` to `now`.
+    /// The span within `since` to `now` in which others waited for the lock while it was held.
     fn wanted_within(&self, since: Nanos, now: Nanos) -> Option<(Nanos, Nanos)> {
         let from = since.max(self.wanted_since);
         let to = if self.depth.now > 0 { now } else { self.wanted_until.min(now) };
@@ -130,35 +131,35 @@ struct Held {
     away: Away,
 }
 
-/// When a wait began, and what its time went into.
+/// When a wait began, and what its time was spent on.
 pub(crate) type Waited = (Nanos, Span);
 
-/// What a thread gives back, or no longer waits for.
+/// What a thread releases, or no longer waits for.
 #[derive(Default)]
 pub(crate) struct Released {
     /// Waits that it has open now.
     pub(crate) open: usize,
-    /// The one that is over.
+    /// The wait that is over.
     pub(crate) waited: Option<Waited>,
-    /// Since and until when it held the lock and others waited for it.
+    /// The span in which it held the lock and others waited for it.
     pub(crate) held_while_wanted: Option<(Nanos, Nanos)>,
 }
 
 /// The state machine and its sums.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lockdep {
-    /// `lock_release` was recorded: without it nobody knows how long a lock is held.
+    /// `lock_release` was recorded: otherwise hold times are unknown.
     pub(crate) releases: bool,
-    /// `lock_acquire` was recorded: without it trylocks and reads are not known.
+    /// `lock_acquire` was recorded: otherwise trylocks and reads are unknown.
     pub(crate) acquires: bool,
     held: FxHashMap<Waiter, Vec<Held>>,
     pub(crate) sums: FxHashMap<DepKey, DepSums>,
     pub(crate) locks: FxHashMap<u64, DepLock>,
-    /// The map in the lock at an address, where both are known.
+    /// The map in the lock at an address, if both are known.
     maps: FxHashMap<u64, u64>,
-    /// Acquisitions and waits counted in the row for all others.
+    /// Acquisitions and waits that were counted in the row for all other locks.
     pub(crate) folded: u64,
-    /// What those did who held a lock that others waited for.
+    /// What holders of a lock did while others waited for it.
     pub(crate) holders_did: FxHashMap<u64, HolderTimes>,
 }
 
@@ -195,7 +196,7 @@ impl Lockdep {
     ) {
         self.lock(lock, class);
         let held = self.held.entry(waiter).or_default();
-        // Only readers may take a lock twice: its release was lost, or another thread did it.
+        // Only readers may take a lock twice: the release was lost, or another thread did it.
         held.retain(|h| {
             h.lock != lock
                 || h.stage == Stage::Held && flags & (READ | TRY) != 0
@@ -324,8 +325,8 @@ impl Lockdep {
         }
     }
 
-    /// A `contention_begin` of this kind for a lock at `lock`: the map `waiter` is acquiring lies
-    /// in it if the addresses say so.
+    /// A `contention_begin` of this kind for a lock at `lock`: the map that `waiter` is acquiring
+    /// is in this lock if the addresses say so.
     pub(crate) fn told(&mut self, lock: u64, kind: LockKind, waiter: Waiter) {
         let acquiring = self
             .held
@@ -340,7 +341,7 @@ impl Lockdep {
         }
     }
 
-    /// The lockdep map in the lock at `lock`, if [`Lockdep::told`] learnt of one.
+    /// The lockdep map in the lock at `lock`, if [`Lockdep::told`] found one.
     pub(crate) fn map_of(&self, lock: u64) -> Option<u64> {
         self.maps.get(&lock).copied()
     }

@@ -1,13 +1,12 @@
-//! Kernel locks: who waited for which, how, and for how long; with lockdep also who held them.
+//! Kernel locks: which threads waited for which, how, and for how long; with lockdep also holders.
 //!
 //! [`contention`] follows `lock:contention_begin/end`, [`lockdep`] the four lockdep events; both
 //! keep sums per lock, kind, caller and thread, from which [`Analysis::locks`] makes every table.
-//! Memory grows with those, not with events.
+//! Memory grows with these combinations, not with events.
 //!
-//! What a trace cannot show, because the kernel has no event for it: rwsems report nothing while
-//! they spin for a running owner, only when they go to sleep; guests of a hypervisor without
-//! paravirtual spinlocks use test-and-set locks, which report nothing at all. Kernels before 5.19
-//! have no contention events.
+//! Some waits have no events in the kernel: rwsems report nothing while they spin for a running
+//! owner, only when they go to sleep; guests of a hypervisor without paravirtual spinlocks use
+//! test-and-set locks, which report nothing at all. Kernels before 5.19 have no contention events.
 
 mod caller;
 mod contention;
@@ -40,22 +39,22 @@ use stats::Away;
 use std::collections::BTreeMap;
 use turns::Turns;
 
-/// So many combinations of lock, kind, caller and thread are kept apart, the rest goes to one row:
+/// This many combinations of lock, kind, caller and thread are kept apart, the rest shares one row:
 /// a bound against hostile files.
 const MAX_KEYS: usize = 1 << 17;
 
 /// The address that stands for all locks beyond [`MAX_KEYS`].
 const OTHER: u64 = u64::MAX;
 
-/// Who waits or holds: a thread, or the idle task of one CPU (interrupts on top of it).
+/// A waiter or holder: a thread, or the idle task of one CPU (interrupts on top of it).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Waiter(u32);
 
 impl Waiter {
     const IDLE: u32 = 1 << 31;
-    /// The recorder could not tell (perf writes -1 for threads already gone).
+    /// The recorder could not tell (perf writes -1 for threads that have already ended).
     pub(crate) const UNKNOWN: Waiter = Waiter(u32::MAX - 1);
-    /// Everybody beyond [`MAX_KEYS`].
+    /// All waiters beyond [`MAX_KEYS`].
     const OTHER: Waiter = Waiter(u32::MAX);
 
     pub(crate) fn idle(cpu: Cpu) -> Waiter {
@@ -80,7 +79,7 @@ impl Waiter {
     }
 }
 
-/// Both machines.
+/// Both state machines.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Locks {
     pub(crate) code: LockCode,

@@ -1,7 +1,7 @@
-//! Each kernel lock with those who waited for it and the code that asked for it.
+//! Each kernel lock with the threads that waited for it and the code that asked for it.
 //!
-//! The tables of locks ([`super::rows`]) group by one thing at a time; who waited for *this* lock,
-//! and from where, takes the sums before they are grouped.
+//! The tables of locks ([`super::rows`]) group by one thing at a time. Which threads waited for one
+//! lock, and from where, needs the sums before they are grouped.
 
 use super::kind::LockKind;
 use super::known;
@@ -16,9 +16,9 @@ use std::collections::BTreeMap;
 /// A kernel lock that threads waited for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LockPeople {
-    /// Its address, as the table of locks has it; with lockdep that of the `lockdep_map` in it.
+    /// Its address, as in the table of locks; with lockdep the address of the `lockdep_map` in it.
     pub address: u64,
-    /// Address in the contention events, where that is another one.
+    /// Its address in the contention events, if different.
     pub contended_at: Option<u64>,
     /// Class (lockdep) or variable (symbols).
     pub name: Option<String>,
@@ -30,13 +30,13 @@ pub struct LockPeople {
     pub spin_ns: Nanos,
     /// Time waited asleep.
     pub block_ns: Nanos,
-    /// Functions that asked for it, with the time waited there, longest first; empty where the
-    /// recording has no call chains or no symbols.
+    /// Functions that asked for it, with the time waited, longest first; empty if the recording has
+    /// no call chains or no symbols.
     pub callers: Vec<(String, Nanos)>,
-    /// Threads that others waited for while they held it, with the time they had it and the time
-    /// waited for them, most of that first; empty where the trace does not tell.
+    /// Threads that held it while others waited, with the hold time and the time others waited,
+    /// most waiting first; empty if the trace does not tell.
     pub holders: Vec<(Slot, Nanos, Nanos)>,
-    /// Threads that waited, longest first. Idle tasks, and the interrupts on top of them, are none.
+    /// Threads that waited, longest first, without idle tasks (interrupts on top of them).
     pub waiters: Vec<(Slot, Nanos)>,
 }
 
@@ -78,14 +78,14 @@ fn longest<T: Ord + Copy>(sums: &BTreeMap<T, Nanos>) -> Vec<(T, Nanos)> {
 }
 
 impl Analysis {
-    /// What a lock most likely is, by the time waited in the code that asks for it.
+    /// What a lock most likely is, by the waiting time of the code that asks for it.
     fn likely(&self, family: Option<&str>, callers: &BTreeMap<u64, Nanos>) -> Option<&'static str> {
         let names = &self.engine.locks.names;
         let named = callers.iter().filter_map(|(at, &ns)| Some((names.get(at)?.as_str(), ns)));
         known::likely(family?, named)
     }
 
-    /// What each lock in the contention events most likely is, by address, where that is known.
+    /// What each lock in the contention events most likely is, by address, if known.
     pub(super) fn likely_locks(&self) -> BTreeMap<u64, &'static str> {
         let mut sums: BTreeMap<u64, Sum> = BTreeMap::new();
         for (key, waits) in &self.engine.locks.contention.sums {
@@ -97,15 +97,15 @@ impl Analysis {
         sums.iter().filter_map(|(&lock, sum)| Some((lock, of(sum)?))).collect()
     }
 
-    /// Every lock of the kernel that threads waited for, by address. Times are lockdep's where it
-    /// was recorded, as in the table of locks; callers are always those of the contention events.
+    /// Every lock of the kernel that threads waited for, by address. Times are lockdep's if it was
+    /// recorded, as in the table of locks; callers always come from the contention events.
     pub fn lock_people(&self) -> Vec<LockPeople> {
         let locks = &self.engine.locks;
         let lockdep = !locks.lockdep.sums.is_empty();
         let mut sums: BTreeMap<u64, Sum> = BTreeMap::new();
         for (key, waits) in &locks.contention.sums {
             let map = locks.lockdep.map_of(key.lock);
-            // One that lockdep does not know is none of its locks: its times are the only ones.
+            // A lock unknown to lockdep has no times from lockdep: these are the only ones.
             let known = lockdep && map.is_some();
             if key.lock == OTHER || !self.lock_wanted(key.lock, &[key.kind], key.waiter) {
                 continue;
@@ -149,7 +149,7 @@ impl Analysis {
             .collect()
     }
 
-    /// The threads that held each lock, by its address, while others waited.
+    /// The threads that held each lock while others waited, by lock address.
     fn lock_holders(&self) -> BTreeMap<u64, Vec<(Slot, Nanos, Nanos)>> {
         let turns = self.engine.locks.contention.turns.iter().flat_map(|turns| &turns.held);
         let mut holders: BTreeMap<u64, Vec<_>> = BTreeMap::new();

@@ -32,7 +32,7 @@ pub enum LockBy {
     Task,
 }
 
-/// Locks of a row that are known one by one; those of a class beyond are not looked up.
+/// Number of locks of a row that are kept one by one; further locks of a class are not looked up.
 const MANY: usize = 64;
 
 /// A kernel lock, caller, kind of lock or thread.
@@ -201,7 +201,7 @@ impl Sum {
         }
     }
 
-    /// The kind, or the family of several.
+    /// The kind, or the family of several kinds.
     fn kind(&self) -> Option<String> {
         match self.kinds.as_slice() {
             [] => None,
@@ -230,7 +230,7 @@ impl Analysis {
             || !locks.lockdep.sums.is_empty()
     }
 
-    /// Which events [`Analysis::locks`] takes.
+    /// Which events [`Analysis::locks`] uses.
     pub fn lock_source(&self, by: LockBy) -> LockSource {
         let lockdep = !self.engine.locks.lockdep.sums.is_empty();
         let contention =
@@ -253,7 +253,7 @@ impl Analysis {
         self.locks_with_sums(by, source).into_iter().map(|(row, _)| row).collect()
     }
 
-    /// Each row with what it was made of.
+    /// Each row with the sums it was made from.
     pub(super) fn locks_with_sums(&self, by: LockBy, source: LockSource) -> Vec<(LockRow, Sum)> {
         let groups = self.lock_groups(by, source);
         let all: Nanos = groups.values().map(|s| s.waits.total).fold(0, Nanos::saturating_add);
@@ -295,7 +295,7 @@ impl Analysis {
                         .get(&key.lock)
                         .map(|l| l.kinds().collect())
                         .unwrap_or_default();
-                    // Which of them an acquisition was, lockdep does not say.
+                    // lockdep does not say which of the kinds an acquisition was.
                     let kind = if let [one] = kinds.as_slice() { Some(*one) } else { None };
                     if self.lock_wanted(key.lock, &kinds, key.waiter) {
                         let group = match by {
@@ -354,7 +354,7 @@ impl Analysis {
             },
             LockBy::Caller => Group::Caller(key.caller, Some(key.kind)),
             LockBy::Type => Group::Kind(Some(key.kind)),
-            // All idle tasks are one, as they are in every tool.
+            // All idle tasks share one row, as in every other tool.
             LockBy::Task => {
                 Group::Task(if key.waiter.is_idle() { Waiter(Waiter::IDLE) } else { key.waiter })
             }
@@ -371,8 +371,8 @@ impl Analysis {
         (!name.is_empty()).then_some(name)
     }
 
-    /// Who waited for each kernel lock, spinning or asleep, by the addresses of
-    /// [`Analysis::locks`]. Idle tasks are not among them.
+    /// The threads that waited for each kernel lock, spinning or asleep, by the addresses of
+    /// [`Analysis::locks`], without idle tasks.
     pub fn lock_waiters(&self) -> BTreeMap<u64, BTreeSet<Slot>> {
         let locks = &self.engine.locks;
         let keys: Vec<(u64, Waiter)> = match self.lock_source(LockBy::Lock) {
@@ -391,12 +391,12 @@ impl Analysis {
         waiters
     }
 
-    /// The address that lockdep's events have for the lock that contention events have at `lock`.
+    /// The address in lockdep's events of the lock at `lock` in contention events.
     pub fn lockdep_map(&self, lock: u64) -> Option<u64> {
         self.engine.locks.lockdep.map_of(lock)
     }
 
-    /// Name of a lock in the contention events: its class if lockdep told, or its variable.
+    /// Name of a lock in the contention events: its class if lockdep gave it, or its variable.
     pub(crate) fn lock_name(&self, lock: u64) -> Option<String> {
         if lock == OTHER {
             return Some("other".to_owned());
@@ -409,7 +409,7 @@ impl Analysis {
             .or_else(|| locks.names.get(&lock).cloned())
     }
 
-    /// The code at a return address; 0 stands for one that was not recorded.
+    /// The code at a return address; 0 means that none was recorded.
     pub(crate) fn caller_name(&self, caller: u64) -> Option<String> {
         let known = self.engine.locks.names.get(&caller).cloned();
         (caller != 0).then(|| known.unwrap_or_else(|| format!("{caller:#x}")))
@@ -527,7 +527,7 @@ impl Analysis {
         row
     }
 
-    /// Who held the locks of a row while others waited.
+    /// Fills in the holders of a row's locks while others waited.
     fn hold(&self, row: &mut LockRow, sum: &Sum, turns: &Turns) {
         let mut holders: BTreeMap<Waiter, Held> = BTreeMap::new();
         for (&(lock, holder), held) in &turns.held {

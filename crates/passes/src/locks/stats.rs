@@ -5,7 +5,7 @@ use crate::state::State;
 use crate::threads::Thread;
 use holdup_trace::Nanos;
 
-/// What a thread's time off its CPU amounted to at some moment.
+/// A thread's total times off its CPU at some moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Away {
     runnable: Nanos,
@@ -117,13 +117,13 @@ pub(crate) struct Waits {
     pub(crate) spin: Nanos,
     pub(crate) runnable: Nanos,
     pub(crate) block: Nanos,
-    /// Of `ended`: with sleep in it.
+    /// Part of `ended`: waits that included sleep.
     pub(crate) slept: u64,
-    /// The time of those.
+    /// Total time of the waits that included sleep.
     pub(crate) slept_ns: Nanos,
-    /// Not ended when the trace did.
+    /// Waits that had not ended when the trace did.
     pub(crate) open: u64,
-    /// Their time so far; not part of `total`.
+    /// Total time of the open waits so far; not part of `total`.
     pub(crate) open_ns: Nanos,
     /// When the first began.
     pub(crate) first: Nanos,
@@ -194,13 +194,13 @@ impl Waits {
         self.spread.merge(&o.spread);
     }
 
-    /// Those that ended, by powers of two of their time.
+    /// Ended waits, by powers of two of their time.
     pub(crate) fn octaves(&self) -> Octaves {
         self.spread.octaves()
     }
 
     pub(crate) fn percentile(&self, per_cent: u64) -> Option<Nanos> {
-        // Buckets are coarse; no percentile lies outside of what was seen.
+        // Buckets are coarse; no percentile lies outside the observed range.
         self.spread.percentile(per_cent).map(|ns| ns.clamp(self.min, self.max))
     }
 }
@@ -212,10 +212,10 @@ pub(crate) struct Holds {
     pub(crate) total: Nanos,
     pub(crate) min: Nanos,
     pub(crate) max: Nanos,
-    /// The holder lost its CPU meanwhile: so often, and so long.
+    /// Times that the holder lost its CPU meanwhile, and the total time.
     pub(crate) preempted: u64,
     pub(crate) preempted_ns: Nanos,
-    /// The holder slept meanwhile: so often, and so long.
+    /// Times that the holder slept meanwhile, and the total time.
     pub(crate) slept: u64,
     pub(crate) slept_ns: Nanos,
     pub(crate) octaves: Octaves,

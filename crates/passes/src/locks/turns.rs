@@ -1,4 +1,4 @@
-//! Who held a lock while others waited for it: `lock:contended_release` (Linux 7.2).
+//! Holders of a lock while others waited for it: `lock:contended_release` (Linux 7.2).
 //!
 //! ```text
 //!   A holds L ───────── release(L) by A ─ end(L) of B ─────── release(L) by B
@@ -6,22 +6,23 @@
 //!        └── waited for A's turn ──┘           └─ waited for B's turn ─┘
 //! ```
 //!
-//! The event fires on the holder's side, and only if somebody waits. So a *turn* is the time until
+//! The event fires in the holder's context, and only if threads wait. So a *turn* is the time until
 //! such a release: since a wait for the lock ended with the lock taken, since the release before,
-//! or since the first began to wait. All waiting for the lock in that time was for its holder.
+//! or since the first thread began to wait. All waiting for the lock in that time was for its
+//! holder.
 
 use super::{MAX_KEYS, Waiter};
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
 
-/// What the turns of one holder at one lock add up to.
+/// Sums of the turns of one holder at one lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Held {
     /// Releases while others waited.
     pub(crate) turns: u64,
-    /// Time it had the lock, as far as others waited for it.
+    /// Time it held the lock, as far as others waited for it.
     pub(crate) hold_ns: Nanos,
-    /// Time others waited meanwhile.
+    /// Waiting time of others meanwhile.
     pub(crate) waited_ns: Nanos,
 }
 
@@ -33,7 +34,7 @@ impl Held {
     }
 }
 
-/// The present turn of a lock.
+/// The current turn of a lock.
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
     since: Nanos,
@@ -49,7 +50,7 @@ impl Turn {
         self.at = self.at.max(now);
     }
 
-    /// The next turn begins. Gives the length of this one, and the time waited in it.
+    /// The next turn begins. Returns the length of the last, and the time waited in it.
     fn end(&mut self, now: Nanos) -> (Nanos, Nanos) {
         self.advance(now);
         let since = std::mem::replace(&mut self.since, now);
@@ -84,16 +85,16 @@ impl Turns {
         }
     }
 
-    /// Who waited has the lock now.
+    /// A waiter has the lock now.
     pub(crate) fn taken(&mut self, now: Nanos, lock: u64) {
         if let Some(turn) = self.now.get_mut(&lock) {
             turn.end(now);
         }
     }
 
-    /// `holder` gives the lock back.
+    /// `holder` releases the lock.
     pub(crate) fn released(&mut self, now: Nanos, lock: u64, holder: Waiter) {
-        // Of waits before the trace, and of rwsems that spin, nothing tells.
+        // Waits from before the trace, and rwsems that spin, leave no events.
         let Some(turn) = self.now.get_mut(&lock).filter(|turn| turn.waiting > 0) else { return };
         let (hold_ns, waited_ns) = turn.end(now);
         if self.held.len() >= MAX_KEYS && !self.held.contains_key(&(lock, holder)) {

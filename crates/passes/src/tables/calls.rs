@@ -11,7 +11,7 @@ use holdup_syscalls::WaitKind;
 use holdup_trace::Nanos;
 use std::collections::BTreeMap;
 
-/// Name of an error, `errno_N` if it has none.
+/// Name of an error; `errno_N` for unknown numbers.
 pub fn errno_word(errno: u32) -> String {
     holdup_syscalls::errno_name(errno).map_or_else(|| format!("errno_{errno}"), str::to_owned)
 }
@@ -19,7 +19,7 @@ pub fn errno_word(errno: u32) -> String {
 type Groups = BTreeMap<(GroupKey, u32), (CallStats, Option<Slot>)>;
 
 impl Analysis {
-    /// The calls of all threads by number: added up once, as there may be very many threads.
+    /// The calls of all threads by number: added up once, because there may be very many threads.
     fn calls(&self) -> &BTreeMap<u32, CallSum> {
         self.calls.get_or_init(|| {
             let mut sums: BTreeMap<u32, CallSum> = BTreeMap::new();
@@ -32,14 +32,14 @@ impl Analysis {
         })
     }
 
-    /// For each system call the sum of the squares of the threads' numbers of it: over the square
-    /// of the sum, how often two calls drawn by lot are the same thread's.
+    /// For each system call the sum of the squares of the threads' counts. Divided by the square of
+    /// the total count it is the probability that two random calls come from the same thread.
     pub fn squares_of_calls(&self) -> BTreeMap<u32, u128> {
         self.calls().iter().map(|(&nr, sum)| (nr, sum.squares)).collect()
     }
 
-    /// CPU time in calls of these kinds that slept, or ended the sleep of another thread: the price
-    /// of waiting for each other, apart from the waiting.
+    /// CPU time in calls of these kinds that slept or ended the sleep of another thread: the cost
+    /// of waiting for each other, without the waiting time.
     pub fn in_turns_ns(&self, kinds: impl Fn(WaitKind) -> bool) -> Nanos {
         let of_kind = |nr: u32| kinds(holdup_syscalls::wait_kind(&self.call_name(nr)));
         let calls = self.calls().iter().filter(|(nr, _)| of_kind(**nr));
@@ -109,7 +109,7 @@ impl Analysis {
                     min_ns: s.min,
                     avg_ns: s.total.checked_div(s.count).unwrap_or(0),
                     max_ns: s.max,
-                    // The middle of a bucket may lie beyond the longest call.
+                    // The middle of a bucket may exceed the longest call.
                     p50_ns: s.hist.percentile(50).map(|p| p.clamp(s.min, s.max)),
                     p99_ns: s.hist.percentile(99).map(|p| p.clamp(s.min, s.max)),
                     pending: s.pending,

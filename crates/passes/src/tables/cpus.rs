@@ -32,7 +32,7 @@ impl Analysis {
             .collect()
     }
 
-    /// sar's rates: the system first, then each CPU if asked for.
+    /// sar's rates: the whole system first, then each CPU if asked for.
     pub fn sar(&self, per_cpu: bool) -> Vec<SarRow> {
         let wall = self.wall_ns();
         let caps = &self.capabilities;
@@ -43,7 +43,7 @@ impl Analysis {
                 rows.iter().filter(|r| cpu.is_none_or(|c| r.cpu == c)).collect();
             let sum = |f: &dyn Fn(&CpuRow) -> u64| mine.iter().map(|r| f(r)).sum::<u64>();
             let capacity = sum(&|r| r.wall_ns);
-            // Without a moment of which it is known what a CPU did, no part of it is 0.
+            // If nothing is known about the CPUs at any moment, no share is 0.
             let seen = sum(&|r| r.wall_ns - r.unaccounted_ns) > 0;
             let sys = sum(&|r| {
                 r.kernel_ns.unwrap_or(0)
@@ -98,12 +98,12 @@ impl Analysis {
         out
     }
 
-    /// CPUs are seen to idle, and threads to sleep for devices.
+    /// Whether the trace shows both that CPUs idle and that threads sleep for devices.
     fn sees_iowait(&self) -> bool {
         self.sees_switches() && self.sees_devices()
     }
 
-    /// Every call of the recorded machine of this sort is recorded, if it is ever made.
+    /// Whether the trace contains every call of this sort that the recorded machine made.
     fn calls_are_known(&self, sort: impl Fn(&str) -> bool) -> bool {
         let (calls, arch) = (&self.capabilities.syscalls, self.engine.arch);
         let known = |nr: u32| match holdup_syscalls::name(arch, nr) {

@@ -1,4 +1,4 @@
-//! What facts are told with: names of handlers, threads and locks.
+//! Names of handlers, threads and locks for facts.
 
 use crate::analysis::Analysis;
 use crate::irqs::Handler;
@@ -14,17 +14,17 @@ impl Analysis {
         self.handler_words(kind, id, name)
     }
 
-    /// The name of the thread in `slot`, `swapper` of the idle task.
+    /// The name of the thread in `slot`; `swapper` for the idle task.
     pub fn slot_comm(&self, slot: Slot) -> String {
         if slot == Slot::IDLE { SWAPPER.to_owned() } else { self.comm(self.thread(slot)) }
     }
 
-    /// Rows of some threads only are asked for.
+    /// Whether the filter chooses some threads only.
     pub fn has_filter(&self) -> bool {
         self.shown.is_some() || self.options.filter != Filter::default()
     }
 
-    /// Name of a kernel lock in the table made from these events.
+    /// Name of a kernel lock in the table that is made from these events.
     pub fn lock_named(&self, lock: u64, source: LockSource) -> Option<String> {
         match source {
             LockSource::Contention => self.lock_name(lock),
@@ -32,7 +32,7 @@ impl Analysis {
         }
     }
 
-    /// Function and offset of the code at this address, or the address; `None` of 0.
+    /// Function and offset of the code at this address, or the address; `None` for 0.
     pub fn lock_caller(&self, caller: u64) -> Option<String> {
         self.caller_name(caller)
     }

@@ -1,4 +1,4 @@
-//! Control groups: whose a thread is, and what the machine gave to each.
+//! Control groups: the group of each thread, and the share of the machine each group got.
 //!
 //! ```text
 //!  capacity = used by the threads of each group + interrupts + idle + unaccounted
@@ -14,8 +14,8 @@ use holdup_trace::{GroupLimit, GroupName, NameId, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Analysis {
-    /// The control group of a thread: the latest that it was in, else that of its process;
-    /// [`NameId::NONE`] if that is not known either.
+    /// The control group of a thread: its own latest one, or else that of its process;
+    /// [`NameId::NONE`] if neither is known.
     pub fn group(&self, t: &Thread) -> NameId {
         match t.group {
             NameId::NONE => self.group_of.get(&t.pid).copied().unwrap_or_default(),
@@ -23,12 +23,12 @@ impl Analysis {
         }
     }
 
-    /// The path of a group; empty of one that is not known.
+    /// The path of a group; empty if the group is not known.
     pub fn path_of(&self, group: NameId) -> &str {
         self.paths.get(&group).map_or("", String::as_str)
     }
 
-    /// A group by the name that people know.
+    /// The name by which users know a group (a container, a unit).
     pub fn group_words(&self, group: NameId) -> Option<String> {
         let path = self.paths.get(&group)?;
         Some(GroupName::of(path).words(&self.groups))
@@ -39,11 +39,11 @@ impl Analysis {
         self.groups.limit(self.path_of(group))
     }
 
-    /// What each control group used of the machine and what it wanted beyond; then what is no
-    /// group's. The time used adds up to the capacity.
+    /// What each control group used of the machine and how much more it wanted; then the time that
+    /// belongs to no group. The used time adds up to the capacity.
     pub fn cgroups(&self) -> Vec<CgroupRow> {
         let mut sums = self.group_sums();
-        // A quota of a group around others, which has no threads of its own.
+        // A parent group with a quota may have no threads of its own.
         for limit in self.groups.limits.iter().filter(|l| l.periods > 0) {
             sums.entry(limit.path.clone()).or_default();
         }
@@ -66,7 +66,7 @@ impl Analysis {
         rows
     }
 
-    /// By path, empty of threads whose group is not known.
+    /// By path; empty for threads whose group is not known.
     fn group_sums(&self) -> BTreeMap<String, Sum> {
         let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
         for (_, t) in self.threads() {
@@ -96,9 +96,9 @@ impl Analysis {
 
     fn group_row(&self, path: String, mut sum: Sum) -> CgroupRow {
         let limit = self.groups.limits.iter().find(|l| l.path == path);
-        // The kernel counts stopped run queues, of the whole recording: on each is a thread at
-        // least, and none is on two. The switches see a thread come back when it gets a CPU, which
-        // may be long after it could.
+        // The kernel counts stopped run queues over the whole recording: each has at least one
+        // thread, and no thread is on two. Switches show a thread's return only when it gets a CPU,
+        // which may be long after it could have run.
         let counted = limit.filter(|_| self.options.selection == Selection::default());
         if let Some(limit) = counted {
             let all = sum.ready + sum.throttled;
@@ -143,7 +143,7 @@ struct Sum {
     threads: u64,
     used: Nanos,
     ready: Nanos,
-    /// Ready and kept off by a quota, and the idle CPU time that they could have used.
+    /// Time ready and kept off by a quota, and the idle CPU time that the threads could have used.
     throttled: Nanos,
     share: Nanos,
     /// By the path of the group that had the CPU.

@@ -58,7 +58,7 @@ pub struct HolderFunction {
 }
 
 impl HolderTime {
-    /// `waiting for a disk (fsync)`: the part in words, for sentences.
+    /// `waiting for a disk (fsync)`: the activity in words, for sentences.
     pub fn told(&self) -> String {
         match &self.call {
             Some(call) => format!("{} ({call})", self.title),
@@ -66,14 +66,14 @@ impl HolderTime {
         }
     }
 
-    /// The part of this id.
+    /// Whether the row is about this activity.
     fn is(&self, part: HolderPart) -> bool {
         self.did == part.id()
     }
 }
 
 impl Analysis {
-    /// What holders did, one row for each part and system call, longest first.
+    /// What holders did, one row for each activity and system call, longest first.
     pub fn holder_times(
         &self,
         did: impl IntoIterator<Item = (HolderDid, Nanos)>,
@@ -123,7 +123,7 @@ pub fn add_holder_times(a: &mut Vec<HolderTime>, b: Vec<HolderTime>) {
     arrange(a);
 }
 
-/// Longest first, and what each is of all.
+/// Sorts longest first, and computes the percentages.
 fn arrange(times: &mut [HolderTime]) {
     let all: Nanos = times.iter().map(|t| t.ns).sum();
     for time in times.iter_mut() {
@@ -133,7 +133,7 @@ fn arrange(times: &mut [HolderTime]) {
     times.sort_by_key(|t| Reverse(t.ns));
 }
 
-/// Say which functions holders ran in their own code.
+/// Adds the functions that holders ran in their own code.
 pub fn tell_functions(times: &mut [HolderTime], functions: &[HolderFunction]) {
     for time in times.iter_mut().filter(|t| t.is(HolderPart::User)) {
         time.functions = functions.to_vec();

@@ -7,7 +7,7 @@ use holdup_trace::{Cpu, NameId};
 use std::collections::BTreeMap;
 
 impl Analysis {
-    /// Interrupts, softirqs, work functions; per CPU or over all of them.
+    /// Rows of interrupts, softirqs and work functions; per CPU or summed over all CPUs.
     pub fn irqs(&self, per_cpu: bool) -> Vec<IrqRow> {
         let mut groups: BTreeMap<(IrqKind, u64, Option<Cpu>), IrqStats> = BTreeMap::new();
         for (&(kind, id, cpu), stats) in &self.engine.irqs.rows {
@@ -41,7 +41,7 @@ impl Analysis {
         rows
     }
 
-    /// Kind, number and name of a handler that its events call `name`.
+    /// Kind, number and name of a handler whose events give the name `name`.
     pub(crate) fn handler_words(
         &self,
         kind: IrqKind,
@@ -49,7 +49,7 @@ impl Analysis {
         name: NameId,
     ) -> (&'static str, u64, String) {
         let given = self.engine.names.get(name);
-        // Text gives works a name and no address; what was counted by is a number of ours.
+        // ftrace text gives work items a name and no address; the id is then holdup's own number.
         let id = if kind == IrqKind::Work && !given.is_empty() { 0 } else { id };
         let (kind, name) = match kind {
             IrqKind::Irq => ("irq", given),

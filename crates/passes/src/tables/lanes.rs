@@ -1,4 +1,4 @@
-//! Which lanes are worth drawing, and those that were drawn.
+//! Which lanes are worth drawing, and the lanes that were drawn.
 
 use crate::analysis::Analysis;
 use crate::lanes::{CLOSE_UP, Follow, Lane};
@@ -6,9 +6,9 @@ use crate::slot::Slot;
 use holdup_trace::{Cpu, Nanos};
 
 impl Analysis {
-    /// Whom to follow for a picture: the CPUs that were busy longest, and the threads that ran or
-    /// were ready longest, so many at most of each; each switch where most of them were, for
-    /// [`CLOSE_UP`] at least where the trace is that long.
+    /// What to follow for a picture: at most so many CPUs, those busy longest, and at most so many
+    /// threads, those that ran or were ready longest. Single switches are drawn where most of them
+    /// were, for at least [`CLOSE_UP`] if the trace is that long.
     pub fn worth_following(&self, cpus: usize, threads: usize) -> Follow {
         let rows = self.cpu_rows();
         let mut busy: Vec<(Nanos, Cpu)> = rows
@@ -29,7 +29,7 @@ impl Analysis {
         Follow { cpus, threads, kernel, span, window: self.busiest(CLOSE_UP) }
     }
 
-    /// Whole bins of the timeline with most switches, of `ns` at least where there are so many.
+    /// The whole bins of the timeline with most switches, at least `ns` long if the trace is.
     fn busiest(&self, ns: Nanos) -> (Nanos, Nanos) {
         let bins = self.bins();
         let Some(first) = bins.first() else { return (self.start, self.end) };
@@ -44,12 +44,12 @@ impl Analysis {
         }
     }
 
-    /// What a thread did; `None` of one that was not followed.
+    /// The lane of a thread; `None` if it was not followed.
     pub fn lane(&self, slot: Slot) -> Option<&Lane> {
         self.thread(slot).lane.as_deref()
     }
 
-    /// What a CPU did; `None` of one that was not followed.
+    /// The lane of a CPU; `None` if it was not followed.
     pub fn cpu_lane(&self, cpu: Cpu) -> Option<&Lane> {
         self.engine.cpus.get(cpu)?.lane.as_deref()
     }

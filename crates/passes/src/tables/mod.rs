@@ -1,4 +1,4 @@
-//! The tables drawn from an [`Analysis`], a file each; here is how threads become rows.
+//! The tables of an [`Analysis`], one file each. This one turns threads into rows.
 
 mod calls;
 mod cpus;
@@ -42,6 +42,6 @@ enum GroupKey {
     Comm(String, bool),
     Pid(u32),
     Slot(Slot),
-    /// By path: interned ids must not decide the order.
+    /// By path, because interned ids must not decide the order.
     Cgroup(String),
 }

@@ -7,14 +7,14 @@ use crate::waits::{Key, Object};
 use holdup_trace::Nanos;
 
 impl Analysis {
-    /// CPU time of a thread in calls by which threads contend for a mutex, by mutex in no order;
-    /// without others there would be no such calls.
+    /// CPU time of a thread in calls by which threads contend for a mutex, by mutex, unordered.
+    /// Without other threads there would be no such calls.
     pub fn turns_at(&self, slot: Slot) -> impl Iterator<Item = (Object, Nanos)> {
         let steps = self.engine.waits.steps.as_ref();
         steps.into_iter().flat_map(move |steps| steps.turns(slot))
     }
 
-    /// The address of a lock of the kernel; `None` of other objects, and where it is not known.
+    /// The address of a lock of the kernel; `None` for other objects and if it is not known.
     pub fn kernel_lock(&self, object: Object) -> Option<u64> {
         match self.engine.waits.keys[object.0 as usize] {
             Key::KernelLock { addr, .. } if addr != 0 => Some(addr),
@@ -22,18 +22,18 @@ impl Analysis {
         }
     }
 
-    /// How long threads keep a CPU that others queue for, on average; `None` if none was seen to
-    /// lose one for that, and without [`crate::Detail::Steps`].
+    /// Average time that threads keep a CPU while others queue for it; `None` if no thread was seen
+    /// to lose its CPU that way, and without [`crate::Detail::Steps`].
     pub fn slice_ns(&self) -> Option<Nanos> {
         self.engine.waits.steps.as_ref()?.slice_ns()
     }
 
-    /// Whether it has what threads did: [`crate::Detail::Steps`].
+    /// Whether the steps of threads were kept: [`crate::Detail::Steps`].
     pub fn keeps_steps(&self) -> bool {
         self.engine.waits.steps.is_some()
     }
 
-    /// What a thread did; nothing without [`crate::Detail::Steps`].
+    /// The steps of a thread; empty without [`crate::Detail::Steps`].
     pub fn steps(&self, slot: Slot) -> ThreadSteps<'_> {
         let steps = self.engine.waits.steps.as_ref();
         steps.map_or_else(ThreadSteps::default, |steps| steps.of(slot))

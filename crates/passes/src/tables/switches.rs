@@ -7,12 +7,12 @@ use crate::threads::Thread;
 use std::collections::BTreeMap;
 
 impl Analysis {
-    /// Scheduling of every thread that left a CPU or waited for one.
+    /// Scheduling of every thread that left a CPU or waited for a CPU.
     pub fn switches(&self) -> Vec<SwitchRow> {
         self.scheduled().map(|t| self.switch_row(t)).collect()
     }
 
-    /// The same by control group.
+    /// The same rows by control group.
     pub fn switches_by_cgroup(&self) -> Vec<SwitchRow> {
         let mut rows: BTreeMap<GroupKey, (SwitchRow, u64)> = BTreeMap::new();
         for t in self.scheduled() {
@@ -64,7 +64,7 @@ impl Analysis {
     }
 }
 
-/// Put `b` into `a`; the mean delay is another's to say.
+/// Adds `b` to `a`, except for the mean delay, which the caller computes.
 fn add(a: &mut SwitchRow, b: SwitchRow) {
     let sum = |a: &mut Option<u64>, b: Option<u64>| *a = a.zip(b).map(|(a, b)| a + b);
     if b.max_delay_ns > a.max_delay_ns {

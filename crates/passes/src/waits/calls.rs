@@ -1,4 +1,4 @@
-//! Calls begin and return: which object they are about, and what they do to it.
+//! Calls begin and return: which object they refer to, and what they do to it.
 
 use super::class::{FcntlOp, Futex, FutexOp, LOCK_UN, fcntl, futex};
 use super::files::{Descriptor, Opened};
@@ -8,13 +8,13 @@ use holdup_trace::{Nanos, Pid};
 
 const EAGAIN: i64 = -11;
 const EACCES: i64 = -13;
-/// A mutex of glibc, of Rust and of others that somebody wants while another has it.
+/// The value of a mutex of glibc, of Rust and of others that is held while threads wait for it.
 const LOCKED_AND_WANTED: u32 = 2;
-/// The word of a readers-writer lock of glibc on which writers sleep, and the one of its phase, on
-/// which readers do, while somebody sleeps (`PTHREAD_RWLOCK_FUTEX_USED`).
+/// The values, while threads sleep, of two words of glibc's readers-writer lock: the word on which
+/// writers sleep, and that of its phase, on which readers do (`PTHREAD_RWLOCK_FUTEX_USED`).
 const WRITTEN_AND_WANTED: u32 = 3;
 
-/// The call a thread is in: written at every call of interest, so it has a cache line of its own.
+/// The call a thread is in: written in every call of interest, so it has its own cache line.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
 pub(super) struct Called {
@@ -27,7 +27,7 @@ pub(super) struct Called {
     pub(super) woke: bool,
 }
 
-/// The object that a descriptor was the last time: threads read and write the same few.
+/// The object of the descriptor used last: threads read and write the same few descriptors.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cached {
     pub(super) fd: u64,
@@ -58,7 +58,7 @@ impl Waits {
         }
     }
 
-    /// A call of which no event tells that it returned is looked at no more.
+    /// A call whose return was not recorded is dropped.
     pub(crate) fn call_is_over(&mut self, slot: Slot) {
         self.called(slot).class = Class::None;
     }
@@ -70,7 +70,7 @@ impl Waits {
         (Key::Futex { space, shared: !private, addr }, group)
     }
 
-    /// The word, if anybody ever waited for it.
+    /// The word, if a thread has ever waited on it.
     fn known_futex(&mut self, slot: Slot, pid: Pid, f: &Futex, addr: u64) -> Option<Object> {
         let (key, _) = self.futex_key(slot, pid, f.private, addr);
         self.index.get(&key).map(|&o| self.find(o))
@@ -100,7 +100,7 @@ impl Waits {
                         ops.last_value = f.val;
                     }
                 }
-                // Back to sleep: it did not get what it was woken for.
+                // It sleeps again: it did not get what it was woken for.
                 let again = self.forget_hold(slot, object);
                 self.thing(object).came += u64::from(!again);
             }
@@ -134,8 +134,8 @@ impl Waits {
         }
     }
 
-    /// A call of a class that [`Class::returns`] returns. The mutex, if threads fought for one
-    /// in it: free mutexes are taken and given back without a call.
+    /// A call of a class that [`Class::returns`] returns. Returns the mutex if threads contended
+    /// for it in this call: a free mutex is taken and released without a call.
     pub(crate) fn call_returns(
         &mut self,
         now: Nanos,
@@ -174,7 +174,8 @@ impl Waits {
                             if ret == EAGAIN {
                                 self.thing(o).retries += 1;
                             }
-                            // Woken, or just too late to sleep: now it tries to take the lock.
+                            // The thread was woken, or came just too late to sleep: now it tries to
+                            // take the lock.
                             let wanted = f.val == LOCKED_AND_WANTED
                                 || f.val == WRITTEN_AND_WANTED
                                     && self.thing(o).futex.usage() == FutexUse::RwLock;
@@ -182,7 +183,8 @@ impl Waits {
                                 self.acquire(now, slot, o, true);
                             }
                             if f.val == LOCKED_AND_WANTED && self.thing(o).is_lock() {
-                                // The word says "wanted" now: who has it will call to wake.
+                                // The word says "contended" now: its holder will make a call to
+                                // wake.
                                 self.thing(o).wanted |= ret == EAGAIN;
                                 return Some(o);
                             }
@@ -224,7 +226,7 @@ impl Waits {
                     self.try_succeeds(slot, o);
                 }
                 if woke {
-                    // Who woke another gave it back, which was noted then.
+                    // Waking another thread released the object, which was noted then.
                     return None;
                 }
                 let held = self.waiter(slot).held.iter().any(|h| h.object == o);
@@ -278,7 +280,7 @@ impl Waits {
         }
     }
 
-    /// From here on its number may be another descriptor's.
+    /// From here on its number may refer to another descriptor.
     fn closed(&mut self, now: Nanos, descriptor: Option<Descriptor>) {
         let Some(id) = descriptor.map(|d| d.id) else { return };
         for lock in [false, true] {
@@ -290,7 +292,7 @@ impl Waits {
         }
     }
 
-    /// The object a call is about, by its arguments.
+    /// The object that a call refers to, by its arguments.
     pub(super) fn called_on(
         &mut self,
         slot: Slot,

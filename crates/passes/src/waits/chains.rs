@@ -1,4 +1,4 @@
-//! Root causes: what a wait was really for, and the trail it leaves for others' waits.
+//! Root causes: what a wait was really for, and the trail it leaves for other threads' waits.
 
 use super::{Finished, Object, Waits};
 use crate::blame::{Blame, Over, WaitKey, WaitSum};
@@ -6,7 +6,7 @@ use crate::cause::Cause;
 use crate::slot::Slot;
 use holdup_trace::Nanos;
 
-/// Segments of a thread's past that can explain other threads' waits.
+/// Number of segments of a thread's past that are kept to explain other threads' waits.
 const TRAIL: usize = 32;
 
 /// Part of a thread's past asleep, with its root cause.
@@ -30,7 +30,8 @@ impl Segment {
 }
 
 impl Waits {
-    /// Share the wait out to its root causes, and leave a trail for those who wait for this thread.
+    /// Divides the wait among its root causes, and leaves a trail for threads that wait for this
+    /// one.
     pub(super) fn follow(&mut self, f: &Finished, blame: &mut Blame) {
         let Finished { slot, wait, now, end, cause, nr, g, counted, .. } = *f;
         let object = wait.object;
@@ -39,7 +40,7 @@ impl Waits {
         let follows = f.by_application() && (cause.is_turns() || cause == Cause::KernelLock);
         if let (Some(w), true) = (end.waker, follows) {
             let lock = self.is_lock(object);
-            // A waker that never waited itself has no trail.
+            // A waker that never waited has no trail.
             let trail = self.threads.get(w).into_iter().flat_map(|w| w.trail.iter().rev());
             for s in trail {
                 if s.to <= wait.start || pieces.len() >= TRAIL / 2 {
@@ -48,8 +49,8 @@ impl Waits {
                 let root = match s.cause {
                     Cause::Io | Cause::KernelLock => true,
                     Cause::ThreadSync | Cause::KernelService => s.object != object,
-                    // Who sleeps with a lock in hand holds others up; who has nothing to hand over
-                    // does not.
+                    // A thread that sleeps while holding a lock delays others; a thread that has
+                    // nothing to hand over does not.
                     Cause::External | Cause::Unknown => !lock,
                 };
                 if root {

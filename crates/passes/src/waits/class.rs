@@ -1,16 +1,16 @@
-//! Which system calls say something about objects, and what their arguments mean.
+//! Which system calls concern objects, and what their arguments mean.
 
 use holdup_syscalls::without_width;
 
 /// What a call does to an object that threads wait for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Class {
-    /// Nothing: its arguments are never looked at.
+    /// Nothing: its arguments are never used.
     #[default]
     None,
     /// `futex`.
     Futex,
-    /// `futex_wait`, `futex_wake`: one operation each, other arguments.
+    /// `futex_wait`, `futex_wake`: one operation each, with other arguments.
     Futex2Wait,
     Futex2Wake,
     /// `futex_waitv`: its addresses are behind a pointer.
@@ -30,7 +30,7 @@ pub(crate) enum Class {
     Accept,
     Connect,
     Epoll,
-    /// Makes a descriptor and returns it.
+    /// Creates a descriptor and returns it.
     Open,
     Socket,
     Eventfd,
@@ -38,7 +38,7 @@ pub(crate) enum Class {
     EpollCreate,
     MqOpen,
     Dup,
-    /// `dup2`, `dup3`: to a number given.
+    /// `dup2`, `dup3`: to a given number.
     DupTo,
     Close,
     CloseRange,
@@ -51,7 +51,7 @@ pub(crate) enum Class {
 }
 
 impl Class {
-    /// Of the call named so.
+    /// The class of the call with this name.
     pub(crate) fn of(name: &str) -> Class {
         match without_width(name) {
             "futex" => Class::Futex,
@@ -95,7 +95,7 @@ impl Class {
         }
     }
 
-    /// Its return changes something.
+    /// Whether its return changes anything.
     pub(crate) fn returns(self) -> bool {
         !matches!(
             self,
@@ -114,7 +114,7 @@ impl Class {
         )
     }
 
-    /// Moves bytes through a pipe, file or terminal: who writes ends the wait of who reads.
+    /// Whether it moves bytes through a pipe, file or terminal: a writer ends the wait of a reader.
     pub(crate) fn is_stream(self) -> bool {
         matches!(self, Class::Read | Class::Write)
     }
@@ -125,9 +125,9 @@ impl Class {
 pub(crate) struct Futex {
     pub(crate) op: FutexOp,
     pub(crate) addr: u64,
-    /// Second address: where waiters are moved to.
+    /// Second address: where waiters are requeued.
     pub(crate) addr2: u64,
-    /// Of one address space only.
+    /// Within one address space only.
     pub(crate) private: bool,
     pub(crate) val: u32,
 }
@@ -136,11 +136,11 @@ pub(crate) struct Futex {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FutexOp {
     Wait,
-    /// `WAIT_BITSET`, `WAIT_REQUEUE_PI`: what condition variables, rwlocks and semaphores of glibc
-    /// use.
+    /// `WAIT_BITSET`, `WAIT_REQUEUE_PI`: used by glibc's condition variables, rwlocks and
+    /// semaphores.
     WaitBitset,
     Wake,
-    /// `REQUEUE`, `CMP_REQUEUE`, `CMP_REQUEUE_PI`: wakes some, moves the rest.
+    /// `REQUEUE`, `CMP_REQUEUE`, `CMP_REQUEUE_PI`: wakes some waiters, moves the rest.
     Requeue,
     /// Wakes waiters of both addresses.
     WakeOp,
@@ -150,8 +150,8 @@ pub(crate) enum FutexOp {
 }
 
 impl FutexOp {
-    /// Whether it ends waits of others. Who sleeps in a call itself ends nobody's by it: what wakes
-    /// others meanwhile is an interrupt.
+    /// Whether it ends waits of others. A thread that sleeps in the call ends no wait by it:
+    /// wake-ups on top of it come from interrupts.
     pub(crate) fn wakes(self) -> bool {
         !matches!(self, FutexOp::Wait | FutexOp::WaitBitset | FutexOp::LockPi)
     }
@@ -201,16 +201,16 @@ pub(crate) const LOCK_UN: u64 = 8;
 /// What a `fcntl` command does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FcntlOp {
-    /// Takes or gives back a lock; which of the two is behind a pointer.
+    /// Takes or releases a lock; which of the two is behind a pointer.
     Lock,
     Dup,
     Other,
 }
 
-/// Decode it.
+/// Decodes a command.
 pub(crate) fn fcntl(cmd: u64) -> FcntlOp {
     match cmd {
-        // F_SETLK, F_SETLKW; the 64-bit ones of 32-bit machines; F_OFD_SETLK, F_OFD_SETLKW.
+        // F_SETLK, F_SETLKW; the 64-bit versions of 32-bit machines; F_OFD_SETLK, F_OFD_SETLKW.
         6 | 7 | 13 | 14 | 37 | 38 => FcntlOp::Lock,
         // F_DUPFD, F_DUPFD_CLOEXEC.
         0 | 1030 => FcntlOp::Dup,

@@ -1,9 +1,9 @@
-//! Descriptors, followed from the call that made them.
+//! Descriptors, followed from the call that created them.
 //!
-//! Tables belong to processes. A number that no call in the trace made was open before: it becomes
-//! a descriptor of unknown kind the first time somebody waits for it. A forked process starts with
-//! its parent's descriptors, a program keeps them through `exec` (which are closed then, the trace
-//! does not say).
+//! Tables belong to processes. A number that no call in the trace created was open before: it
+//! becomes a descriptor of unknown kind the first time a thread waits for it. A forked process
+//! starts with its parent's descriptors, and a program keeps them through `exec` (the trace does
+//! not say which of them are close-on-exec).
 
 use super::kind::ObjectKind;
 use holdup_trace::{Nanos, Pid};
@@ -14,20 +14,20 @@ use rustc_hash::FxHashMap;
 pub(crate) struct Descriptor {
     pub(crate) id: u32,
     pub(crate) kind: ObjectKind,
-    /// When a call made it; 0 where none in the trace did.
+    /// When a call created it; 0 if no call in the trace did.
     pub(crate) since: Nanos,
 }
 
-/// Where and how long a descriptor was the same thing, as far as the trace says.
+/// Where and how long a descriptor number meant the same thing, as far as the trace says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Opened {
-    /// The process it was first met in.
+    /// The process in which it was first seen.
     pub(crate) pid: Pid,
     /// Its number there.
     pub(crate) fd: u32,
-    /// When a call made it; 0 where none in the trace did.
+    /// When a call created it; 0 if no call in the trace did.
     pub(crate) since: Nanos,
-    /// When one closed it.
+    /// When a call closed it.
     pub(crate) until: Nanos,
 }
 
@@ -47,10 +47,10 @@ pub(crate) struct Table {
 
 /// Numbers beyond this are damage, not descriptors.
 const MAX_FD: u64 = 1 << 30;
-/// A table does not grow beyond this; what a damaged trace opens more is forgotten.
+/// Maximal size of a table; a damaged trace may open more, which are forgotten.
 const MAX_OPEN: usize = 1 << 20;
 
-/// Gives out ids.
+/// Assigns ids.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ids(u32);
 
@@ -62,12 +62,12 @@ impl Ids {
 }
 
 impl Table {
-    /// Differs whenever a number may mean something else than before.
+    /// Changes whenever a number may mean something else than before.
     pub(crate) fn version(&self) -> u32 {
         self.version
     }
 
-    /// A call made `fd`.
+    /// A call created `fd`.
     pub(crate) fn open(&mut self, now: Nanos, fd: i64, kind: ObjectKind, ids: &mut Ids) {
         if (0..MAX_FD as i64).contains(&fd) && self.open.len() < MAX_OPEN {
             self.version = self.version.wrapping_add(1);
@@ -84,7 +84,7 @@ impl Table {
         }
     }
 
-    /// Gone: what it was.
+    /// Closes `fd`; returns what it was.
     pub(crate) fn close(&mut self, fd: u64) -> Option<Descriptor> {
         if fd >= MAX_FD {
             return None;
@@ -93,18 +93,18 @@ impl Table {
         self.open.remove(&(fd as u32))
     }
 
-    /// All of a range.
+    /// Closes a range.
     pub(crate) fn close_range(&mut self, first: u64, last: u64) {
         self.version = self.version.wrapping_add(1);
         self.open.retain(|&fd, _| !(first..=last).contains(&u64::from(fd)));
     }
 
-    /// Few more will be opened.
+    /// Frees memory, because few more will be opened.
     pub(crate) fn shrink(&mut self) {
         self.open.shrink_to_fit();
     }
 
-    /// What `fd` is; unknown ones are noted now.
+    /// What `fd` is; an unknown one is added.
     pub(crate) fn get(&mut self, fd: u64, ids: &mut Ids) -> Option<Descriptor> {
         if fd >= MAX_FD {
             return None;

@@ -1,4 +1,4 @@
-//! Who has what others may wait for.
+//! Which threads hold what others may wait for.
 
 use super::{HoldSum, Object, Waits};
 use crate::past::{HolderTimes, Holding};
@@ -13,15 +13,15 @@ const MAX_HELD: usize = 64;
 pub(super) struct Hold {
     pub(super) object: Object,
     pub(super) since: Nanos,
-    /// The object's integral of waiting threads then.
+    /// The object's integral of waiting threads at that time.
     pub(super) integral: Nanos,
-    /// That it was taken is certain; else a call on it returned at once, which may have been giving
-    /// it back.
+    /// Whether it was certainly taken; otherwise a call on it returned at once, which may have
+    /// released it.
     pub(super) certain: bool,
 }
 
 impl Waits {
-    /// The thread does not have the object after all. True if it was believed to.
+    /// The thread does not hold the object after all. True if it was believed to.
     pub(super) fn forget_hold(&mut self, slot: Slot, object: Object) -> bool {
         let w = self.waiter(slot);
         let Some(i) = w.held.iter().position(|h| h.object == object) else { return false };
@@ -53,14 +53,14 @@ impl Waits {
         }
     }
 
-    /// What this thread does from now on is kept.
+    /// Follows the past of this thread from now on.
     fn follow_holder(&mut self, slot: Slot) {
         if !std::mem::replace(&mut self.waiter(slot).followed, true) {
             self.news.push(Holding::Has(slot));
         }
     }
 
-    /// A thread gives back what it has had since `since`, and others have waited for meanwhile.
+    /// A thread releases what it has held since `since`, if others have waited for it meanwhile.
     fn gave_back(&mut self, now: Nanos, slot: Slot, object: Object, since: Nanos) {
         self.follow_holder(slot);
         let thing = self.thing(object);
@@ -71,13 +71,13 @@ impl Waits {
         }
     }
 
-    /// What this thread did while it had the object and others waited for it.
+    /// What this thread did while it held the object and others waited for it.
     pub(crate) fn did_with(&mut self, object: Object, slot: Slot) -> &mut HolderTimes {
         self.holders_did.entry((object, slot)).or_default()
     }
 
-    /// A turn at the kernel's lock at `addr` ends: `holder` gives it back while others wait
-    /// (`lock:contended_release`), or somebody has it after a wait.
+    /// A turn at the kernel's lock at `addr` ends: `holder` releases it while others wait
+    /// (`lock:contended_release`), or a thread has it after a wait.
     pub(crate) fn turn_ends(&mut self, now: Nanos, addr: u64, holder: Option<Slot>) {
         let Some(object) = self.kernel_lock(addr) else { return };
         let thing = self.thing(object);
@@ -98,7 +98,8 @@ impl Waits {
         }
     }
 
-    /// Who gave the object back during a wait for it that began at `start`, where that was seen.
+    /// The thread that released the object during a wait that began at `start`, if that was
+    /// recorded.
     pub(super) fn released_by(&self, object: Object, start: Nanos) -> Option<Slot> {
         let released = self.things.get(object.0 as usize)?.released;
         released.filter(|(when, _)| *when >= start).map(|(_, holder)| holder)
@@ -118,7 +119,7 @@ impl Waits {
                 thing.holding -= (h.certain && thing.holding > 0) as u32;
                 (now.saturating_sub(h.since), 0, integral.saturating_sub(h.integral))
             }
-            // It must have had it; since when, only the others' waiting tells.
+            // It must have held it; only the others' waiting tells since when.
             None if thing.waiting > 0 => {
                 let ns = now.saturating_sub(last.max(thing.waiting_since));
                 (ns, ns, ns * thing.waiting as u64)

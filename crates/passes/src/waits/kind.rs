@@ -3,7 +3,7 @@
 /// What an object is, in the words of the `kind` column.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum ObjectKind {
-    /// What the trace does not tell.
+    /// Not known from the trace.
     #[default]
     Other,
     /// A word of memory.
@@ -16,7 +16,7 @@ pub enum ObjectKind {
     Mqueue,
     /// A file locked whole.
     Flock,
-    /// A file locked in parts.
+    /// A lock on a whole file.
     PosixLock,
     /// A pipe or terminal that a thread writes to.
     Pipe,
@@ -38,7 +38,7 @@ pub enum ObjectKind {
     Poll,
     /// The end of a child.
     Child,
-    /// Time to pass.
+    /// A time.
     Timer,
     /// A signal.
     Signal,
@@ -48,13 +48,13 @@ pub enum ObjectKind {
     PageFault,
     /// A lock of the kernel itself.
     KernelLock,
-    /// Something in the kernel that ends sleeps in D state: the function slept in is known, or
+    /// Something in the kernel that ends sleeps in D state: only the function slept in is known, or
     /// nothing.
     Uninterruptible,
 }
 
 impl ObjectKind {
-    /// As the tables show it.
+    /// The name in the tables.
     pub fn name(self) -> &'static str {
         match self {
             ObjectKind::Other => "other",

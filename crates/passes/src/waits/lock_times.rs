@@ -1,4 +1,4 @@
-//! Lock ratio and waiting ratio (Kaieda et al.): what each thread's time with locks was.
+//! Lock ratio and waiting ratio (Kaieda et al.): each thread's time with locks.
 
 use crate::analysis::Analysis;
 use crate::slot::Slot;
@@ -7,8 +7,8 @@ use holdup_trace::Nanos;
 use std::collections::BTreeMap;
 
 impl Analysis {
-    /// Per thread: (time holding locks, waiting for them, execution time); `None` where the trace
-    /// shows no lock or synchronisation call of it.
+    /// Per thread: (time holding locks, waiting for them, execution time); `None` if the trace
+    /// shows no lock or synchronisation call of the thread.
     pub(crate) fn lock_times(&self) -> BTreeMap<Slot, (Nanos, Nanos, Nanos)> {
         let machine = &self.engine.waits;
         let mut held: BTreeMap<Slot, Nanos> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What threads wait for: the objects, who waited, who held them, and where chains of waits end.
+//! What threads wait for: the objects, their waiters and holders, and where chains of waits end.
 //!
 //! ```text
 //!            block: which object?                 wake: by whom?
@@ -12,20 +12,21 @@
 //!                                                     part is the disk's         (chains)
 //! ```
 //!
-//! * **Objects** are told from the call slept in and its arguments ([`class`], [`calls`],
-//!   [`files`], [`processes`]) and kept by what they are ([`object`], [`registry`]). Two of them
-//!   turn out to be one when a call on the second ends a wait for the first: two descriptors of one
-//!   pipe, one file locked through two descriptors, one shared futex mapped at two addresses.
+//! * **Objects** are identified by the call slept in and its arguments ([`class`], [`calls`],
+//!   [`files`], [`processes`]) and kept by their identity ([`object`], [`registry`]). Two of them
+//!   turn out to be the same when a call on the second ends a wait for the first: two descriptors
+//!   of one pipe, one file locked through two descriptors, one shared futex mapped at two
+//!   addresses.
 //! * **Holders** ([`holders`]): semaphores, queues, file locks and priority-inheritance futexes are
-//!   taken and given back by system calls, which is observed. A mutex of the threads library enters
-//!   the kernel only when contended: whoever wakes the next waiter had it, since its own wake-up if
-//!   it was asleep for it itself, else (inferred) since the previous owner let go. For what is
-//!   handed over rather than held (pipe, condition variable, barrier), the holder is who ended the
-//!   wait.
+//!   taken and released by system calls, which are observed. A mutex of the threads library enters
+//!   the kernel only when contended: the thread that wakes the next waiter held it, since its own
+//!   wake-up if it slept for the mutex itself, else (inferred) since the previous owner released
+//!   it. For what is handed over rather than held (pipe, condition variable, barrier), the holder
+//!   is the thread that ended the wait.
 //! * **Chains** ([`chains`]): every finished wait leaves a trail of segments, each with its root
 //!   cause. A wait ended by W takes over what W's own trail shows for the same time, so causes
-//!   travel along wake-ups without any search. The trail is short (`TRAIL`); what is older stays
-//!   with the object.
+//!   travel along wake-ups without any search. The trail is short (`TRAIL`); older time is charged
+//!   to the object itself.
 //!
 //! Memory grows with threads and objects, never with events, unless [`Detail::Intervals`] is asked
 //! for.
@@ -86,18 +87,18 @@ pub struct Interval {
     pub object: Object,
 }
 
-/// What one thread did with one object.
+/// How long one thread held one object.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HoldSum {
-    /// Times it had it.
+    /// Number of holds.
     pub holds: u64,
-    /// So long in all.
+    /// Total time of the holds.
     pub hold_ns: Nanos,
-    /// Of `holds`: the beginning was not seen.
+    /// Part of `holds`: the beginning was not seen.
     pub inferred: u64,
-    /// Of `hold_ns`: the beginning was not seen.
+    /// Part of `hold_ns`: the beginning was not seen.
     pub inferred_ns: Nanos,
-    /// Waiting time of others meanwhile.
+    /// Waiting time of other threads meanwhile.
     pub explained_ns: Nanos,
 }
 
@@ -119,20 +120,21 @@ pub struct PairSum {
     pub waits: u64,
     /// Their time.
     pub wait_ns: Nanos,
-    /// Of the waiting time, the last part of each: since the object was handed over before.
+    /// Part of the waiting time, the last part of each wait: since the previous hand-over of the
+    /// object.
     pub span_ns: Nanos,
 }
 
-/// Who waited for whom on what; kept for [`Detail::Edges`] and up.
+/// Which thread waited for which on which object; kept for [`Detail::Edges`] and up.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct EdgeKey {
-    /// Who waited.
+    /// The waiting thread.
     pub waiter: Slot,
-    /// Who ended it; `None` if no thread did.
+    /// The thread that ended the wait; `None` if none did.
     pub waker: Option<Slot>,
-    /// On what.
+    /// The object.
     pub object: Object,
-    /// What for.
+    /// What the wait was for.
     pub cause: Cause,
 }
 
@@ -144,7 +146,7 @@ pub(crate) struct Finished {
     pub(crate) now: Nanos,
     pub(crate) end: End,
     pub(crate) facts: WaitEnd,
-    /// What the wait alone tells it was for.
+    /// What the wait was for, judged by the wait alone.
     pub(crate) cause: Cause,
     /// The system call slept in.
     pub(crate) nr: Option<u32>,
@@ -155,13 +157,13 @@ pub(crate) struct Finished {
 }
 
 impl Finished {
-    /// An application thread ended it.
+    /// Whether an application thread ended it.
     pub(crate) fn by_application(&self) -> bool {
         self.facts.waker.is_some_and(|w| !w.kthread)
     }
 }
 
-/// The machine.
+/// The state machine of waits.
 #[derive(Clone, Debug)]
 pub(crate) struct Waits {
     pub(crate) things: Vec<Thing>,
@@ -178,14 +180,14 @@ pub(crate) struct Waits {
     pub(crate) waiters: FxHashMap<(Object, Slot), PairSum>,
     pub(crate) edges: FxHashMap<EdgeKey, WaitSum>,
     detail: Detail,
-    /// What it means to sleep in no recorded call.
+    /// What it means if a thread sleeps in no recorded call.
     outside: Outside,
     pieces: Vec<Segment>,
-    /// What the holders of each object did while others waited, where it is kept.
+    /// What the holders of each object did while others waited, if it is kept.
     pub(crate) holders_did: FxHashMap<(Object, Slot), HolderTimes>,
-    /// What is new of who has what.
+    /// Changes of what threads hold, since they were last taken.
     pub(crate) news: Vec<Holding>,
-    /// What threads did, where that is asked for.
+    /// The steps of threads, if they are kept.
     pub(crate) steps: Option<Steps>,
 }
 
@@ -224,7 +226,7 @@ impl Waits {
         self.threads.called(slot)
     }
 
-    /// A thread has ended, some time ago.
+    /// A thread ended some time ago.
     pub(crate) fn retire(&mut self, slot: Slot) {
         let group = self.threads.retire(slot).map(|w| w.group);
         if let Some(group) = group.and_then(|g| self.groups.get_mut(g as usize)) {
@@ -236,7 +238,7 @@ impl Waits {
         }
     }
 
-    /// Forget every sum, keep every state.
+    /// Clears every sum, keeps every state.
     pub(crate) fn restart(&mut self, now: Nanos, g: u128) {
         for thing in &mut self.things {
             thing.restart(now);
@@ -252,13 +254,13 @@ impl Waits {
         self.edges.clear();
     }
 
-    /// Keep so much from `now` on, in place of what was kept; `threads` is how many there are.
+    /// Sets how much is kept from `now` on; `threads` is the number of existing threads.
     pub(crate) fn keep(&mut self, detail: Detail, now: Nanos, threads: usize) {
         self.detail = detail;
         self.steps = (detail >= Detail::Steps).then(|| Steps::since(now, threads));
     }
 
-    /// (waits that were idle, waits for locks) of a thread.
+    /// (time of idle waits, time of waits for locks) of a thread.
     pub(crate) fn thread_waits(&self, slot: Slot) -> (Nanos, Nanos) {
         let slept = self.threads.times(slot);
         (slept.idle_ns, slept.lock_ns)

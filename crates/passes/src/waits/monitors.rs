@@ -1,27 +1,26 @@
-//! Monitors of Java: which one a thread sleeps for that sleeps at a word of its own.
+//! Monitors of Java: which monitor a thread sleeps for on its own futex word.
 //!
-//! Each thread of HotSpot has one word at which it sleeps for monitors, whichever they are: to have
-//! one, and to be notified at one. Probes tell before it sleeps which it is
-//! (`ObjectMonitor::EnterI` and `wait`), and who gives one back before it wakes the next
-//! (`ExitEpilog`). That is also how the word is told from others at which the thread sleeps: for
-//! `LockSupport.park`, or for a time.
+//! Each thread of HotSpot has one word on which it sleeps for all monitors: to enter one, and to be
+//! notified. Probes tell before the sleep which monitor it is (`ObjectMonitor::EnterI` and `wait`),
+//! and which thread releases one before it wakes the next (`ExitEpilog`). That also distinguishes
+//! this word from the others on which the thread sleeps: for `LockSupport.park`, or for a time.
 
 use super::class::{FutexOp, futex};
 use super::{Class, FutexUse, Key, Object, ObjectKind, Waits};
 use crate::slot::Slot;
 use holdup_trace::{Nanos, Pid, Runtime};
 
-/// What is known of one thread.
+/// What is known about one thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Monitors {
-    /// What it asked for last, and the address of that.
+    /// The monitor that it last asked for, and its address.
     asked: Option<(Object, u64)>,
-    /// The word at which it sleeps for monitors, as far as known. A condition variable of glibc has
-    /// two of them, side by side.
+    /// The word on which it sleeps for monitors, as far as known. A condition variable of glibc has
+    /// two adjacent words.
     word: Option<u64>,
-    /// It sleeps for the monitor that it asked for, or was woken from that.
+    /// It sleeps for the monitor that it asked for, or was woken from that sleep.
     sleeps: bool,
-    /// It gives back the one at this address, and has not yet woken the next.
+    /// It is releasing the monitor at this address, and has not yet woken the next thread.
     gives: Option<u64>,
 }
 
@@ -52,7 +51,8 @@ impl Waits {
         (monitors.asked, monitors.sleeps) = (Some((object, addr)), false);
     }
 
-    /// The monitor that a thread goes to sleep for in this call, if it does.
+    /// The monitor for which a thread goes to sleep in this call; `None` if it sleeps for another
+    /// thing.
     pub(super) fn sleeps_for_monitor(
         &mut self,
         slot: Slot,
@@ -66,13 +66,13 @@ impl Waits {
             return None;
         }
         monitors.sleeps = true;
-        // It did not get what it was woken for.
+        // It did not get the monitor that it was woken for.
         self.forget_hold(slot, asked);
         Some(asked)
     }
 
-    /// A thread ended the wait of another. Where that is for the monitor which it gave back just
-    /// now, the word is known.
+    /// A thread ended the wait of another. If the wait was for the monitor that the waker just
+    /// released, the word is now known.
     pub(super) fn lets_go(&mut self, slot: Slot, waker: Slot) {
         let Some(gives) = self.threads.get(waker).and_then(|w| w.monitors.gives) else { return };
         self.waiter(waker).monitors.gives = None;
@@ -84,7 +84,7 @@ impl Waits {
         }
     }
 
-    /// The call returns in which a thread slept: it has the monitor now, or tries to.
+    /// The call in which a thread slept returns: it has the monitor now, or tries to enter it.
     pub(super) fn woken_for_monitor(&mut self, now: Nanos, slot: Slot) {
         let Some(Monitors { asked: Some((object, _)), sleeps: true, .. }) =
             self.threads.get(slot).map(|w| w.monitors)
@@ -98,7 +98,7 @@ impl Waits {
     }
 }
 
-/// The condition variable that a thread sleeps at in this call, if it does.
+/// The word on which a thread sleeps in this call, if it does.
 fn sleeps_at(class: Class, args: &[u64; 5]) -> Option<u64> {
     if class != Class::Futex {
         return None;

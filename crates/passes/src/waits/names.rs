@@ -1,4 +1,4 @@
-//! Names of what threads slept at: functions, variables, descriptors.
+//! Names of what threads slept on: functions, variables, descriptors.
 
 use super::{Caller, Key, Object, Thing, Waits};
 use crate::variables::Variables;
@@ -19,7 +19,7 @@ pub(crate) fn callers(waits: &Waits, symbols: &SymbolTable) -> BTreeMap<u64, Str
     waits.keys.iter().filter_map(of).collect()
 }
 
-/// What the words that threads waited at are called, by object.
+/// Names of the words that threads waited on, by object.
 pub(crate) fn variables(
     waits: &Waits,
     info: &TraceInfo,
@@ -36,7 +36,7 @@ pub(crate) fn variables(
     waits.things.iter().enumerate().filter_map(of).collect()
 }
 
-/// What the descriptors that threads waited at were, by object, as far as the recorder saw it.
+/// What the descriptors that threads waited on were, by object, as far as the recorder saw it.
 pub(crate) fn descriptors(waits: &Waits, info: &TraceInfo) -> BTreeMap<Object, Seen> {
     let of = |(i, thing): (usize, &Thing)| {
         let Key::Descriptor { .. } = waits.keys[i] else { return None };
@@ -44,7 +44,7 @@ pub(crate) fn descriptors(waits: &Waits, info: &TraceInfo) -> BTreeMap<Object, S
         Some((Object(i as u32), info.descriptors.get(o.pid, o.fd, o.since, o.until)?.clone()))
     };
     let mut all: BTreeMap<Object, Seen> = waits.things.iter().enumerate().filter_map(of).collect();
-    // Of one process several may lead to the same: then names tell none of them.
+    // If several descriptors of a process have the same name, the name identifies none of them.
     let mut alike: BTreeMap<(Pid, String), u32> = BTreeMap::new();
     for s in all.values() {
         *alike.entry((s.pid, s.name.clone())).or_default() += 1;

@@ -11,11 +11,11 @@ use holdup_trace::{Mapping, NameId, Nanos};
 pub struct Object(pub u32);
 
 impl Object {
-    /// What is not followed: beyond a fixed number of objects, or of threads nobody sees.
+    /// Objects that are not followed: beyond a fixed number, or of threads without events.
     pub const OTHER: Object = Object(0);
 }
 
-/// What makes two waits be for the same thing.
+/// The identity of an object: equal keys mean the same object.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Key {
     Other,
@@ -27,21 +27,21 @@ pub(crate) enum Key {
     },
     Semaphore(u32),
     MessageQueue(u32),
-    /// An open descriptor; waits for its bytes and waits for its lock are different things.
+    /// An open descriptor; its data and its file lock are different objects.
     Descriptor {
         id: u32,
         lock: bool,
     },
-    /// Waits that only the call tells: timers, children, signals, `poll` …
+    /// Waits that only the call identifies: timers, children, signals, `poll` …
     Call {
         group: u32,
         nr: u32,
     },
-    /// Asleep outside of a system call: a page fault.
+    /// Asleep outside system calls: a page fault.
     Fault {
         group: u32,
     },
-    /// In D state, where neither system calls nor the kernel tell what for.
+    /// In D state, if neither system calls nor the kernel tell the reason.
     Blocked {
         group: u32,
     },
@@ -51,13 +51,13 @@ pub(crate) enum Key {
         caller: Caller,
         io: bool,
     },
-    /// A contended lock of the kernel, by address; 0 where none is known: then by call.
+    /// A contended lock of the kernel, by address; 0 if unknown: then by call.
     KernelLock {
         addr: u64,
         nr: u32,
     },
-    /// What tasks of a runtime wait for, by address; and its semaphores, of which one lock has
-    /// several.
+    /// What tasks of a runtime wait for, by address; and its semaphores, several of which may
+    /// belong to one lock.
     Parked {
         space: u32,
         addr: u64,
@@ -66,31 +66,31 @@ pub(crate) enum Key {
         space: u32,
         semaphore: u64,
     },
-    /// A monitor of Java, by address: to have it, or to be notified at it.
+    /// A monitor of Java, by address: to enter it, or to be notified.
     Monitor {
         space: u32,
         addr: u64,
         notified: bool,
     },
-    /// What tasks wait for where there is no address.
+    /// What tasks wait for that has no address.
     ParkedFor {
         group: u32,
         why: Unaddressed,
     },
 }
 
-/// What a task of a runtime waits for that has no address.
+/// What a task of a runtime waits for if it has no address.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Unaddressed {
     /// One of several channels.
     Select,
-    /// Time to pass.
+    /// A time.
     Sleep,
     /// A descriptor to become ready.
     Io,
-    /// Something of the runtime.
+    /// Something within the runtime.
     Runtime,
-    /// It has ended, and its place waits for another.
+    /// The task has ended, and its memory waits for a new task.
     Start,
 }
 
@@ -99,11 +99,11 @@ pub(crate) enum Unaddressed {
 pub(crate) enum Caller {
     /// A function and the offset in it.
     Name(NameId),
-    /// 0 where the kernel did not know.
+    /// 0 if the kernel did not know it.
     Address(u64),
 }
 
-/// What a futex word is used for, as far as its operations tell.
+/// What a futex word is used for, as far as its operations show.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum FutexUse {
     /// A mutex.
@@ -112,7 +112,7 @@ pub enum FutexUse {
     PiMutex,
     /// A readers-writer lock.
     RwLock,
-    /// A condition variable: waited for and signalled.
+    /// A condition variable: threads wait for it and signal it.
     Condvar,
     /// A POSIX semaphore.
     Semaphore,
@@ -122,14 +122,14 @@ pub enum FutexUse {
     Join,
     /// A channel between tasks of a runtime.
     Channel,
-    /// What other tasks have to do first.
+    /// Completion of other tasks (a wait group).
     Group,
-    /// The operations do not tell.
+    /// The operations do not show it.
     Unknown,
 }
 
 impl FutexUse {
-    /// As the tables show it.
+    /// The name in the tables.
     pub fn name(self) -> &'static str {
         match self {
             FutexUse::Mutex => "mutex",
@@ -151,23 +151,23 @@ impl FutexUse {
 pub(crate) struct FutexOps {
     pub(crate) wait: u64,
     pub(crate) wait_bitset: u64,
-    /// Waits while the word was 0: nothing to take.
+    /// Waits while the word was 0: nothing to take (a semaphore).
     pub(crate) wait_0: u64,
-    /// Waits while the word was 2: a lock of the threads library, contended.
+    /// Waits while the word was 2: a contended lock of the threads library.
     pub(crate) wait_2: u64,
     /// Waits while the word was 1 or 3: the words of an rwlock.
     pub(crate) wait_odd: u64,
-    /// Waits that found another value than the wait before.
+    /// Waits with another value than the wait before.
     pub(crate) value_changes: u64,
     pub(crate) last_value: u32,
     pub(crate) wake_one: u64,
     pub(crate) wake_all: u64,
     pub(crate) pi: u64,
-    /// Waiters of a condition variable were moved here: it is its mutex.
+    /// Waiters of a condition variable were requeued to this word: it is the mutex.
     pub(crate) requeued_to: u64,
     pub(crate) requeued_from: u64,
     pub(crate) join: u64,
-    /// The runtime says what it is.
+    /// The use that the runtime states.
     pub(crate) said: Option<FutexUse>,
 }
 
@@ -188,7 +188,7 @@ impl FutexOps {
         self.said = self.said.or(o.said);
     }
 
-    /// What they add up to.
+    /// What the operations add up to.
     pub(crate) fn usage(&self) -> FutexUse {
         let waits = self.wait + self.wait_bitset;
         if let Some(said) = self.said {
@@ -206,7 +206,7 @@ impl FutexOps {
         } else if self.wait_bitset * 10 >= waits * 9 && self.wait_bitset > 0 {
             if self.wait_odd * 10 >= waits * 9 { FutexUse::RwLock } else { FutexUse::Condvar }
         } else if self.wake_all > self.wake_one && (self.value_changes > 0 || waits <= 2) {
-            // All at once, each time with a new number: a round of a barrier.
+            // All woken at once, each time with a new value: a round of a barrier.
             FutexUse::Barrier
         } else {
             FutexUse::Unknown
@@ -214,7 +214,7 @@ impl FutexOps {
     }
 }
 
-/// Spans kept one by one until a histogram is worth its memory.
+/// Number of spans kept one by one before a histogram is allocated.
 const EARLY: usize = 32;
 
 /// Waiting times of an object.
@@ -277,36 +277,36 @@ impl Spans {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Thing {
     pub(crate) kind: ObjectKind,
-    /// The process it was first met in, by its group.
+    /// The process in which it was first seen, by its group.
     pub(crate) group: u32,
     /// The thread that first waited.
     pub(crate) first: Option<Slot>,
-    /// Of a descriptor: which.
+    /// For a descriptor: what was opened.
     pub(crate) opened: Option<Opened>,
-    /// Of a futex: the code next below the word.
+    /// For a futex: the code next below the word.
     pub(crate) code: Option<Box<Mapping>>,
     pub(crate) spans: Spans,
-    /// Of the waiting time: ended by nobody (time-out, signal, interrupt), or judged idle.
+    /// Part of the waiting time: ended by no thread (time-out, signal, interrupt), or judged idle.
     pub(crate) idle_wait: Nanos,
-    /// Of the waiting time: the thread that ended it was idle itself meanwhile.
+    /// Part of the waiting time: the thread that ended it was idle itself meanwhile.
     pub(crate) followed_idle: Nanos,
-    /// Of the waiting time: uninterruptible without a thread that ended it, so for a device.
+    /// Part of the waiting time: uninterruptible and not ended by a thread, so for a device.
     pub(crate) device_wait: Nanos,
-    /// Of the waiting time: uninterruptible, ended by another application thread.
+    /// Part of the waiting time: uninterruptible, ended by another application thread.
     pub(crate) lock_wait: Nanos,
     /// Elapsed time, from entry to return, of the calls that slept for it.
     pub(crate) elapsed: Nanos,
-    /// From wake-up to running on a CPU that was idle.
+    /// Time from the wake-up to running, on CPUs that were idle.
     pub(crate) wake_delay: Nanos,
-    /// Calls that returned without sleeping because the word had changed: one more turn of a loop.
+    /// Calls that returned without sleeping because the word had changed: another turn of a loop.
     pub(crate) retries: u64,
-    /// Since the last wake-up a thread wanted to sleep for it as a lock, and was just too late.
+    /// Since the last wake-up a thread tried to sleep on it as on a lock, and came just too late.
     pub(crate) wanted: bool,
-    /// Waits ended by a thread that has waited for it itself: they contend for it.
+    /// Waits ended by a thread that has waited for it itself: the threads contend for it.
     pub(crate) turns: u64,
-    /// Ended by a thread in a call that moves bytes.
+    /// Waits ended by a thread in a call that moves bytes.
     pub(crate) piped: u64,
-    /// The last wait for it was ended by another thread, on purpose.
+    /// The last wait for it was ended on purpose by another thread.
     pub(crate) peer: bool,
     /// Threads of other processes than the first have ended waits for it.
     pub(crate) between: bool,
@@ -315,31 +315,31 @@ pub(crate) struct Thing {
     /// Threads waiting now, and the integral of their number.
     pub(crate) waiting: u32,
     pub(crate) waiting_since: Nanos,
-    /// When the last of them no longer was.
+    /// When the number of waiting threads last became 0.
     pub(crate) waiting_until: Nanos,
     pub(crate) integral: Nanos,
     pub(crate) integral_at: Nanos,
     /// Latest release known.
     pub(crate) last_release: Nanos,
-    /// The integral when the present turn at a lock of the kernel began.
+    /// The integral when the current turn at a lock of the kernel began.
     pub(crate) turn_integral: Nanos,
-    /// Who gave back a lock of the kernel last while others waited, and when.
+    /// When and by which thread a lock of the kernel was last released while others waited.
     pub(crate) released: Option<(Nanos, Slot)>,
-    /// Threads that took it for certain and have not given it back.
+    /// Threads that certainly took it and have not released it.
     pub(crate) holding: u32,
     pub(crate) acquired: u64,
-    /// Acquisitions while another thread held it: then it is no lock.
+    /// Acquisitions while another thread held it: then it is not a lock.
     pub(crate) overlaps: u64,
-    /// Of a futex: times that a thread came to wait, each counted once however often it slept.
+    /// For a futex: times that a thread came to wait, each counted once however often it slept.
     pub(crate) came: u64,
     /// The most threads that waited at once.
     pub(crate) most: u32,
-    /// Threads that waited when all were woken, added up.
+    /// Threads that were waiting when all were woken, summed over these wake-ups.
     pub(crate) gathered: u64,
 }
 
 impl Thing {
-    /// Bring the integral of waiting threads up to `now`.
+    /// Updates the integral of waiting threads up to `now`.
     pub(crate) fn advance(&mut self, now: Nanos) -> Nanos {
         self.integral += self.waiting as u64 * now.saturating_sub(self.integral_at);
         self.integral_at = self.integral_at.max(now);
@@ -361,15 +361,15 @@ impl Thing {
         self.waiting_until = now;
     }
 
-    /// Several threads had it at once, too often to be a mistake.
+    /// Whether several threads held it at once, too often to be a mistake.
     pub(crate) fn is_shared(&self) -> bool {
         self.overlaps * 10 > self.acquired
     }
 
-    /// All who ever wait for it wait each time that somebody wakes all of them, and that is one of
-    /// them: a barrier, whatever it is made of. Those of two could as well hand work to and fro.
+    /// Whether all threads that ever wait for it wait each time that one of them wakes all: a
+    /// barrier, however it is built. With only two threads it could as well be a hand-over of work.
     pub(crate) fn is_barrier(&self) -> bool {
-        /// Rounds that chance does not make.
+        /// Number of rounds that excludes chance.
         const ROUNDS: u64 = 8;
         let rounds = self.futex.wake_all;
         rounds >= ROUNDS
@@ -379,7 +379,7 @@ impl Thing {
             && self.turns * 2 > self.spans.count
     }
 
-    /// One thread at a time has it, and releases it itself.
+    /// Whether one thread at a time holds it, and releases it itself.
     pub(crate) fn is_lock(&self) -> bool {
         match self.kind {
             ObjectKind::Futex => {
@@ -393,7 +393,7 @@ impl Thing {
         }
     }
 
-    /// All of `o` was this one all along.
+    /// `o` turned out to be the same object.
     pub(crate) fn merge(&mut self, o: &Thing) {
         if self.kind == ObjectKind::Descriptor || self.kind == ObjectKind::Other {
             self.kind = o.kind;
@@ -435,7 +435,7 @@ impl Thing {
         self.gathered += o.gathered;
     }
 
-    /// Forget the sums, keep the state.
+    /// Clears the sums, keeps the state.
     pub(crate) fn restart(&mut self, now: Nanos) {
         let keep = Thing {
             kind: self.kind,

@@ -16,24 +16,24 @@ use std::collections::BTreeMap;
 /// One object at the end of the trace, and the waits for it by all threads.
 #[derive(Clone, Copy, Debug)]
 pub struct ObjectStats {
-    /// Which.
+    /// Its number.
     pub object: Object,
     /// What it is.
     pub kind: ObjectKind,
     /// What a futex is used for; `None` for other objects.
     pub usage: Option<FutexUse>,
-    /// One thread at a time has it, and releases it itself.
+    /// Whether one thread at a time holds it, and releases it itself.
     pub is_lock: bool,
-    /// Of a futex: most calls that wake somebody wake all who wait.
+    /// For a futex: most calls that wake a thread wake all waiters.
     pub wakes_all: bool,
-    /// Several threads had it at once, as readers of a lock do.
+    /// Several threads held it at once, like readers of a lock.
     pub is_shared: bool,
-    /// A futex of one process: no other can wait for it or end a wait.
+    /// A futex of one process: no other process can wait for it or end a wait.
     pub private: bool,
     /// The thread that first waited.
     pub first: Option<Slot>,
-    /// The condition variable (address space, address) that this futex word is part of. Those of
-    /// glibc sleep on two words in turn.
+    /// The condition variable (address space, address) that this futex word is part of. glibc's
+    /// condition variables use two words in turn.
     pub condvar: Option<(u32, u64)>,
     /// Waits.
     pub waits: u64,
@@ -43,22 +43,22 @@ pub struct ObjectStats {
     pub max_ns: Nanos,
     /// 99th percentile, within 1/16.
     pub p99_ns: Option<Nanos>,
-    /// Of `wait_ns`: for something outside, or for nothing known ([`crate::Cause::is_idle`]).
+    /// Part of `wait_ns`: for something outside, or unknown ([`crate::Cause::is_idle`]).
     pub idle_ns: Nanos,
-    /// Of `wait_ns`: the thread that ended it was idle itself meanwhile.
+    /// Part of `wait_ns`: the thread that ended it was idle itself meanwhile.
     pub followed_idle_ns: Nanos,
-    /// Of `wait_ns`: for a device.
+    /// Part of `wait_ns`: for a device.
     pub device_ns: Nanos,
-    /// Of `wait_ns`: uninterruptible, for a lock of the kernel.
+    /// Part of `wait_ns`: uninterruptible, for a lock of the kernel.
     pub lock_ns: Nanos,
-    /// Elapsed time, from entry to return, of the calls that slept for it; 0 where they are not
+    /// Elapsed time, from entry to return, of the calls that slept for it; 0 if they are not
     /// followed to their return.
     pub elapsed_ns: Nanos,
-    /// From wake-up to running on a CPU that was idle.
+    /// Time from the wake-up to running, on CPUs that were idle.
     pub wake_delay_ns: Nanos,
     /// Calls that returned without sleeping because the word had changed.
     pub retries: u64,
-    /// Of a futex: times that a thread came to wait, each counted once however often it slept
+    /// For a futex: times that a thread came to wait, each counted once however often it slept
     /// until it had it.
     pub came: u64,
 }
@@ -67,7 +67,7 @@ pub struct ObjectStats {
 pub type ByThread<T> = BTreeMap<Object, BTreeMap<Slot, T>>;
 
 impl Analysis {
-    /// Every object, by its number; those that turned out to be one, once.
+    /// Every object by its number; objects that turned out to be the same, once.
     pub fn objects(&self) -> impl Iterator<Item = ObjectStats> {
         let waits = &self.engine.waits;
         (0..waits.things.len() as u32)
@@ -122,7 +122,7 @@ impl Analysis {
         }
     }
 
-    /// How long the waits for `objects` were, which together are called `name`.
+    /// How long the waits for `objects` were, which share the name `name`.
     pub fn wait_hist(&self, objects: &[Object], kind: &str, name: &str) -> Vec<HistRow> {
         let mut octaves = Octaves::default();
         for object in objects {
@@ -131,7 +131,7 @@ impl Analysis {
         HistRow::of("wait", Some(kind.to_owned()), name, &octaves)
     }
 
-    /// What an object turned out to be, by the number it has in [`Analysis::objects`].
+    /// The final object of an object, by the number it has in [`Analysis::objects`].
     pub fn final_object(&self, object: Object) -> Object {
         self.engine.waits.find(object)
     }
@@ -187,8 +187,8 @@ impl Analysis {
         }
     }
 
-    /// What a descriptor leads to, if that is known; else its number. Whose it is is said where
-    /// that is not who waits.
+    /// What a descriptor refers to, if known, else its number; with its process if that is not the
+    /// waiter's.
     fn descriptor_name(&self, object: Object, thing: &Thing) -> String {
         let Some(o) = thing.opened else { return "fd 0".to_owned() };
         let first = thing.first.map(|slot| self.thread(slot));
@@ -209,8 +209,8 @@ impl Analysis {
         }
     }
 
-    /// What the `kind` column calls an object of this kind: a descriptor is what the recorder saw
-    /// that it is, whatever calls make of it.
+    /// The name of an object's kind in the `kind` column. For a descriptor, what the recorder saw
+    /// counts, not what calls suggest.
     pub fn kind_name(&self, object: Object, kind: ObjectKind) -> &'static str {
         match (kind, self.descriptors.get(&object)) {
             (
@@ -236,12 +236,12 @@ impl Analysis {
         self.by_object(&self.engine.waits.wakes, add_pair)
     }
 
-    /// What each thread held of each object.
+    /// How long each thread held each object.
     pub fn held_by(&self) -> ByThread<HoldSum> {
         self.by_object(&self.engine.waits.holds, HoldSum::add)
     }
 
-    /// What each thread did while it had each object and others waited for it, longest first.
+    /// What each thread did while it held each object and others waited for it, longest first.
     pub fn holders_did(&self) -> ByThread<Vec<(HolderDid, Nanos)>> {
         let mut all: BTreeMap<Object, BTreeMap<Slot, HolderTimes>> = BTreeMap::new();
         for (&(object, slot), times) in &self.engine.waits.holders_did {
@@ -262,13 +262,13 @@ impl Analysis {
         all.into_iter().map(|(object, by)| (object, of(by))).collect()
     }
 
-    /// Pairs of a map of the machine, by the final numbers of the objects.
+    /// Pairs of a map of the state machine, by the final numbers of the objects.
     fn by_object<T: Copy>(
         &self,
         map: &FxHashMap<(Object, Slot), T>,
         add: fn(&mut T, T),
     ) -> ByThread<T> {
-        // Sorted first: trees are made of sorted rows much faster than row by row.
+        // Sorted first: building trees from sorted rows is much faster than inserting.
         let mut rows: Vec<((Object, Slot), T)> =
             map.iter().map(|(&(o, slot), &sum)| ((self.final_object(o), slot), sum)).collect();
         rows.sort_unstable_by_key(|row| row.0);
@@ -283,7 +283,7 @@ impl Analysis {
         rows.chunk_by(|a, b| a.0.0 == b.0.0).map(|rows| (rows[0].0.0, of(rows))).collect()
     }
 
-    /// Who waited for whom on what; needs [`crate::Detail::Edges`]. In no order.
+    /// Which thread waited for which on which object; needs [`crate::Detail::Edges`]. Unordered.
     pub fn edges(&self) -> impl Iterator<Item = (&EdgeKey, &WaitSum)> {
         self.engine.waits.edges.iter()
     }
@@ -293,20 +293,19 @@ impl Analysis {
         self.engine.waits.intervals(slot)
     }
 
-    /// The spans of which the trace says what a thread did, in order; needs
+    /// The spans in which the trace shows what a thread did, in order; needs
     /// [`crate::Detail::Intervals`].
     pub fn known(&self, slot: Slot) -> &[(Nanos, Nanos)] {
         self.thread(slot).known.as_deref().map_or(&[], |list| list)
     }
 
-    /// A thread's time asleep for something outside, or for nothing known
-    /// ([`crate::Cause::is_idle`]).
+    /// A thread's time asleep for something outside or unknown ([`crate::Cause::is_idle`]).
     pub fn idle_wait_ns(&self, slot: Slot) -> Nanos {
         self.engine.waits.thread_waits(slot).0
     }
 }
 
-/// What Go calls it.
+/// Go's name for this use.
 fn of_go(usage: FutexUse) -> &'static str {
     match usage {
         FutexUse::Mutex => "sync.Mutex",

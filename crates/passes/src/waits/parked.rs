@@ -1,9 +1,9 @@
-//! Tasks of a runtime sleep: for what, and who gives it back.
+//! Tasks of a runtime sleep: for what, and which task releases it.
 //!
-//! A mutex of Go is a word and a semaphore: who finds the word locked sleeps at the semaphore
-//! (`runtime.semacquire1`), and who unlocks while somebody does wakes one there
-//! (`runtime.semrelease1`). That is what a futex is to the mutexes of the threads library, and it
-//! is judged in the same way.
+//! A mutex of Go is a word and a semaphore. A task that finds the word locked sleeps on the
+//! semaphore (`runtime.semacquire1`), and a task that unlocks while others sleep wakes one of them
+//! (`runtime.semrelease1`). A futex does the same for the mutexes of the threads library, so both
+//! are judged in the same way.
 
 use super::object::Unaddressed;
 use super::{FutexUse, Key, Object, ObjectKind, Waits};
@@ -11,15 +11,17 @@ use crate::slot::Slot;
 use holdup_syscalls::WaitKind;
 use holdup_trace::{Nanos, Parked, Pid};
 
-/// From the beginning of a `sync.Mutex` to its semaphore; of a `sync.RWMutex`, which begins with a
-/// mutex for writers, to those of the writer that waits for readers, and of readers.
+/// Offset of the semaphore in a `sync.Mutex`; and in a `sync.RWMutex`, which begins with a mutex
+/// for writers, of the semaphore of the writer that waits for readers, and of the readers'
+/// semaphore.
 const OF_MUTEX: u64 = 4;
 const OF_WRITER: u64 = 8;
 const OF_READERS: u64 = 12;
 
 impl Waits {
-    /// What a task waits for that parks: at the semaphore that it asked for last, if that was seen
-    /// (else 0), or at what the runtime names, which of semaphores is where it keeps them all.
+    /// What a parking task waits for: the semaphore that it last asked for, if that was recorded
+    /// (else 0), or what the runtime names, which for semaphores is the runtime's table of all of
+    /// them.
     pub(crate) fn parked_for(
         &mut self,
         (slot, pid): (Slot, Pid),
@@ -54,7 +56,7 @@ impl Waits {
         }
         self.index.insert(Key::ParkedAt { space, semaphore: at }, object);
         let ops = &mut self.thing(object).futex;
-        // Writers take the mutex of a readers-writer lock first.
+        // Writers first take the mutex of a readers-writer lock.
         if ops.said != Some(FutexUse::RwLock) {
             ops.said = Some(usage);
         }
@@ -89,7 +91,7 @@ impl Waits {
         (object, wait)
     }
 
-    /// A task gives back the lock with this semaphore, at which others wait.
+    /// A task releases the lock with this semaphore while other tasks wait.
     pub(crate) fn gives_back(&mut self, now: Nanos, slot: Slot, pid: Pid, semaphore: u64) {
         let group = self.group(slot, pid);
         let space = self.groups[group as usize].space;
@@ -99,7 +101,7 @@ impl Waits {
         }
     }
 
-    /// A task that was let go on runs: now it tries to take the lock, if it waited for one.
+    /// A woken task runs: now it tries to take the lock, if it waited for one.
     pub(crate) fn was_let_go(&mut self, now: Nanos, slot: Slot, object: Object) {
         let object = self.find(object);
         if self.is_lock(object) {

@@ -1,4 +1,4 @@
-//! Who shares memory and descriptors with whom.
+//! Which threads and processes share memory and descriptors.
 
 use super::files::Table;
 use super::{Class, Waits};
@@ -11,14 +11,14 @@ pub(super) const NO_GROUP: u32 = u32::MAX;
 /// A process: what its threads share.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Group {
-    /// Identity of its address space; a new one after exec.
+    /// Number of its address space; a new one after exec.
     pub(super) space: u32,
     /// Processes forked from one another share memory mapped before.
     pub(super) family: u32,
     pub(super) files: Table,
-    /// Where its code is.
+    /// Its code mappings.
     pub(super) images: Images,
-    /// Its process id is known: it is not part of another one seen.
+    /// Its process id is known: it is not part of another known process.
     pub(super) known: bool,
 }
 
@@ -57,15 +57,15 @@ impl Waits {
         }
     }
 
-    /// A process begins to load another program: what was mapped is gone. What is told of the new
-    /// program's code comes before the event that says which it is.
+    /// A process begins to load another program: its mappings are gone. Mappings of the new program
+    /// come before the event that names it.
     pub(crate) fn unmapped(&mut self, pid: Pid) {
         if let Some(&group) = self.by_pid.get(&pid) {
             self.groups[group as usize].images = Images::default();
         }
     }
 
-    /// The process of a thread; one of its own while nothing is known.
+    /// The process of a thread; a process of its own while nothing is known.
     pub(super) fn group(&mut self, slot: Slot, pid: Pid) -> u32 {
         let w = self.waiter(slot);
         if w.group != NO_GROUP && w.group_pid == pid {
@@ -88,8 +88,8 @@ impl Waits {
         group
     }
 
-    /// The flags a thread passes to the `clone` it is in; `None` if they are not known, or if it is
-    /// not in one: (makes a thread, the trace says so).
+    /// What the flags of the current `clone` of a thread mean: (it makes a thread, the trace says
+    /// so). `None` if they are not known, or if the thread is not in a `clone`.
     pub(crate) fn cloning(&self, slot: Slot, call_start: Nanos) -> Option<(bool, bool)> {
         const CLONE_THREAD: u64 = 0x1_0000;
         let w = self.threads.get_called(slot).filter(|w| w.at == call_start)?;
@@ -102,7 +102,7 @@ impl Waits {
         }
     }
 
-    /// A thread or process came to be.
+    /// A thread or process was created.
     pub(crate) fn forked(&mut self, parent: (Slot, Pid), child: (Slot, Pid), thread: bool) {
         let group = self.group(parent.0, parent.1);
         let known = self.waiter(child.0);
@@ -125,8 +125,8 @@ impl Waits {
         (w.group, w.group_pid, w.cached) = (group, child.1, Default::default());
     }
 
-    /// A new program: a new address space, the same descriptors. A thread believed to be part of
-    /// its parent's process leaves it.
+    /// A new program: a new address space, the same descriptors. A thread wrongly inferred to
+    /// belong to its parent's process leaves it.
     pub(crate) fn exec(&mut self, slot: Slot, pid: Pid, leaves: bool) {
         let group = self.group(slot, pid);
         if leaves {

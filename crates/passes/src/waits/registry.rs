@@ -1,4 +1,4 @@
-//! Which objects there are, and what they turned out to be.
+//! Which objects exist, and which turned out to be the same.
 
 use super::files::Opened;
 use super::{FutexUse, Key, Object, ObjectKind, Thing, Waits};
@@ -8,7 +8,7 @@ use crate::slot::Slot;
 pub(crate) const MAX_OBJECTS: usize = 1 << 18;
 
 impl Waits {
-    /// What an object turned out to be.
+    /// The final object of an object.
     pub(crate) fn find(&self, mut object: Object) -> Object {
         while self.parents[object.0 as usize] != object {
             object = self.parents[object.0 as usize];
@@ -20,7 +20,7 @@ impl Waits {
         &mut self.things[object.0 as usize]
     }
 
-    /// What kind it is, as far as known.
+    /// Its kind, as far as known.
     pub(crate) fn kind_of(&self, object: Object) -> ObjectKind {
         self.things[object.0 as usize].kind
     }
@@ -46,7 +46,8 @@ impl Waits {
         object
     }
 
-    /// What a descriptor leads to; or its lock, which is another thing to wait for.
+    /// The object that a descriptor refers to; or the lock of that object, which is a separate
+    /// object.
     pub(super) fn intern_opened(
         &mut self,
         id: u32,
@@ -62,7 +63,7 @@ impl Waits {
         object
     }
 
-    /// The two are one.
+    /// Two objects turn out to be the same.
     pub(super) fn unite(&mut self, a: Object, b: Object) -> Object {
         let (a, b) = (self.find(a), self.find(b));
         if a == b || a == Object::OTHER || b == Object::OTHER {
@@ -72,7 +73,7 @@ impl Waits {
         let other = std::mem::take(&mut self.things[drop.0 as usize]);
         self.things[keep.0 as usize].merge(&other);
         self.parents[drop.0 as usize] = keep;
-        // Others point to the root directly: chains stay short.
+        // Other objects then point to the root directly: chains stay short.
         let mut at = drop;
         while self.parents[at.0 as usize] != keep {
             at = std::mem::replace(&mut self.parents[at.0 as usize], keep);
@@ -80,12 +81,13 @@ impl Waits {
         keep
     }
 
-    /// What a futex word is used for. Condition variables of glibc keep two more words, on which
-    /// signallers wait for slow waiters to leave, 24 bytes below those that waiters sleep on.
-    /// Waiters of a condition variable sleep on two neighbouring words in turn, those of a
-    /// semaphore always on the same.
+    /// What a futex word is used for. glibc's condition variables keep two more words, on which
+    /// signallers wait for slow waiters to leave, 24 bytes below the words that waiters sleep on.
+    /// Waiters of a condition variable sleep on two neighbouring words in turn, waiters of a
+    /// semaphore always on the same word.
     pub(crate) fn usage(&self, object: Object) -> FutexUse {
-        /// So many waits, one woken at a time, come to both words of a condition variable.
+        /// After this many waits, one woken at a time, both words of a condition variable have been
+        /// used.
         const BOTH_WORDS: u64 = 8;
         let thing = &self.things[object.0 as usize];
         let (usage, ops) = (thing.futex.usage(), &thing.futex);
@@ -105,7 +107,7 @@ impl Waits {
             {
                 FutexUse::Condvar
             }
-            // Many a barrier is made of a condition variable.
+            // Many barriers are built from a condition variable.
             Key::Futex { .. } if usage == FutexUse::Condvar && thing.is_barrier() => {
                 FutexUse::Barrier
             }
@@ -113,7 +115,7 @@ impl Waits {
         }
     }
 
-    /// The condition variable that a word with the operations of a barrier is part of.
+    /// The condition variable that contains a word with the operations of a barrier.
     pub(crate) fn condvar_of(&self, object: Object) -> Option<u64> {
         const BELOW: u64 = 24;
         let Key::Futex { space, shared, addr } = self.keys[object.0 as usize] else { return None };
@@ -126,28 +128,29 @@ impl Waits {
         is_condvar(base).or_else(|| is_condvar(base + 4))
     }
 
-    /// The kernel's lock at an address, if a thread has slept for it.
+    /// The object of the kernel lock at an address, if a thread has slept for it.
     pub(crate) fn kernel_lock(&self, addr: u64) -> Option<Object> {
         self.index.get(&Key::KernelLock { addr, nr: 0 }).map(|&object| self.find(object))
     }
 
-    /// Waiting for the end of a thread, as for a child.
+    /// Whether a wait for it is a wait for the end of a thread, similar to one for a child.
     pub(crate) fn is_join(&self, object: Object) -> bool {
         self.things[object.0 as usize].futex.join > 0
     }
 
-    /// Whether anybody's wait for the object was ever ended.
+    /// Whether any thread's wait for the object has ended.
     pub(crate) fn was_ended(&self, object: Object) -> bool {
         self.things[object.0 as usize].spans.count > 0
     }
 
-    /// Threads that wait for it also end others' waits for it, and have done so twice at least.
+    /// Whether threads that wait for it also end others' waits for it, at least twice so far.
     pub(crate) fn in_turns(&self, object: Object) -> bool {
         self.things[object.0 as usize].turns > 1
     }
 
-    /// One thread at a time has it, and releases it itself. A semaphore is a lock, too, where those
-    /// who wait for it are mostly let go by others who do: Python's locks are semaphores.
+    /// Whether one thread at a time holds it, and releases it itself. A semaphore also counts as a
+    /// lock if its waiters are mostly woken by threads that wait for it too: Python's locks are
+    /// semaphores.
     pub(crate) fn is_lock(&self, object: Object) -> bool {
         let thing = &self.things[object.0 as usize];
         thing.is_lock()
@@ -156,9 +159,9 @@ impl Waits {
                 && self.usage(object) == FutexUse::Semaphore
     }
 
-    /// Whether a thread can end a wait for the object. Nobody reaches the private futexes of
-    /// another process: a timer's interrupt, which few traces have, came while that thread was in
-    /// the kernel.
+    /// Whether a thread can end a wait for the object. No thread can reach a private futex of
+    /// another process: then a timer's interrupt, which few traces have, came while that thread was
+    /// in the kernel.
     pub(crate) fn can_wake(&self, object: Object, slot: Slot, waker: Slot) -> bool {
         let Key::Futex { shared: false, .. } = self.keys[object.0 as usize] else { return true };
         let known = |s: Slot| {
@@ -171,8 +174,8 @@ impl Waits {
         }
     }
 
-    /// A futex in shared memory that a thread of another process than the sleeper's wakes, or has
-    /// done so before.
+    /// Whether it is a futex in shared memory that a thread of another process than the sleeper's
+    /// wakes, now or earlier.
     pub(crate) fn between(&mut self, object: Object, slot: Slot, waker: Option<Slot>) -> bool {
         let Key::Futex { shared: true, .. } = self.keys[object.0 as usize] else { return false };
         let group = |s: Slot| self.threads.get(s).map(|w| w.group);
@@ -182,13 +185,13 @@ impl Waits {
         thing.between
     }
 
-    /// The last wait for it was ended by another thread, on purpose. A thread that also waits for
-    /// its clients does so at another object.
+    /// Whether the last wait for it was ended on purpose by another thread. A thread that also
+    /// waits for its clients does so on another object.
     pub(crate) fn peer_before(&self, object: Object) -> bool {
         self.things[object.0 as usize].peer
     }
 
-    /// The thread's last wait was for the same, and idle.
+    /// Whether the thread's last wait was for the same object, and idle.
     pub(crate) fn idle_before(&self, slot: Slot, object: Object) -> bool {
         self.threads.get(slot).is_some_and(|w| w.idle_before == Some(object))
     }

@@ -1,10 +1,9 @@
 //! Tries at locks that fail at once. A thread that naps between two tries waits for the lock,
-//! though nobody wakes it.
+//! although no thread wakes it.
 //!
 //! ```text
 //!  try fails ──► sleeps for a time ──► tries again ──► fails ──► sleeps: waiting for the lock
-//!                (a pause, for all                               (it does so again and again)
-//!                 that is known)
+//!                (perhaps only a pause)                          (it does so again and again)
 //! ```
 //!
 //! Programs that fail to get one lock of several give the others back before they nap, so one call
@@ -14,20 +13,20 @@ use super::{Object, Waits};
 use crate::slot::Slot;
 use holdup_syscalls::WaitKind;
 
-/// What a thread's last tries at a lock came to.
+/// The results of a thread's last tries at a lock.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tries {
-    /// The last try since it napped did not get this.
+    /// The object that the last try since its last nap failed to get.
     failed: Option<Object>,
-    /// Calls on it that succeeded since.
+    /// Successful calls on that object since then.
     successes: u8,
-    /// It naps after such a try, or did so and has not tried again.
+    /// The object of a failed try after which it naps, or napped and has not tried again.
     napped: Option<Object>,
-    /// It has come back from such a nap to try again.
+    /// The object for which it has returned from such a nap to try again.
     again: Option<Object>,
 }
 
-/// Calls that may succeed between a try that fails and the nap: one, that gives something back.
+/// Calls that may succeed between a failed try and the nap: one, which releases something.
 const GIVEN_BACK: u8 = 1;
 
 impl Waits {
@@ -43,7 +42,7 @@ impl Waits {
         (tries.failed, tries.successes) = (Some(object), 0);
     }
 
-    /// A call on it takes it or gives it back.
+    /// A call takes or releases the object.
     #[inline]
     pub(super) fn try_succeeds(&mut self, slot: Slot, object: Object) {
         let tries = &mut self.waiter(slot).tries;
@@ -69,7 +68,7 @@ impl Waits {
         true
     }
 
-    /// A thread goes to sleep in a call of this kind: what it naps for, if it is that.
+    /// A thread goes to sleep in a call of this kind: the object of its nap, if it is one.
     pub(super) fn naps_for(&mut self, slot: Slot, kind: Option<WaitKind>) -> Option<Object> {
         if !matches!(kind, Some(WaitKind::Timer | WaitKind::Poll)) {
             return None;
@@ -77,20 +76,20 @@ impl Waits {
         let tries = &mut self.waiter(slot).tries;
         let object = tries.failed.take();
         if object.is_none() {
-            // Who napped twice without a try does something else.
+            // A thread that napped twice without a try does something else.
             tries.again = None;
         }
         tries.napped = object;
         object.map(|o| self.find(o))
     }
 
-    /// The sleep now in progress is a nap after a try at the object.
+    /// Whether the current sleep is a nap after a try at the object.
     pub(crate) fn naps(&self, slot: Slot, object: Object) -> bool {
         let napped = self.threads.get(slot).and_then(|w| w.tries.napped);
         napped.is_some_and(|o| self.find(o) == self.find(object))
     }
 
-    /// It is one between two tries at the object, and not the first.
+    /// Whether it is a nap between two tries at the object, and not the first.
     pub(crate) fn retries(&self, slot: Slot, object: Object) -> bool {
         let again = self.threads.get(slot).and_then(|w| w.tries.again);
         self.naps(slot, object) && again.is_some_and(|o| self.find(o) == self.find(object))

@@ -12,13 +12,13 @@ pub(crate) struct Wait {
     pub(super) mark: u128,
 }
 
-/// Who ended a wait, and how.
+/// How a wait ended, and by which thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct End {
-    /// By this thread.
+    /// The thread that ended it.
     pub(crate) waker: Option<Slot>,
     /// The thread itself, not an interrupt on top of it, as far as interrupts are recorded.
     pub(crate) direct: bool,
-    /// It was on its way to sleep and never slept.
+    /// The waiter was about to sleep and never slept.
     pub(crate) early: bool,
 }

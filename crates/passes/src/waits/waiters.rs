@@ -1,7 +1,7 @@
-//! What is known of each thread that may wait.
+//! What is known about each thread that may wait.
 //!
-//! All of it serves what the thread does next, but for two sums: who has ended gives its place to
-//! another.
+//! Except for two sums, it serves only what the thread does next. So a thread that has ended gives
+//! its place to another.
 
 use super::calls::{Cached, Called};
 use super::chains::Segment;
@@ -15,22 +15,22 @@ use crate::slot::Slot;
 use holdup_trace::{Nanos, Pid};
 use std::collections::VecDeque;
 
-/// What is known of one thread.
+/// What is known about one thread.
 #[derive(Clone, Debug)]
 pub(super) struct Waiter {
     pub(super) cached: [Cached; 2],
     pub(super) group: u32,
-    /// The process id `group` was found by.
+    /// The process id by which `group` was found.
     pub(super) group_pid: Pid,
     pub(super) wait: Option<Wait>,
     pub(super) held: Vec<Hold>,
     pub(super) trail: VecDeque<Segment>,
-    /// What the last wait was for, while it is not yet running again.
+    /// What the last wait was for, until the thread runs again.
     pub(super) last: Option<WaitKey>,
     /// What its last wait was for, if that was idle.
     pub(super) idle_before: Option<Object>,
     pub(super) tries: Tries,
-    /// What it does is kept.
+    /// Its past is followed.
     pub(super) followed: bool,
     pub(super) monitors: Monitors,
 }
@@ -56,16 +56,16 @@ impl Default for Waiter {
 /// Time asleep of one thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Slept {
-    /// For nothing that others of this machine could have ended sooner.
+    /// Time for what no other thread of this machine could have ended sooner.
     pub(super) idle_ns: Nanos,
-    /// For locks.
+    /// Time for locks.
     pub(super) lock_ns: Nanos,
 }
 
 /// All threads.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waiters {
-    /// Where the two below have a thread, by its slot.
+    /// Index of each thread in the two vectors below, by slot.
     places: Vec<u32>,
     waiters: Vec<Waiter>,
     calls: Vec<Called>,
@@ -73,11 +73,11 @@ pub(super) struct Waiters {
     free: Vec<u32>,
     /// By slot.
     slept: Vec<Slept>,
-    /// By slot, where they are asked for.
+    /// By slot, if they are kept.
     intervals: Vec<Vec<Interval>>,
 }
 
-/// Of a thread that has no place.
+/// The index of a thread without a place.
 const NOWHERE: u32 = u32::MAX;
 
 impl Waiters {
@@ -105,7 +105,7 @@ impl Waiters {
         place as usize
     }
 
-    /// What is known of a thread.
+    /// What is known about a thread; gives it a place if it has none.
     #[inline]
     pub(super) fn of(&mut self, slot: Slot) -> &mut Waiter {
         let place = self.place(slot);
@@ -119,13 +119,13 @@ impl Waiters {
         &mut self.calls[place]
     }
 
-    /// What is known of a thread, if anything is.
+    /// What is known about a thread; `None` if nothing is.
     #[inline]
     pub(super) fn get(&self, slot: Slot) -> Option<&Waiter> {
         self.waiters.get(*self.places.get(slot.0 as usize)? as usize)
     }
 
-    /// The same, to be changed.
+    /// Mutable version of `get`.
     #[inline]
     pub(super) fn get_mut(&mut self, slot: Slot) -> Option<&mut Waiter> {
         self.waiters.get_mut(*self.places.get(slot.0 as usize)? as usize)
@@ -150,7 +150,7 @@ impl Waiters {
         self.slept.get(slot.0 as usize).copied().unwrap_or_default()
     }
 
-    /// A thread slept for so long.
+    /// Adds a time asleep of a thread.
     pub(super) fn keep(&mut self, slot: Slot, interval: Interval) {
         let i = slot.0 as usize;
         if i >= self.intervals.len() {
@@ -164,7 +164,7 @@ impl Waiters {
         self.intervals.get(slot.0 as usize).map_or(&[], |list| list)
     }
 
-    /// A thread has ended; nothing follows from what it did last any more.
+    /// A thread has ended; what it did last has no further consequences.
     pub(super) fn retire(&mut self, slot: Slot) -> Option<Waiter> {
         let place = std::mem::replace(self.places.get_mut(slot.0 as usize)?, NOWHERE);
         let waiter = std::mem::take(self.waiters.get_mut(place as usize)?);
@@ -176,7 +176,7 @@ impl Waiters {
         Some(waiter)
     }
 
-    /// Forget every sum, keep every state. Waits in progress count from `now` on, when the blame
+    /// Clears every sum, keeps every state. Waits in progress count from `now` on, when the blame
     /// integral is `g`.
     pub(super) fn restart(&mut self, now: Nanos, g: u128) {
         for w in &mut self.waiters {

@@ -14,7 +14,7 @@ use holdup_syscalls::WaitKind;
 use holdup_trace::Nanos;
 
 impl Waits {
-    /// What a thread that goes to sleep now waits for, by where it is.
+    /// What a thread that goes to sleep now waits for, by the call or function it is in.
     pub(crate) fn object(
         &mut self,
         slot: Slot,
@@ -59,7 +59,7 @@ impl Waits {
             if let Some(o) = self.called_on(slot, t.pid, class, &args) {
                 if class == Class::Futex {
                     let f = futex(class, &args);
-                    // pthread_join waits for the kernel to clear the thread's id.
+                    // pthread_join waits for the kernel to clear the thread id.
                     if !f.private
                         && matches!(f.op, FutexOp::Wait | FutexOp::WaitBitset)
                         && f.val > 2
@@ -105,8 +105,8 @@ impl Waits {
         Some(wait)
     }
 
-    /// The kernel says where a thread slept that is awake now. Of I/O that says less than the
-    /// descriptor or page that the wait is known by, so it counts only where there is none.
+    /// The kernel says where a thread slept that is awake now. For I/O this says less than the
+    /// descriptor or page that the wait is known by, so it counts only without one.
     pub(crate) fn blocked_in(
         &mut self,
         now: Nanos,
@@ -133,7 +133,7 @@ impl Waits {
         Wait { object, ..wait }
     }
 
-    /// It ended now; by a thread, if that is known, which has run for so long.
+    /// A sleep ended now; by `waker`, if a thread is known, which has run for this long.
     pub(crate) fn slept(
         &mut self,
         span: (Nanos, Nanos),
@@ -146,7 +146,7 @@ impl Waits {
         }
     }
 
-    /// It ended, perhaps by `waker`: whatever follows from that. Returns what it counts for, if the
+    /// A wait ended, perhaps by `waker`: applies all consequences. Returns how it counts, if the
     /// thread really slept.
     pub(crate) fn ends(
         &mut self,
@@ -206,7 +206,7 @@ impl Waits {
             }
             if self.detail >= Detail::Edges {
                 let share = if f.counted { f.g - wait.mark } else { 0 };
-                // Who wakes need not be who held it; where that is known it ended the wait.
+                // The waker need not be the holder; if the holder is known, it ended the wait.
                 let waker = self.released_by(object, wait.start).or(end.waker);
                 let edge =
                     self.edges.entry(EdgeKey { waiter: slot, waker, object, cause }).or_default();
@@ -217,7 +217,7 @@ impl Waits {
         (!end.early).then_some(object)
     }
 
-    /// A thread was asleep since before its first event, nobody knows for what: idle.
+    /// A thread was asleep since before its first event, for an unknown reason: idle.
     pub(crate) fn slept_before(&mut self, slot: Slot, from: Nanos, to: Nanos, waker: Option<Slot>) {
         let keep = self.detail >= Detail::Intervals;
         self.threads.slept(slot).idle_ns += to.saturating_sub(from);
@@ -227,7 +227,7 @@ impl Waits {
         }
     }
 
-    /// What the call of the waker tells about the object.
+    /// What the waker's call tells about the object.
     fn woken_by(
         &mut self,
         now: Nanos,
@@ -254,7 +254,7 @@ impl Waits {
             ObjectKind::Flock => class == Class::Flock,
             ObjectKind::PosixLock => class == Class::Fcntl,
             ObjectKind::Pipe | ObjectKind::Descriptor => end.direct && class.is_stream(),
-            // Private words of one process may differ: a waiter was moved from one to the other.
+            // Different private words of one process: a waiter was requeued from one to the other.
             ObjectKind::Futex => {
                 matches!(class, Class::Futex | Class::Futex2Wake) && futex(class, &args).op.wakes()
             }
@@ -275,8 +275,8 @@ impl Waits {
                 };
                 let (mine, other) =
                     (space(&self.keys[object.0 as usize]), space(&self.keys[theirs.0 as usize]));
-                // Private words of two processes are two; while it is not known who belongs to
-                // which process, the wake-up proves that these two do to the same.
+                // Private words of two processes are different objects; while it is not known which
+                // thread belongs to which process, the wake-up proves that these two share one.
                 let known = |o: Object| self.groups[self.things[o.0 as usize].group as usize].known;
                 let may = match (mine, other) {
                     (Some((_, true)), Some((_, true))) => true,
@@ -289,7 +289,7 @@ impl Waits {
                 return object;
             }
             ObjectKind::Pipe | ObjectKind::Descriptor => {
-                // A file is no pipe, whoever reads it meanwhile.
+                // A file is not a pipe, whichever thread reads it meanwhile.
                 if !matches!(
                     self.things[theirs.0 as usize].kind,
                     ObjectKind::Pipe | ObjectKind::Descriptor
@@ -310,14 +310,14 @@ impl Waits {
         object
     }
 
-    /// A thread slept in no recorded call, and may have in one that was not traced.
+    /// Whether a thread slept in no recorded call, and possibly in an untraced one.
     fn is_untraced(&self, object: Object) -> bool {
         self.outside == Outside::UntracedCall
             && matches!(self.keys[object.0 as usize], Key::Call { nr: u32::MAX, .. })
     }
 
-    /// The pipe or the like whose reader this thread's write woke from an untraced call: that is
-    /// what the reader waited for. `None` if it writes to something else.
+    /// The pipe or similar object whose reader this thread's write woke from an untraced call: that
+    /// is what the reader waited for. `None` if the thread writes to something else.
     fn written_to(
         &mut self,
         now: Nanos,
@@ -334,24 +334,24 @@ impl Waits {
                 thing.last_release = thing.last_release.min(now);
             }
             ObjectKind::Eventfd => {}
-            // A file is no pipe, whoever sleeps meanwhile.
+            // A file is not a pipe, whichever thread sleeps meanwhile.
             _ => return None,
         }
         Some(object)
     }
 
-    /// What the last wait of a thread that is not yet running again was for.
+    /// What the last wait was for of a thread that is not running again yet.
     pub(crate) fn last_wait(&self, slot: Slot) -> Option<WaitKey> {
         self.threads.get(slot)?.last
     }
 
-    /// Whether the wake-up of a thread that is not yet running again is part of what its wait cost.
+    /// Whether the wake-up of a thread that is not running yet is part of the cost of its wait.
     pub(crate) fn wake_up_costs(&self, slot: Slot) -> bool {
         self.last_wait(slot).is_some_and(|key| self.costs_by_waking(&key))
     }
 
-    /// Whether wake-up latency is charged to this wait. The answer to a request over a socket comes
-    /// when it comes; a contended object is idle until its next owner runs.
+    /// Whether wake-up latency is charged to this wait. The time of a reply over a socket does not
+    /// depend on it; a contended object is idle until its next owner runs.
     fn costs_by_waking(&self, key: &WaitKey) -> bool {
         match key.cause {
             Cause::ThreadSync | Cause::KernelLock => true,
@@ -360,7 +360,7 @@ impl Waits {
         }
     }
 
-    /// The thread got a CPU that had been idle `delay` after its wake-up: what the wait was for.
+    /// The thread got a CPU that had been idle, `delay` after its wake-up: what the wait was for.
     pub(crate) fn resumes(&mut self, slot: Slot, delay: Nanos) -> Option<WaitKey> {
         let key = self.threads.get_mut(slot)?.last.take()?;
         self.thing(key.object).wake_delay += delay;

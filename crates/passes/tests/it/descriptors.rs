@@ -1,4 +1,4 @@
-//! What descriptors lead to, where a recorder looked at them.
+//! What descriptors refer to, if a recorder looked at them.
 
 use holdup_attribution::{Attribution, WaitsBy, analyze};
 use holdup_passes::Options;
@@ -14,8 +14,8 @@ fn seen(pid: u32, fd: u32, looks: (u32, u32), kind: DescriptorKind, name: &str) 
     Seen { pid: Pid(pid), fd, looks, kind, name: name.to_owned() }
 }
 
-/// Thread 8 reads from descriptor 3, which no call made, until 7 writes; then it opens another
-/// one of that number at 55, sleeps at that, and closes it at 85.
+/// Thread 8 reads from descriptor 3, which no call created, until 7 writes; then it opens another
+/// descriptor of that number at 55, sleeps on it, and closes it at 85.
 fn trace(looks: Vec<(u64, u64)>, all: Vec<Seen>) -> MemTrace {
     TraceBuilder::new(2)
         .task(7, 7, None, "writer")
@@ -51,7 +51,7 @@ fn trace(looks: Vec<(u64, u64)>, all: Vec<Seen>) -> MemTrace {
 fn waited_for(trace: &MemTrace) -> Vec<(&'static str, String)> {
     let a = analyze(trace, &Options::default()).unwrap();
     let mut rows = Attribution::from(&a).waits(WaitsBy::Object);
-    // Both end asleep, outside of any call.
+    // Both threads end asleep, outside any call.
     rows.retain(|row| row.kind != "other");
     rows.sort_by_key(|row| row.kind == "disk");
     rows.into_iter().map(|row| (row.kind, row.object)).collect()
@@ -71,7 +71,7 @@ fn a_descriptor_is_called_what_it_was_when_it_was_that() {
         seen(8, 3, (1, 1), File, "/var/log/a"),
     ];
     let found = waited_for(&trace(vec![(0, 35), (56, 80)], all.clone()));
-    // A write woke its reader, as with a pipe; that it is none is known better.
+    // A write woke its reader, as with a pipe; but the recorder saw that it is not a pipe.
     let [socket, file] = &found[..] else { panic!("{found:?}") };
     assert_eq!(socket, &("socket", "to 127.0.0.1:80 (web)".to_owned()));
     assert_eq!(file, &("disk", "/var/log/a".to_owned()));

@@ -1,6 +1,6 @@
 //! Threads that fight for a mutex without sleeping, on a trace built by hand.
 //!
-//! Real ones: two threads of SQLite, each with a database of its own, made 820,000 futex calls in
+//! A real case: two threads of SQLite, each with a database of its own, made 820,000 futex calls in
 //! half a second, of which 111 slept. Without the mutex (`SQLITE_CONFIG_MEMSTATUS`) they did six
 //! times the work.
 
@@ -13,8 +13,8 @@ use holdup_testkit::TraceBuilder;
 const EAGAIN: i64 = -11;
 const MUTEX: u64 = 0x1000;
 
-/// 8 has slept once for the mutex that 7 had, so that it is known for one: 12 ns of its call were
-/// on a CPU, and 7 of the call that woke it.
+/// 8 has slept once for the mutex that 7 held, so that it is known as a mutex: 12 ns of its call
+/// were on a CPU, and 7 ns of the call that woke it.
 fn known_mutex() -> TraceBuilder {
     contended(two())
 }
@@ -25,13 +25,13 @@ fn ends(trace: TraceBuilder) -> Analysis {
     let a = analyze(&trace, &options).unwrap();
     let ledger = Attribution::from(&a).ledger;
     assert_eq!(ledger.leaves().map(|l| l.1).sum::<u64>(), ledger.capacity_ns);
-    // The two have nobody else: who ends the waits is their server.
+    // No other threads exist: the thread that ends the waits counts as a server.
     let turns = ledger.ns(Leaf::ThreadTurns) + ledger.ns(Leaf::ServedTurns);
     assert_eq!(turns, a.in_turns_ns(WaitKind::is_library));
     a
 }
 
-/// CPU time of the calls, and of them each thread's at the mutex.
+/// CPU time of the calls, and the part of each thread at the mutex.
 fn turns(a: &Analysis) -> (u64, Vec<(u32, u64)>) {
     let at = |tid| {
         let slot = a.all_threads().find(|(_, t)| t.tid.0 == tid).map(|(slot, _)| slot).unwrap();

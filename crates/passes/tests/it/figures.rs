@@ -5,7 +5,7 @@ use holdup_passes::{Detail, Options};
 use holdup_testkit::{MemTrace, TraceBuilder};
 
 /// Thread 7 reads from a pipe what thread 8 writes, which is busy all the time; threads 9 and 10
-/// are too, and CPU 0 idles while 7 waits.
+/// are busy too, and CPU 0 idles while 7 waits.
 fn a_partner() -> MemTrace {
     let mut t = TraceBuilder::new(4)
         .task(7, 7, None, "reader")

@@ -1,5 +1,5 @@
-//! Control groups: whose a thread is, what each group had of the machine, and what kept it from
-//! more.
+//! Control groups: the group of each thread, what each group got of the machine, and what kept it
+//! from more.
 
 use holdup_attribution::{Attribution, WaitsBy, analyze};
 use holdup_passes::{Analysis, CgroupRow, Filter, Group, Options};
@@ -18,7 +18,7 @@ fn row<'a>(rows: &'a [CgroupRow], name: &str) -> &'a CgroupRow {
     rows.iter().find(|r| r.cgroup.as_deref() == Some(name)).unwrap()
 }
 
-/// On one CPU a thread of each group in turn; then nobody.
+/// On one CPU a thread of each group in turn; then the CPU idles.
 ///
 /// ```text
 ///  0     web 1     10  batch 2   30  web 1   45  idle   60
@@ -111,7 +111,7 @@ fn children_are_in_the_group_of_their_parents_until_they_move() {
         .fork(10, 0, 1, 2)
         .fork(20, 0, 1, 3)
         .attach_task(30, (0, 1), 3, (0, BATCH))
-        // Another hierarchy, in which nobody is in a group.
+        // Another hierarchy, in which no thread is in a group.
         .attach_task(35, (0, 1), 3, (4, "/"))
         .switch(40, 0, 1, 2, "S")
         .switch(50, 0, 2, 3, "S")
@@ -177,7 +177,7 @@ fn each_group_has_a_quota_of_its_own() {
 }
 
 /// A neighbour has the CPU when the quota is used up, and goes to sleep later: only then does the
-/// CPU idle, and shows that the thread was kept off all along.
+/// CPU idle, which shows that the thread was kept off all along.
 #[test]
 fn a_quota_that_shows_late_has_held_since_the_thread_lost_its_cpu() {
     let a = run(&TraceBuilder::new(1)
@@ -195,7 +195,7 @@ fn a_quota_that_shows_late_has_held_since_the_thread_lost_its_cpu() {
     let rows = a.cgroups();
     let web = row(&rows, "web.service");
     assert_eq!((web.throttled_ns, web.ready_ns), (Some(60 * MS), Some(0)));
-    // Idle was the CPU for the half of it.
+    // The CPU was idle for half of it.
     assert_eq!(web.throttled_idle_ns, Some(30 * MS));
     assert!(web.behind.is_empty(), "{:?}", web.behind);
 }
@@ -210,7 +210,7 @@ fn what_the_kernel_counted_is_no_less_than_what_switches_show() {
         throttled_periods: 3,
         throttled_ns: ns,
     };
-    // No CPU idles: the switches show nothing of a quota.
+    // No CPU idles: switches do not show a quota.
     let limits = vec![limit(WEB, 15 * MS), limit("/empty.slice", 7 * MS)];
     let groups = Groups { containers: Vec::new(), limits };
     let a = run(&two_groups().read_groups(groups).build());
@@ -219,7 +219,7 @@ fn what_the_kernel_counted_is_no_less_than_what_switches_show() {
     assert_eq!((web.throttled_ns, web.ready_ns), (Some(15 * MS), Some(5 * MS)));
     assert_eq!((web.limit_cpus, web.periods, web.throttled_periods), (Some(0.4), Some(4), Some(3)));
     assert_eq!(web.stopped_ns, Some(15 * MS));
-    // A group around others has a row for its quota alone.
+    // A parent group has a row because of its quota.
     let around = row(&rows, "empty.slice");
     assert_eq!((around.used_ns, around.threads, around.stopped_ns), (0, None, Some(7 * MS)));
     assert_eq!(rows.iter().map(|r| r.used_ns).sum::<Nanos>(), a.capacity_ns());

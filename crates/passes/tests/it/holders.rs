@@ -9,13 +9,13 @@ const PREAD: u32 = 17;
 const NANOSLEEP: u32 = 35;
 const RECVFROM: u32 = 45;
 
-/// 8 has had the mutex since 62, and 7 waits for it from 70 on. Before that 7 had it, from 20 to
-/// 45, which nobody followed.
+/// 8 has held the mutex since 62, and 7 waits for it from 70 on. Before that 7 held it, from 20 to
+/// 45, when it was not followed.
 fn held_by_8() -> TraceBuilder {
     contended(two()).sys_enter_with(65, 0, 7, FUTEX, &[0x1000, WAIT, 2]).switch(70, 0, 7, 0, "S")
 }
 
-/// 8 gives it back at `at`; what it did since 70, in the order of `waits -j`, without what 7 did.
+/// 8 releases it at `at`; what it did since 70, in the order of `waits -j`, without 7's part.
 #[track_caller]
 fn did(trace: TraceBuilder, at: u64) -> Vec<(&'static str, Option<String>, u64)> {
     let trace = trace
@@ -62,7 +62,7 @@ fn a_holder_that_waits_for_a_disk() {
         .wakeup(187, 1, 0, 8)
         .switch(190, 1, 0, 8, "R")
         .sys_exit(195, 1, 8, PREAD, 512);
-    // The interrupt wakes it, and from its wake-up on it is ready.
+    // The interrupt wakes it; from then on it is ready.
     assert_eq!(
         did(trace, 200),
         [
@@ -119,14 +119,14 @@ fn a_holder_that_waits_for_a_second_lock() {
     assert_eq!(did(trace, 190), [("thread-sync", call("futex"), 100), ("user", None, 20)]);
 }
 
-/// Who takes a free mutex makes no call: it cannot have had it while it waited for it itself.
+/// Taking a free mutex needs no call: the thread cannot have held it while it waited for it itself.
 #[test]
 fn what_was_before_a_holder_s_own_wait_is_not_its_hold() {
     let trace = held_by_8()
         .switch(71, 0, 0, 9, "R")
         .sys_enter_with(75, 0, 9, FUTEX, &[0x1000, WAIT, 2])
         .switch(75, 0, 9, 0, "S");
-    // 8 lets 9 go on, and 9 has it from then on; 7 waits all the while.
+    // 8 wakes 9, which holds it from then on; 7 waits all the time.
     let trace = trace
         .sys_enter_with(100, 1, 8, FUTEX, &[0x1000, WAKE, 1])
         .waking(101, 1, 8, 9)

@@ -1,4 +1,4 @@
-//! The invariants of run queues, on traces built by hand: one hole in the recording a test.
+//! The invariants of run queues, on traces built by hand: one hole in the recording per test.
 
 use holdup_attribution::{Attribution, Leaf, Ledger, Total, analyze};
 use holdup_passes::{Analysis, Group, Invariant, Options, Thread};
@@ -28,7 +28,7 @@ fn ready(a: &Analysis, tid: u32) -> Nanos {
     t.woken_ns + t.preempted_ns
 }
 
-/// How often `invariant` put something right about this thread.
+/// How often `invariant` corrected the state of this thread.
 fn applied(a: &Analysis, invariant: Invariant, tid: u32) -> u64 {
     let of = |&(l, slot, _): &(Invariant, _, _)| l == invariant && a.thread(slot).tid.0 == tid;
     let n = a.invariants().into_iter().filter(of).map(|r| r.2).sum();
@@ -110,7 +110,7 @@ fn a_wake_up_on_its_way_is_no_run_queue_delay_and_not_gone_when_its_cpu_idles() 
         .switch(1000, 1, 9, 0, "S")
         .build());
     assert!(a.invariants().is_empty(), "{:?}", a.invariants());
-    // From sched_wakeup on; before it is part of the sleep.
+    // From sched_wakeup on; before, the time is part of the sleep.
     assert_eq!((ready(&a, 9), thread(&a, 9).blocked_ns), (50, 290));
     let l = ledger(&a);
     assert_eq!((l.total(Total::Idle), l.ns(Leaf::Scheduler), l.ns(Leaf::NoWork)), (150, 0, 0));
@@ -187,7 +187,7 @@ fn a_cpu_that_never_shows_how_it_leaves_idle_runs_who_is_woken_there() {
     assert_eq!(thread(&a, 9).running_ns, 100 + 500);
     let cpu = &a.cpu_rows()[1];
     assert_eq!((cpu.idle_ns, cpu.unaccounted_ns), (400, 0));
-    // 7 is alone until 9 shows, and while 9 sleeps; no more is serial than was idle.
+    // 7 is alone until 9 shows, and while 9 sleeps; only idle CPU time is serial.
     assert_eq!((a.serial_wall_ns(), a.serial_ns()), (150 + 100 + 200, 400));
 }
 
@@ -238,7 +238,7 @@ fn who_waits_on_an_idle_cpu_when_the_trace_ends_ran_unseen() {
         .switch(100 * ms, 0, 7, 0, "S")
         .build());
     assert_eq!((ready(&a, 9), ready(&a, 8)), (0, ms));
-    // Of the last millisecond half was laid at the door of 9.
+    // Half of the last millisecond was charged to 9.
     assert_eq!(ledger(&a).ns(Leaf::Scheduler), ms / 2);
 }
 
@@ -258,13 +258,13 @@ fn idle_time_beside_the_only_application_thread_is_serial() {
             .sys_enter(1, 0, 7, 39)
             .sys_exit(2, 0, 7, 39, 0)
             .switch(100, 1, 0, 8, "R")
-            .sys_enter(101, 1, 8, 39) // only now it is known that 8 is none of the kernel's
+            .sys_enter(101, 1, 8, 39) // only now it is known that 8 is not a kernel thread
             .switch(300, 1, 8, 0, "S")
             .switch(1000, 0, 7, 0, "S")
             .build()
     };
     let a = run(&trace(false));
-    // Two CPUs beside 7 alone; while 8 runs too, nothing is serial.
+    // Two CPUs idle while 7 runs alone; while 8 runs too, nothing is serial.
     assert_eq!((a.serial_wall_ns(), a.serial_ns()), (100 + 700, 200 + 1400));
     let l = ledger(&a);
     assert!(a.serial_ns() <= l.total(Total::Idle));

@@ -307,8 +307,8 @@ fn lockdep_shows_acquisitions_waits_and_holds() {
     assert_eq!((r.max_waiters, r.recursion), (Some(1), Some(1)));
 }
 
-/// 42 holds it from 11 on and 43 waits from 16; the same 100 later. Holders are followed from their
-/// first contended hold on.
+/// 42 holds it from 11 on and 43 waits from 16; the same 100 ns later. Holders are followed from
+/// their first contended hold on.
 #[test]
 fn lockdep_tells_what_holders_did_while_others_waited() {
     let turn = |t: TraceBuilder, at: u64| {
@@ -330,7 +330,7 @@ fn lockdep_tells_what_holders_did_while_others_waited() {
     let did = by_address(&a, A).holders_did.unwrap();
     let found: Vec<_> = did.iter().map(|t| (t.did, t.ns, t.pct)).collect();
     assert_eq!(found, [("unknown", 44, 50.0), ("user", 24, 27.273), ("preempted", 20, 22.727)]);
-    // Nobody waited as 43 had it.
+    // No thread waited while 43 held it.
     assert_eq!(did.iter().map(|t| t.ns).sum::<u64>(), 2 * (60 - 16));
     assert_eq!(a.locks(LockBy::Type)[0].holders_did, None);
 }
@@ -344,7 +344,7 @@ fn lockdep_maps_without_acquired_are_held_from_acquire_and_readers_nest() {
         .lock_acquire(12, 0, 42, A, RCU, 2)
         .lock_release(15, 0, 42, A, RCU)
         .lock_release(20, 0, 42, A, RCU)
-        // Given up: waited for, never held.
+        // Abandoned: waited for, never held.
         .lock_acquire(30, 0, 42, B, CLASS, 0)
         .lock_contended(31, 0, 42, B, CLASS)
         .lock_release(40, 0, 42, B, CLASS)
@@ -414,7 +414,7 @@ fn turns() -> TraceBuilder {
         .switch(410, 1, 0, 2, "R")
         .contention_end(420, 1, 2, A)
         .contended_release(700, 1, 2, A)
-        // Somebody else wakes on the holder's behalf.
+        // Another thread wakes on the holder's behalf.
         .waking(701, 0, 1, 3)
         .wakeup(702, 0, 1, 3)
         .switch(710, 2, 0, 3, "R")
@@ -426,7 +426,7 @@ fn turns() -> TraceBuilder {
 fn who_releases_a_contended_lock_held_it_while_others_waited() {
     let a = run_with(&turns().build(), &Options { detail: Detail::Edges, ..Options::default() });
     let row = by_address(&a, A);
-    // B waited 220 in all and C 420; for A from 200 to 400, for B from 420 to 700.
+    // B waited 220 in total and C 420; for A from 200 to 400, for B from 420 to 700.
     assert_eq!(row.wait_total_ns, Some(220 + 420));
     assert_eq!(row.holders, Some(2));
     assert_eq!(row.holder, Some(Some(1)));
@@ -456,7 +456,7 @@ fn without_the_event_nothing_is_said_of_holders() {
     let mut trace = contended_mutex().build();
     let row = by_address(&run(&trace), A);
     assert_eq!((row.holder, row.holders), (None, None));
-    // Recorded, and it never happened.
+    // The event was recorded, but never happened.
     trace = contended_mutex().contended_release(310, 0, 1, B).build();
     let row = by_address(&run(&trace), A);
     assert_eq!((row.holder, row.holders), (Some(None), Some(0)));
@@ -467,7 +467,7 @@ fn a_window_counts_turns_from_its_start() {
     let selection = Selection { from: Some(350), ..Selection::default() };
     let a = run_with(&turns().build(), &Options { selection, ..Options::default() });
     let row = by_address(&a, A);
-    // From 350 on two threads wait for A, until 400; then C for B.
+    // From 350 to 400 two threads wait for A; then C for B.
     assert_eq!(row.holder, Some(Some(2)));
     assert_eq!(row.holder_ns, Some(Some(280)));
     let held: Vec<u64> = a.lock_people()[0].holders.iter().map(|h| h.2).collect();

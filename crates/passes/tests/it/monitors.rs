@@ -1,4 +1,4 @@
-//! Monitors of Java, of which probes tell: each thread sleeps at a word of its own for all of them.
+//! Monitors of Java, shown by probes: each thread sleeps on one word of its own for all of them.
 
 use holdup_attribution::{Attribution, WaitsBy, WaitsRow, analyze};
 use holdup_passes::{Detail, Options};
@@ -10,7 +10,7 @@ const NANOSLEEP: u32 = 35;
 /// `FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME`, `FUTEX_WAKE_PRIVATE`.
 const WAIT: u64 = 0x189;
 const WAKE: u64 = 0x81;
-/// Words at which thread 8 sleeps for monitors, and for `LockSupport.park`.
+/// Words on which thread 8 sleeps for monitors, and for `LockSupport.park`.
 const OF_MONITORS: u64 = 0x8028;
 const OF_PARKER: u64 = 0x9028;
 /// Two monitors.
@@ -39,8 +39,8 @@ impl Tells for TraceBuilder {
     }
 }
 
-/// Thread 7 has the first monitor over a sleep while 8 waits for it; then 8 waits at it to be
-/// notified, then for the second.
+/// Thread 7 holds the first monitor while it sleeps and 8 waits for it; then 8 waits to be notified
+/// on it, then for the second.
 fn program() -> TraceBuilder {
     TraceBuilder::new(2)
         .task(7, 7, None, "java")

@@ -18,7 +18,7 @@ fn cpus(a: &Analysis) -> Vec<u16> {
 
 #[test]
 fn a_cpu_exists_whatever_its_events_are() {
-    // Counters tell nothing of who was on the CPU before or after.
+    // Counters do not tell which thread was on the CPU before or after.
     let a = run(&TraceBuilder::new(0)
         .event(0, 3, 7, CYCLES, SAMPLE)
         .event(100, 5, 7, CYCLES, SAMPLE)

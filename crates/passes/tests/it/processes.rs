@@ -11,10 +11,10 @@ const WAIT4: u32 = 61;
 const EXIT_GROUP: u32 = 231;
 const SHELL: u32 = 10;
 const FIRST: u32 = 100;
-/// One process after the other begins so long after the one before.
+/// Time from the start of one process to the start of the next.
 const EACH: Nanos = 10_000;
 
-/// A shell starts `number` processes on one CPU and waits for each. They take `ids` ids in turn.
+/// A shell starts `number` processes on one CPU and waits for each. They reuse `ids` ids in turn.
 fn shell(number: u32, ids: u32) -> MemTrace {
     let mut trace = TraceBuilder::new(1)
         .task(5, 5, None, "holdup")
@@ -50,8 +50,8 @@ fn shell(number: u32, ids: u32) -> MemTrace {
     trace.build()
 }
 
-/// Threads that ended give memory back; what tables say of the first of them is what they say of
-/// the last, which has only just ended.
+/// Threads that ended free memory. Tables must say the same about the first of them as about the
+/// last, which has only just ended.
 #[test]
 fn tables_show_threads_that_ended_long_ago() {
     let number = 500;
@@ -84,7 +84,7 @@ fn tables_show_threads_that_ended_long_ago() {
     assert_eq!((all.name.as_str(), all.count), ("read", 3 * u64::from(number)));
 }
 
-/// An id that is used again and again is a thread of its own each time.
+/// Each time an id is reused, it is a new thread.
 #[test]
 fn ids_that_are_used_again_are_threads_of_their_own() {
     let analysis = analyze(&shell(300, 7), &Options::default()).unwrap();
@@ -93,8 +93,8 @@ fn ids_that_are_used_again_are_threads_of_their_own() {
     assert_eq!(reads.map(|r| r.count).collect::<Vec<_>>(), vec![3; 300]);
 }
 
-/// Whoever has the name of one process of the work belongs to it. Each process was once held
-/// against all of that name: 60,000 of them took minutes.
+/// A process with the name of one process of the workload belongs to the workload. Each process was
+/// once compared with all of that name: 60,000 of them took minutes.
 #[test]
 fn twenty_thousand_namesakes_are_looked_at_once() {
     let number = 20_000;

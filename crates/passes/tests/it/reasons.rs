@@ -26,7 +26,7 @@ fn waits(a: &Analysis) -> Vec<WaitsRow> {
     Attribution::from(a).waits(WaitsBy::Object)
 }
 
-/// Thread 7 sleeps in D from 100 to 600; then the reason comes, where the kernel tells it.
+/// Thread 7 sleeps in D from 100 to 600; then the reason comes, if the kernel gives it.
 fn sleeper(reason: Option<(bool, &str)>, waker: u32) -> TraceBuilder {
     let mut t = TraceBuilder::new(2)
         .records("sched", "sched_wakeup")
@@ -108,7 +108,7 @@ fn a_reason_without_sched_waking_belongs_to_the_wait_that_sched_wakeup_ends() {
 
 #[test]
 fn io_of_another_thread_counts_for_the_time_it_takes() {
-    // Both last ran on CPU 0. The first sleep is no I/O, the second is; then the other way round.
+    // Both last ran on CPU 0. The first sleep is not I/O, the second is; then the reverse.
     let trace = |first: bool| {
         TraceBuilder::new(1)
             .records("sched", "sched_wakeup")
@@ -153,7 +153,7 @@ fn a_reason_of_a_thread_that_does_not_sleep_changes_nothing() {
     assert_eq!(idle(&a)[0], 0, "of the last sleep nothing is said, and nothing is known");
 }
 
-/// Thread 7 sleeps in D again and again, as `sleeper`; the events that wake it are chosen.
+/// Thread 7 sleeps in D repeatedly, as in `sleeper`; the parameters choose the events that wake it.
 fn sleeps(waking: bool, wakeup: bool, reason: Option<bool>) -> MemTrace {
     let mut t = TraceBuilder::new(2).switch(0, 1, 0, 8, "R").switch(0, 0, 0, 7, "R");
     for at in [1_000, 2_000, 3_000] {
@@ -198,7 +198,7 @@ fn a_sleep_ends_when_its_thread_is_woken_though_its_reason_comes_later() {
 
 #[test]
 fn a_kernel_that_tells_of_some_sleeps_does_not_call_the_others_io() {
-    // Of thread 9, a real-time one, it never says anything.
+    // For thread 9, a real-time thread, it never gives a reason.
     let both = |tells: bool| {
         let mut t = TraceBuilder::new(2)
             .records("sched", "sched_blocked_reason")
@@ -220,7 +220,7 @@ fn a_kernel_that_tells_of_some_sleeps_does_not_call_the_others_io() {
     assert_eq!(iowait(&run(&both(false))), 0, "the letter D alone");
 }
 
-/// A recorder that waits for its disk does not hold up the work, be its file on a slow one.
+/// A recorder that waits for its disk does not delay the workload, even if its file is slow.
 #[test]
 fn the_recorder_s_waits_for_disks_are_not_the_work_s() {
     const PREAD64: u32 = 17;

@@ -1,5 +1,5 @@
 //! Recordings of some tasks: `sched_switch` says when they leave a CPU, PERF_RECORD_SWITCH when
-//! they get one, PERF_RECORD_EXIT when they end. Nothing shows when others leave.
+//! they get one, PERF_RECORD_EXIT when they end. No event shows when other threads leave.
 
 use holdup_attribution::{Attribution, analyze};
 use holdup_passes::{Analysis, Options, Thread};
@@ -16,7 +16,7 @@ fn thread(a: &Analysis, tid: u32) -> &Thread {
     a.all_threads().map(|(_, t)| t).find(|t| t.tid.0 == tid).unwrap()
 }
 
-/// Threads 7 and 8 contend on CPU 0 with thread 99, which nobody recorded.
+/// Threads 7 and 8 compete on CPU 0 with thread 99, which was not recorded.
 fn built() -> TraceBuilder {
     TraceBuilder::new(2)
         .of_some_tasks()
@@ -41,7 +41,7 @@ fn a_thread_runs_from_its_switch_record_on_to_its_sched_switch() {
         let t = thread(&a, tid);
         (t.running_ns, t.blocked_ns, t.preempted_ns)
     };
-    // Between the two events of one switch nobody knows more than that there was one.
+    // Between the two events of one switch nothing else is known.
     assert_eq!(of(7), (1_000 + 2_000, 7_000 - 1_100, 0));
     assert_eq!(of(8), (2_000 + 500, 0, 2_500));
     assert_eq!((thread(&a, 7).died, thread(&a, 8).died), (Some(9_000), Some(10_000)));

@@ -1,4 +1,4 @@
-//! The state machines on traces built by hand, one case a test.
+//! The state machines on traces built by hand, one case per test.
 
 use holdup_attribution::{Attribution, Leaf, Total, analyze};
 use holdup_passes::{Analysis, CpuRow, Group, Options, Selection, SyscallRow, Thread};
@@ -11,7 +11,7 @@ fn run(trace: &MemTrace) -> Analysis {
     a
 }
 
-/// Every sum that must close, does.
+/// Checks every sum that must add up.
 fn assert_closes(a: &Analysis) {
     for r in a.cpu_rows() {
         let parts = r.user_ns.unwrap_or(0)
@@ -139,7 +139,7 @@ fn preemption_inside_a_call_is_runnable_time_and_involuntary() {
     assert_eq!(times(&a, 7), [30, 0, 30, 0]);
 }
 
-/// A new thread comes out of the call that made it: `clone` was counted twice, once with 0 ns.
+/// A new thread returns from the call that created it: `clone` was counted twice, once with 0 ns.
 #[test]
 fn the_return_of_a_child_from_clone_is_no_call_of_its_own() {
     let a = run(&TraceBuilder::new(2)
@@ -160,8 +160,8 @@ fn the_return_of_a_child_from_clone_is_no_call_of_its_own() {
     assert_eq!(times(&a, 8), [30, 10, 0, 0]);
 }
 
-/// Where `sched_wakeup_new` is not recorded, new threads that queued behind others while a CPU
-/// idled were nowhere: their waiting was no delay, and the idle time nobody's.
+/// If `sched_wakeup_new` is not recorded, new threads that queued behind others while a CPU idled
+/// counted nowhere: their waiting was no delay, and the idle time had no cause.
 #[test]
 fn a_new_thread_is_ready_from_its_fork_on_where_nothing_says_when() {
     let trace = |says: bool| {
@@ -301,7 +301,7 @@ fn a_silent_cpu_is_idle_only_if_interrupts_were_recorded() {
     );
 }
 
-/// Threads were sent to it, so it ran them: it was not recorded.
+/// Threads were woken on or moved to it, so it ran them: it was not recorded.
 #[test]
 fn a_cpu_that_shows_only_as_a_target_exists_and_is_not_idle() {
     let trace = |b: TraceBuilder| b.switch(100, 0, 0, 7, "R").switch(200, 0, 7, 0, "S").build();
@@ -319,8 +319,8 @@ fn a_cpu_that_shows_only_as_a_target_exists_and_is_not_idle() {
     }
 }
 
-/// What lies between `sys_enter` and the next one is not all kernel time, and what follows an
-/// interrupt is not all interrupt.
+/// Time between one `sys_enter` and the next is not all kernel time, and time after an interrupt is
+/// not all interrupt time.
 #[test]
 fn half_a_pair_is_counted_and_not_believed() {
     let ends = || TraceBuilder::new(1).only_these_events().switch(0, 0, 0, 7, "R");
@@ -421,7 +421,7 @@ fn two_threads_taking_turns_at_a_futex_are_blamed_on_thread_sync() {
     let a = run(&b.build());
     let l = Attribution::from(&a).ledger;
     assert_eq!(l.total(Total::Idle), 10 * 94);
-    // The CPU's waking up belongs to the wait.
+    // The CPU's wake-up latency belongs to the wait.
     assert_eq!(l.ns(Leaf::ThreadSync), 10 * 94);
     assert_eq!(l.ns(Leaf::Scheduler), 0);
     assert_eq!(l.ns(Leaf::NoWork), 0);
@@ -450,7 +450,7 @@ fn a_thread_out_of_quota_leaves_its_cpu_idle() {
     assert_eq!((throttle.spells, throttle.ns), (3, 180 * MS));
     let quota = a.quota();
     assert_eq!((quota.period_ns, quota.quota_ns), (Some(100 * MS), Some(40 * MS)));
-    // Ready all the while, as perf counts it.
+    // Ready all the time, as perf counts it.
     assert_eq!(times(&a, 42), [130 * MS, 0, 180 * MS, 0]);
 }
 
@@ -499,7 +499,7 @@ fn the_idling_of_a_kernel_thread_before_4_14_is_no_wait_for_a_disk() {
     assert_eq!(cpu(&a, 0).iowait_ns, Some(300), "D|K is uninterruptible, D|N is idle");
 }
 
-/// The thread it goes to did not run before, and the time until then is nobody's.
+/// The next thread did not run before, and the time before the switch is unaccounted.
 #[test]
 fn a_switch_that_does_not_say_who_leaves_begins_the_time_of_who_comes() {
     let unknown = u32::MAX;
@@ -509,7 +509,7 @@ fn a_switch_that_does_not_say_who_leaves_begins_the_time_of_who_comes() {
         .switch(100, 0, 7, 0, "S")
         .build();
     let a = run(&trace);
-    // Nobody woke it since the trace began: it was ready all the while.
+    // No thread woke it since the trace began: it was ready all the time.
     assert_eq!(times(&a, 7), [60, 40, 0, 0]);
     let cpu = &a.cpu_rows()[0];
     assert_eq!((cpu.unaccounted_ns, cpu.idle_ns, cpu.wall_ns), (40, 0, 100));

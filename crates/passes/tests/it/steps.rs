@@ -1,4 +1,4 @@
-//! What threads did, on traces built by hand: one thing that a replay got wrong a test.
+//! What threads did, on traces built by hand: per test, one thing that a replay once got wrong.
 
 use holdup_attribution::analyze;
 use holdup_passes::{Analysis, Detail, Did, Options, Slot, Step};
@@ -30,7 +30,7 @@ fn two() -> TraceBuilder {
         .switch(0, 1, 0, 8, "R")
 }
 
-/// 7 lost its CPU between the two, for 8 ms of a replay that let the child begin at once.
+/// 7 lost its CPU between the two, for 8 ms in a replay that woke the child at once.
 #[test]
 fn a_new_thread_begins_when_it_is_let_not_when_it_is_made() {
     let a = run(two()
@@ -68,7 +68,8 @@ fn who_gives_a_lock_of_the_kernel_back_in_a_page_fault_ends_the_wait_for_it() {
     assert!(did(&a, 7).contains(&wakes), "{:?}", did(&a, 7));
 }
 
-/// The softirq of a device on top of `ksoftirqd` ends the wait: as late as that gets its CPU.
+/// The softirq of a device on top of `ksoftirqd` ends the wait, which lasts until that gets its
+/// CPU.
 #[test]
 fn what_ksoftirqd_ends_waits_for_ksoftirqd() {
     const NET_TX: u32 = 2;
@@ -90,7 +91,7 @@ fn what_ksoftirqd_ends_waits_for_ksoftirqd() {
     assert!(!woken_by("kworker/0:1"), "an interrupt on top of it");
 }
 
-/// Only some tasks were recorded: whoever had the CPU from 300 to 700 has no events.
+/// Only some tasks were recorded: the thread that had the CPU from 300 to 700 has no events.
 #[test]
 fn a_thread_whose_cpu_somebody_unrecorded_had_keeps_that_time() {
     let a = run(two()
@@ -166,9 +167,9 @@ fn slices_are_measured_where_somebody_queued() {
     assert_eq!(a.slice_ns(), Some(4 * MS));
 }
 
-/// A client asks while the server is about to sleep for it. The kernel ends that wake-up in an
-/// interrupt of the server's CPU, on top of a thread that has nothing to do with it: a replay had
-/// the server wait for that one.
+/// A client sends while the server is about to sleep for it. The kernel completes that wake-up in
+/// an interrupt of the server's CPU, on top of an unrelated thread: a replay made the server wait
+/// for that thread.
 #[test]
 fn who_wakes_a_thread_before_it_has_left_its_cpu_ends_its_wait() {
     let (read, write) = (0, 1);

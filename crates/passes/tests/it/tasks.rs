@@ -10,12 +10,12 @@ const FIRST: u64 = 0x1004;
 const SECOND: u64 = 0x2004;
 
 trait Tells: Sized {
-    /// At a channel or the like with this address.
+    /// On a channel or similar object with this address.
     fn parks_at(self, ts: Nanos, cpu: u16, tid: u32, task: u64, at: (u64, Parked)) -> Self;
     fn parks(self, ts: Nanos, cpu: u16, tid: u32, task: u64, why: Parked) -> Self {
         self.parks_at(ts, cpu, tid, task, (0, why))
     }
-    /// At a lock with this semaphore.
+    /// On a lock with this semaphore.
     fn asks(self, ts: Nanos, cpu: u16, tid: u32, task: u64, lock: (u64, Parked)) -> Self;
 }
 
@@ -31,7 +31,7 @@ impl Tells for TraceBuilder {
     }
 }
 
-/// Threads of a server, the first of which is 7: each is on a CPU of its own from the beginning.
+/// Threads of a server, starting with 7, each on its own CPU from the beginning.
 fn server(threads: u16) -> TraceBuilder {
     let thread = |cpu: u16| 7 + u32::from(cpu);
     let named = |b: TraceBuilder, cpu| b.task(thread(cpu), 7, None, "server");
@@ -56,7 +56,7 @@ fn thread(a: &Analysis, tid: u32) -> &Thread {
     a.all_threads().map(|(_, t)| t).find(|t| t.tid.0 == tid).unwrap()
 }
 
-/// Task 0xa has a mutex and sleeps with it, task 0xb waits for it, on the same thread 7.
+/// Task 0xa holds a mutex while it sleeps, and task 0xb waits for it, on the same thread 7.
 fn over_a_sleep() -> TraceBuilder {
     TraceBuilder::new(2)
         .task(7, 7, None, "server")
@@ -140,12 +140,12 @@ fn locks_of_one_process_are_told_apart_and_one_with_three_semaphores_is_one() {
 fn a_task_goes_from_thread_to_thread_and_sleeps_in_the_kernel_on_one() {
     let trace = server(2)
         .does(10, 0, 7, Runtime::Runs, 0xa)
-        // In a system call that takes long; its place is given to another thread meanwhile.
+        // In a long system call; meanwhile its processor (P) is given to another thread.
         .switch(20, 0, 7, 0, "S")
         .waking(50, 1, 8, 7)
         .wakeup(50, 1, 8, 7)
         .switch(51, 0, 0, 7, "R")
-        // There is none left for it.
+        // No processor is left for it.
         .does(60, 0, 7, Runtime::Idles, 0)
         .switch(65, 0, 7, 0, "S")
         .does(70, 1, 8, Runtime::Runs, 0xa)

@@ -88,7 +88,7 @@ fn a_sleep_in_a_untraced_call_is_no_page_fault_and_waits_for_what_its_waker_wrot
     let objects: Vec<_> = a.objects().filter(|o| o.wait_ns > 0).collect();
     let kinds: Vec<_> = objects.iter().map(|o| o.kind).collect();
     assert_eq!(kinds, [ObjectKind::Pipe]);
-    // Nobody knows the reader's number; the writer's is the writer's, whoever waits.
+    // The reader's number is unknown; the writer's number is valid for the writer only.
     assert_eq!(a.object_name(objects[0].object), "fd 7 of pid 42");
     let blind = with(&["write"]);
     assert_eq!(blind.outside(), Outside::Unknown, "it may have slept for a futex");
@@ -102,15 +102,15 @@ fn a_switch_that_says_where_it_happens_names_the_untraced_call_and_its_descripto
     let a = analyze(&chosen, &Options { symbols, ..Options::default() }).expect("readable");
     let objects: Vec<_> = a.objects().filter(|o| o.wait_ns > 0).collect();
     let [pipe] = &objects[..] else { panic!("{objects:?}") };
-    // The reader's own number, not the writer's; that 42 wrote shows that it is a pipe.
+    // The reader's own number, not the writer's; 42's write shows that it is a pipe.
     assert_eq!((pipe.kind, pipe.wait_ns), (ObjectKind::Pipe, 200));
     assert!(a.object_name(pipe.object).contains("fd 5"), "the reader's number, not the writer's");
     let calls: Vec<_> = a.syscalls(Group::System).into_iter().map(|r| r.name).collect();
     assert_eq!(calls, ["write"], "an untraced call is named, not counted");
 }
 
-/// A thread sleeps in D, in a page fault or an untraced call that is no read: what for, and the
-/// idle time for disks.
+/// A thread sleeps in D, in a page fault or in an untraced call other than a read: what for, and
+/// the idle time for disks.
 fn sleeps_in_d(innermost: &[u64]) -> (ObjectKind, String, u64) {
     let chain = [&[0xffff_ffff_8100_3010], innermost, &[ENTRY]].concat();
     let trace = TraceBuilder::new(2)
@@ -144,7 +144,8 @@ fn what_no_signal_ends_is_for_what_the_chain_says() {
 }
 
 /// Thread 43 receives what 42 sends over the loopback, both in untraced calls. An interrupt handler
-/// ends on 42's CPU at `irq`, before the softirq that wakes 43. Who ended the wait, then?
+/// ends on 42's CPU at `irq`, before the softirq that wakes 43. Returns which thread ended the
+/// wait.
 fn waker_over_loopback(irq: u64) -> Option<u32> {
     const NET_RX: u32 = 3;
     let (sendto, recvfrom) = (44, 45);

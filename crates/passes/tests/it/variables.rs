@@ -1,4 +1,4 @@
-//! Words that threads wait at have the names of variables, by the code below them.
+//! Words that threads wait on get the names of variables, found through the code below them.
 
 use crate::pair::{WAIT, contended, contended_from, two};
 use holdup_attribution::{Attribution, WaitsBy, analyze};
@@ -16,7 +16,7 @@ impl NamesVariables for OneVariable {
     }
 }
 
-/// What the word at 0x1000 is called, for which a thread of process 7 waits.
+/// The name of the word at 0x1000, for which a thread of process 7 waits.
 fn object(trace: &MemTrace) -> String {
     let variables = Some(Variables(Arc::new(OneVariable)));
     let a = analyze(trace, &Options { variables, ..Options::default() }).unwrap();
@@ -65,8 +65,8 @@ fn a_window_knows_what_was_met_before_it() {
     assert_eq!((rows[0].waits, rows[0].object.as_str()), (1, "/bin/a+0x800"));
 }
 
-/// The record that says so comes first, then those of the new program's code, and only then the
-/// event that a program was loaded.
+/// The record of the new program comes first, then its mappings, and only then the event that a
+/// program was loaded.
 #[test]
 fn what_was_mapped_before_a_program_was_loaded_is_gone() {
     let comm = |base: TraceBuilder| {

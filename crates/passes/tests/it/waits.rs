@@ -194,8 +194,8 @@ fn semaphores_taken_and_given_back_by_the_same_thread_are_locks() {
     assert_eq!(Attribution::from(&a).ledger.ns(Leaf::KernelServices), 33);
 }
 
-/// Python's locks are semaphores. Whoever has one may sleep with it in hand, which holds up those
-/// who wait for it; who posts a semaphore now and then has nothing in hand meanwhile.
+/// Python's locks are semaphores. A thread may sleep while it holds one, which delays the waiters;
+/// a thread that only posts a semaphore now and then holds nothing meanwhile.
 #[test]
 fn a_semaphore_that_its_waiters_hand_on_is_a_lock_and_one_that_is_posted_is_none() {
     let round = |trace: TraceBuilder, t: u64, giver: (u16, u32), taker: (u16, u32)| {
@@ -225,7 +225,7 @@ fn a_semaphore_that_its_waiters_hand_on_is_a_lock_and_one_that_is_posted_is_none
     let (of_lock, of_posted) = (first(&lock), first(&posted));
     assert_eq!((of_lock.usage, of_lock.rule), (Some("semaphore"), "lock-contention"));
     assert_eq!((of_posted.usage, of_posted.rule), (Some("semaphore"), "idle-no-work"));
-    // The first eight waits tell what it is.
+    // The first eight waits show what it is.
     let idle = |a: &Analysis| Attribution::from(a).ledger.ns(Leaf::ThreadSync);
     assert!(idle(&lock) > 8_000 && idle(&posted) < 1_000, "{} {}", idle(&lock), idle(&posted));
 }
@@ -335,8 +335,8 @@ const EPOLL_WAIT: u32 = 232;
 const FCNTL: u32 = 72;
 const SCHED_YIELD: u32 = 24;
 
-/// 7 and 8 are processes of one program that wait in `epoll_wait`, and end each other's waits with
-/// this call, on this CPU's thread or in an interrupt that came while it ran.
+/// 7 and 8 are processes of one program that wait in `epoll_wait`. They end each other's waits in
+/// this call, by the thread itself or by an interrupt that came while it ran.
 fn latch(call: u32, direct: bool) -> Analysis {
     let mut t = TraceBuilder::new(2)
         .records("sched", "sched_wakeup")
@@ -371,7 +371,7 @@ fn latch(call: u32, direct: bool) -> Analysis {
 #[test]
 fn siblings_that_write_to_each_others_event_descriptors_take_turns() {
     let idle = |a: &Analysis| Attribution::from(a).ledger.ns(Leaf::KernelServices);
-    // Who waits the first time may wait for anything; who has let nobody go on waits for work.
+    // The first wait may be for anything; a thread that has woken none waits for work.
     assert_eq!(idle(&latch(WRITE, true)), 9 * 50, "asleep, and until it runs");
     assert_eq!(idle(&latch(WRITE, false)), 0, "it came over the network");
     assert_eq!(idle(&latch(READ, true)), 0, "a read lets nobody go on");
@@ -406,7 +406,7 @@ fn naps_after_tries_that_failed_are_waiting_from_the_second_on() {
     let row = first(&a);
     assert_eq!((row.kind, row.rule, row.harmful), ("posix-lock", "lock-contention", true));
     assert_eq!((row.waits, row.retries), (4, 3));
-    // The first nap may be a pause. The others leave the CPU idle until the timer's interrupt.
+    // The first nap may be a pause. During the others the CPU idles until the timer's interrupt.
     assert_eq!(Attribution::from(&a).ledger.ns(Leaf::KernelServices), 3 * 59);
     for pause in [retries(0, 4), retries(-9, 4)] {
         assert_eq!(first(&pause).kind, "timer");
@@ -442,7 +442,7 @@ fn a_futex_between_processes_is_no_object_of_the_threads_library() {
 }
 
 /// Two threads that yield `times` in a row, with this much of their own code in between, and then
-/// work for as long.
+/// work for the same time.
 fn yields(times: u64, code: u64) -> u64 {
     let (mut t, mut at) = (two(), 10);
     for _ in 0..times {
@@ -464,7 +464,7 @@ fn yields_with_hardly_any_code_in_between_are_waiting() {
 
 #[test]
 fn a_word_that_happens_to_be_a_thread_id_elsewhere_is_no_join() {
-    // 3 is what the words of an rwlock hold, and the id of a thread of the kernel.
+    // 3 is a value of an rwlock's words, and the id of a kernel thread.
     let waits = |sibling: bool| {
         let pid = if sibling { 7 } else { 3 };
         let t = two()
@@ -483,8 +483,8 @@ fn a_word_that_happens_to_be_a_thread_id_elsewhere_is_no_join() {
     assert_eq!((waits(false), waits(true)), (Some("rwlock"), Some("join")));
 }
 
-/// Rust's `Barrier` and many others are condition variables: the last of four wakes all others. A
-/// fifth thread that wakes them makes it a pool of workers.
+/// Rust's `Barrier` and many others are condition variables: the last of four threads wakes all
+/// others. If a fifth thread wakes them, it is a pool of workers.
 #[test]
 fn a_barrier_that_is_made_of_a_condition_variable_is_one() {
     let usage =
@@ -501,7 +501,7 @@ fn a_barrier_that_is_made_of_a_condition_variable_is_one() {
             }
             for round in 0..10u64 {
                 let at = 1000 * (round + 1);
-                // Who comes last differs.
+                // Each round another thread comes last.
                 let last = if stranger { 4 } else { (round % 4) as u16 };
                 let others: Vec<u16> = (0..4).filter(|&cpu| cpu != last).collect();
                 for &cpu in &others {
@@ -532,12 +532,12 @@ fn a_barrier_that_is_made_of_a_condition_variable_is_one() {
     assert_eq!(usage(true).0, Some("condvar"));
 }
 
-/// A waiter that is woken has a mutex or a readers-writer lock until it wakes the next. Woken and
-/// found it taken once more, it has come once.
+/// A woken waiter holds a mutex or a readers-writer lock until it wakes the next. A waiter that
+/// finds it taken again still counts as having come once.
 #[test]
 fn a_waiter_that_is_woken_has_the_lock_and_has_come_once_however_often_it_slept() {
     for way in [(WAIT, 2), (WAIT_BITSET, 3)] {
-        // The second time it finds it taken once more.
+        // The second time the waiter finds it taken again.
         let a = run(&contended_from(60, contended_from(0, two(), way), way)
             .sys_enter_with(140, 1, 8, FUTEX, &[0x1000, WAKE, 1])
             .sys_exit(141, 1, 8, FUTEX, 0)
@@ -553,8 +553,8 @@ fn a_waiter_that_is_woken_has_the_lock_and_has_come_once_however_often_it_slept(
     }
 }
 
-/// A daemon polls with a timeout, and its timer comes while another program is in the kernel: the
-/// wake-up has that program as its current thread, which was nowhere near.
+/// A daemon polls with a timeout, and its timer fires while another program is in the kernel: the
+/// wake-up has that unrelated program as its current thread.
 #[test]
 fn a_timer_on_top_of_a_call_relates_no_programs() {
     const TIMEDOUT: i64 = -110;
@@ -568,7 +568,7 @@ fn a_timer_on_top_of_a_call_relates_no_programs() {
         .switch(0, 1, 0, 9, "R");
     for i in 0..20 {
         let t = 10 + i * 1000;
-        // Either of the two is in a call of its own when the daemon's time is over.
+        // One of the two is in a call of its own when the daemon's time-out ends.
         let on_top_of = if i % 2 == 0 { 7 } else { 8 };
         let other = if i % 2 == 0 { 8 } else { 7 };
         trace = trace

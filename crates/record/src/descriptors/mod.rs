@@ -1,16 +1,16 @@
-//! What descriptors lead to: `/proc/PID/fd`, looked at now and then while a recording goes on.
+//! What descriptors refer to: `/proc/PID/fd`, read now and then during a recording.
 //!
 //! ```text
-//!  a thread of its own            the thread that watches over the recording
-//!  waits for an order  ◄───────── a round is over, and it is time to look: the time so far
-//!  reads /proc         ─────────► the next round is over: the time behind the look
+//!  a thread of its own            the thread that controls the recording
+//!  waits for an order  ◄───────── a round is over, and a look is due: the time so far
+//!  reads /proc         ─────────► the next round is over: the time after the look
 //! ```
 //!
-//! A look lies between two times of events, from one that was read before it to one that was read
-//! behind it. Readers take it only for descriptors that were the same all the while. The first look
-//! begins with the recording, the second at the end of its first round, and each later one when
-//! twice as much time has passed; none sooner than after a hundred times what the last one took of
-//! a CPU. So looking takes a hundredth of one CPU at most, and what lives for a moment has no name.
+//! A look lies between two event times: one read before it, and one read after it. Readers use it
+//! only for descriptors that were the same during all of that time. The first look begins with the
+//! recording, the second at the end of its first round, and each later one when twice as much time
+//! has passed, but not sooner than a hundred times the CPU time of the last one. So looking takes
+//! at most a hundredth of one CPU, and descriptors that live for a moment have no name.
 
 mod net;
 mod unix;
@@ -23,18 +23,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// So many times as long as a look took there is none.
+/// The pause after a look, in multiples of its CPU time.
 const REST: u32 = 100;
-/// A look ends with this many descriptors: a machine with more has names for some of them.
+/// Maximal number of descriptors per look: a machine with more has names for some of them.
 const MOST: usize = 1 << 18;
 
-/// All that was seen so far.
+/// Everything seen so far.
 #[derive(Debug)]
 pub struct Looks {
     proc: PathBuf,
     all: Descriptors,
     sockets: Sockets,
-    /// Of each descriptor that the last look saw, its place in `all`.
+    /// For each descriptor in the last look, its index in `all`.
     last: HashMap<(Pid, u32), usize>,
     /// When the next one may begin.
     next: Instant,
@@ -42,7 +42,7 @@ pub struct Looks {
 }
 
 impl Looks {
-    /// Of what `proc` shows; the first is due at once.
+    /// Looks at the processes in `proc`; the first look is due at once.
     pub fn new(proc: &Path) -> Looks {
         let now = Instant::now();
         Looks {
@@ -55,16 +55,16 @@ impl Looks {
         }
     }
 
-    /// Whether it is time for one.
+    /// Whether a look is due.
     pub fn is_due(&self) -> bool {
         Instant::now() >= self.next
     }
 
-    /// Look. Until [`Looks::ends`] says when that was over, it tells nothing.
+    /// Takes a look. It is not used before [`Looks::ends`] sets the time of its end.
     pub fn look(&mut self, before: Nanos) {
         let begin = own_cpu_time();
         let number = self.all.looks.len() as u32;
-        // Over at the end of time: no event comes behind that.
+        // Until then it ends at the end of time: no event comes after that.
         self.all.looks.push((before, Nanos::MAX));
         let mut seen = HashMap::new();
         for found in look(&self.proc, &mut self.sockets) {
@@ -86,7 +86,7 @@ impl Looks {
         self.last = seen;
         let took = own_cpu_time().saturating_sub(begin);
         let rest = took.saturating_mul(REST).max(self.began.elapsed());
-        // What began with the recording is there by now.
+        // The second look is due at once: processes started with the recording exist by now.
         self.next = Instant::now() + if number == 0 { Duration::ZERO } else { rest };
     }
 
@@ -97,7 +97,7 @@ impl Looks {
         }
     }
 
-    /// All of it as the text of a file's section; `None` before the first look.
+    /// All looks as the text of a file's section; `None` before the first look.
     pub fn text(&self) -> Option<String> {
         (!self.all.looks.is_empty()).then(|| self.all.text())
     }
@@ -110,7 +110,7 @@ struct Link {
     to: String,
 }
 
-/// All descriptors there are now, named as far as they can be.
+/// All current descriptors, named as far as possible.
 fn look(proc: &Path, sockets: &mut Sockets) -> Vec<Seen> {
     let mut links = Vec::new();
     for pid in numbered(proc, "") {
@@ -127,7 +127,7 @@ fn look(proc: &Path, sockets: &mut Sockets) -> Vec<Seen> {
     links.into_iter().filter_map(|link| named(link, sockets)).collect()
 }
 
-/// What a link leads to, in words.
+/// Description of what a link refers to.
 fn named(link: Link, sockets: &Sockets) -> Option<Seen> {
     let (kind, name) = match link.to.as_str() {
         "anon_inode:[eventfd]" => (DescriptorKind::Eventfd, String::new()),
@@ -139,7 +139,7 @@ fn named(link: Link, sockets: &Sockets) -> Option<Seen> {
     Some(Seen { pid: link.pid, fd: link.fd, looks: (0, 0), kind, name })
 }
 
-/// CPU time of this thread, which waits for a CPU as all others do.
+/// CPU time of this thread; time waiting for a CPU does not count.
 fn own_cpu_time() -> Duration {
     let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let ns = text.split_ascii_whitespace().next().and_then(|ns| ns.parse().ok());
@@ -159,7 +159,7 @@ mod tests {
     use std::os::fd::AsRawFd;
     use std::os::unix::net::{UnixListener, UnixStream};
 
-    /// What this process's descriptor is called by a look of now.
+    /// The name of this process's descriptor in a look taken now.
     fn name(looks: &mut Looks, fd: &impl AsRawFd) -> (DescriptorKind, String) {
         looks.look(0);
         looks.ends(10);
@@ -203,7 +203,7 @@ mod tests {
         let path = path.to_str().unwrap();
         assert_eq!(name(&mut looks, &listener).1, format!("on {path}"));
         assert!(name(&mut looks, &server).1.starts_with(&format!("on {path}")));
-        // The kernel may not tell who is at the other end.
+        // The kernel may not tell which process is at the other end.
         let client = name(&mut looks, &client).1;
         assert!(client.is_empty() || client.starts_with(&format!("to {path}")), "{client}");
     }

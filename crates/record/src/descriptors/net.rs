@@ -1,4 +1,4 @@
-//! Sockets by number: what `/proc/net` says of their addresses, by network namespace.
+//! Sockets by number: their addresses in `/proc/net`, by network namespace.
 
 use super::{Link, inode, unix};
 use std::collections::{HashMap, HashSet};
@@ -6,32 +6,32 @@ use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-/// So many namespaces are looked at: a host of many containers has names in some of them.
+/// Maximal number of namespaces read: a host with more containers has names in some of them.
 const NAMESPACES: usize = 64;
-/// The state of a socket that listens (`TCP_LISTEN`).
+/// The state of a listening socket (`TCP_LISTEN`).
 const LISTEN: u8 = 0x0a;
 
-/// What sockets are called, by number.
+/// Names of sockets, by number.
 ///
-/// The kernel lists its connections by walking a table that is as large as memory allows, which
-/// takes milliseconds. So a socket that has a name keeps it, and connections are listed only if one
-/// has none that is no other kind of socket either.
+/// The kernel lists its connections by walking a table whose size depends on memory, which takes
+/// milliseconds. So a socket keeps its name, and connections are listed only if a socket has no
+/// name and is not of another kind either.
 #[derive(Debug, Default)]
 pub(super) struct Sockets {
     names: HashMap<u64, String>,
 }
 
-/// Sockets of a network namespace that have no name yet, and where `/proc` shows that namespace.
+/// Sockets of a network namespace without names yet, and the place of that namespace in `/proc`.
 struct Asked<'a> {
     net: PathBuf,
     is_own: bool,
     numbers: Vec<u64>,
-    /// Whose a socket is: the name of the first process that has it.
+    /// The owner of each socket: the name of the first process that has it.
     owners: &'a HashMap<u64, String>,
 }
 
 impl Sockets {
-    /// Find names of those that have none.
+    /// Finds the missing names.
     pub(super) fn learn(&mut self, proc: &Path, links: &[Link]) {
         let numbers: HashSet<u64> = links.iter().filter_map(|link| inode(&link.to)).collect();
         if numbers.iter().all(|number| self.names.contains_key(number)) {
@@ -62,15 +62,15 @@ impl Sockets {
         }
     }
 
-    /// `to 10.0.0.7:5432`, `on 0.0.0.0:80`, `on 10.0.0.7:80 from 10.0.0.9:51324`; who is at the
-    /// other end, where that is a process of this machine. Empty where nothing is known.
+    /// `to 10.0.0.7:5432`, `on 0.0.0.0:80`, `on 10.0.0.7:80 from 10.0.0.9:51324`, with the process
+    /// at the other end if it is on this machine. Empty if unknown.
     pub(super) fn name(&self, number: u64) -> String {
         self.names.get(&number).cloned().unwrap_or_default()
     }
 }
 
 impl Asked<'_> {
-    /// Names of those that have one, or are of a kind that has none.
+    /// The names; empty for a socket of a kind without names.
     fn names(mut self) -> HashMap<u64, String> {
         let mut names = HashMap::new();
         let text = fs::read_to_string(self.net.join("netlink")).unwrap_or_default();
@@ -96,7 +96,7 @@ impl Asked<'_> {
         }
     }
 
-    /// A socket of the machine itself: the client has no path, its peer has the server's.
+    /// The name of a Unix socket: the client has no path, but its peer has the server's.
     fn local(&self, own: &str, peer: Option<&u64>, all: &HashMap<u64, &str>) -> String {
         let theirs = peer.and_then(|peer| all.get(peer)).copied().unwrap_or_default();
         match (own, theirs, self.who(peer)) {
@@ -107,7 +107,7 @@ impl Asked<'_> {
         }
     }
 
-    /// Sockets of the internet.
+    /// Names of internet sockets.
     fn connected(&self) -> HashMap<u64, String> {
         let mut all = Vec::new();
         for (file, tcp) in [("tcp", true), ("tcp6", true), ("udp", false), ("udp6", false)] {
@@ -131,7 +131,7 @@ impl Asked<'_> {
     }
 }
 
-/// A socket of the internet.
+/// An internet socket.
 struct Inet {
     local: SocketAddr,
     remote: SocketAddr,
@@ -162,7 +162,7 @@ fn address(text: &str) -> Option<SocketAddr> {
             for (to, at) in bytes.chunks_exact_mut(4).zip((0..32).step_by(8)) {
                 to.copy_from_slice(&word(at)?);
             }
-            // A client of version 4 at a socket of version 6 is written as the other end has it.
+            // An IPv4 client of an IPv6 socket is written like at its own end.
             Ipv6Addr::from(bytes).to_canonical()
         }
         _ => return None,

@@ -1,25 +1,24 @@
-//! Who is at the other end of a socket of the machine itself: the kernel tells it by netlink
-//! (`sock_diag(7)`), not in `/proc`.
+//! The peer of a Unix socket: the kernel provides it by netlink (`sock_diag(7)`), not in `/proc`.
 
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{FromRawFd, OwnedFd};
 
-/// `SOCK_DIAG_BY_FAMILY`, and the end of what was asked for.
+/// `SOCK_DIAG_BY_FAMILY`, and the end of the answer.
 const BY_FAMILY: u16 = 20;
 const DONE: u16 = 3;
 /// `NLM_F_REQUEST | NLM_F_DUMP`.
 const DUMP: u16 = 0x301;
-/// `UDIAG_SHOW_PEER`, and the attribute that answers it (`UNIX_DIAG_PEER`).
+/// `UDIAG_SHOW_PEER`, and the attribute in the answer (`UNIX_DIAG_PEER`).
 const SHOW_PEER: u32 = 4;
 const PEER: u16 = 2;
-/// Bytes of a message's header, of `struct unix_diag_msg`, and of an attribute's header.
+/// Size of a message's header, of `struct unix_diag_msg`, and of an attribute's header.
 const HEADER: usize = 16;
 const MESSAGE: usize = 16;
 const ATTRIBUTE: usize = 4;
 
-/// Of each connected socket that of the other end, by number.
+/// For each connected socket the number of its peer.
 pub(super) fn peers() -> io::Result<HashMap<u64, u64>> {
     let mut socket = File::from(open()?);
     let mut request = Vec::with_capacity(HEADER + 24);
@@ -27,7 +26,7 @@ pub(super) fn peers() -> io::Result<HashMap<u64, u64>> {
     request.extend_from_slice(&BY_FAMILY.to_ne_bytes());
     request.extend_from_slice(&DUMP.to_ne_bytes());
     request.extend_from_slice(&[0; 8]);
-    // Of all states, of any number.
+    // In any state, with any number.
     request.extend_from_slice(&[libc::AF_UNIX as u8, 0, 0, 0]);
     request.extend_from_slice(&u32::MAX.to_ne_bytes());
     request.extend_from_slice(&0_u32.to_ne_bytes());
@@ -44,7 +43,7 @@ pub(super) fn peers() -> io::Result<HashMap<u64, u64>> {
     }
 }
 
-/// Take in messages; false behind the last one, and where there is anything else.
+/// Parses messages; false after the last one, and for anything unexpected.
 fn take(mut messages: &[u8], peers: &mut HashMap<u64, u64>) -> bool {
     while !messages.is_empty() {
         let Some((kind, body, rest)) = split(messages) else { return false };
@@ -59,7 +58,7 @@ fn take(mut messages: &[u8], peers: &mut HashMap<u64, u64>) -> bool {
     true
 }
 
-/// The first message: its type, what is in it, and what follows.
+/// The first message: its type, its content, and the following messages.
 fn split(messages: &[u8]) -> Option<(u16, &[u8], &[u8])> {
     let len = u32::from_ne_bytes(*messages.first_chunk()?) as usize;
     let kind = u16::from_ne_bytes(*messages.get(4..)?.first_chunk()?);
@@ -68,7 +67,7 @@ fn split(messages: &[u8]) -> Option<(u16, &[u8], &[u8])> {
     Some((kind, body, &messages[next..]))
 }
 
-/// A socket's number and that of its peer, if it has one.
+/// The numbers of a socket and of its peer, if it has one.
 fn peer(body: &[u8]) -> Option<(u32, u32)> {
     let number = u32::from_ne_bytes(*body.get(4..)?.first_chunk()?);
     let mut rest = body.get(MESSAGE..)?;
@@ -86,13 +85,13 @@ fn peer(body: &[u8]) -> Option<(u32, u32)> {
 #[allow(unsafe_code, reason = "a system call")]
 fn open() -> io::Result<OwnedFd> {
     const SOCK_DIAG: i32 = 4;
-    // SAFETY: it makes a descriptor, or says that it does not.
+    // SAFETY: it creates a descriptor, or returns an error.
     let fd =
         unsafe { libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, SOCK_DIAG) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: it was just made, and nobody else has it.
+    // SAFETY: it was just created, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

@@ -1,5 +1,4 @@
-//! Build ids: which build of the kernel and of each mapped file it was, so that perf finds the
-//! right symbols later.
+//! Build ids of the kernel and of each mapped file, so that perf finds the right symbols later.
 
 use super::bytes::Bytes;
 use super::running::Running;
@@ -8,13 +7,12 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Bytes that perf has room for: those of a SHA-1.
+/// Bytes that perf reserves: the length of a SHA-1.
 const ROOM: usize = 20;
-/// Longest note section looked at. Those of real files have some hundred bytes.
+/// Maximal size of a note section that is read. Real ones have some hundred bytes.
 const MOST: u64 = 64 << 10;
 
-/// The content of the section, which is also what a pipe has as records. Empty if nothing is
-/// known.
+/// The content of the section, which a pipe contains as records. Empty if no build id is known.
 pub(crate) fn records(running: &Running, proc: &Path, sys: &Path) -> Bytes {
     let mut b = Bytes::default();
     let kernel = fs::read(sys.join("kernel/notes")).unwrap_or_default();
@@ -29,20 +27,20 @@ pub(crate) fn records(running: &Running, proc: &Path, sys: &Path) -> Bytes {
     b
 }
 
-/// A record of perf's (`struct perf_record_header_build_id`).
+/// One record of perf's format (`struct perf_record_header_build_id`).
 fn record(b: &mut Bytes, misc: u16, id: &[u8], name: &[u8]) {
     let id = &id[..id.len().min(ROOM)];
     b.record(record::HEADER_BUILD_ID, misc | record::MISC_BUILD_ID_SIZE, |b| {
-        // Who has it mapped: -1 is the machine itself, not a guest of it.
+        // The process that has it mapped: -1 is the machine itself, not a guest of it.
         b.u32(u32::MAX).put(id).zeros(ROOM - id.len()).put(&[id.len() as u8, 0, 0, 0]);
         let padded = (name.len() + 1).next_multiple_of(STRING_ALIGN);
-        // perf leaves such records at 4 bytes behind a multiple of 8; the name may be longer.
+        // perf pads such records to a multiple of 8 plus 4 bytes; the name may be longer.
         b.put(name).zeros(padded - name.len() + 4);
     });
 }
 
-/// The build id among ELF notes: each three words (length of name, of content, type), then both
-/// filled up to 4 bytes.
+/// The build id among ELF notes. A note has three words (length of name, of content, type), name
+/// and content, the latter two padded to 4 bytes.
 fn in_notes(mut notes: &[u8]) -> Option<&[u8]> {
     const BUILD_ID: u32 = 3; // NT_GNU_BUILD_ID
     let word =
@@ -60,11 +58,11 @@ fn in_notes(mut notes: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// The build id of an ELF file of this machine's byte order; `None` if it has none or is no such
+/// The build id of an ELF file in this machine's byte order; `None` if it has none or is not an ELF
 /// file.
 fn of_file(path: &Path) -> Option<Vec<u8>> {
     const NOTE: u32 = 4; // PT_NOTE
-    // A pipe of that name would block.
+    // Opening a pipe would block.
     let file = File::open(path).ok().filter(|f| f.metadata().is_ok_and(|m| m.is_file()))?;
     let mut head = [0; 64];
     file.read_exact_at(&mut head, 0).ok()?;
@@ -72,7 +70,7 @@ fn of_file(path: &Path) -> Option<Vec<u8>> {
     if !head.starts_with(b"\x7fELF") || head[5] != order {
         return None;
     }
-    // Where words are depends on the class: 1 is 32 bits, 2 is 64.
+    // Offsets depend on the class: 1 is 32 bits, 2 is 64.
     let wide = match head[4] {
         1 => false,
         2 => true,

@@ -1,8 +1,8 @@
-//! Putting values together as the format wants them.
+//! Writing values in the layout of the format.
 
 use holdup_perfdata::format::{STRING_ALIGN, record};
 
-/// A growing section or record, in the byte order of this machine, which the file's magic tells.
+/// A growing section or record, in the byte order of this machine, which the file's magic shows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bytes(pub(crate) Vec<u8>);
 
@@ -24,18 +24,18 @@ impl Bytes {
         self
     }
 
-    /// How many there are, as a `u32`: nothing that a machine has so many of exists.
+    /// A count, as a `u32`: large enough for anything that is counted on a machine.
     pub(crate) fn count(&mut self, n: usize) -> &mut Self {
         self.u32(u32::try_from(n).unwrap_or(u32::MAX))
     }
 
-    /// A string of a feature section: its length with the padding, then the padded bytes.
+    /// A string of a feature section: its padded length, then the padded bytes.
     pub(crate) fn string(&mut self, text: &str) -> &mut Self {
         let padded = (text.len() + 1).next_multiple_of(STRING_ALIGN);
         self.count(padded).put(text.as_bytes()).zeros(padded - text.len())
     }
 
-    /// A string of a record: with at least one NUL, filled up to 8 bytes.
+    /// A string of a record: with at least one NUL, padded to 8 bytes.
     pub(crate) fn name(&mut self, text: &[u8]) -> &mut Self {
         let padded = (text.len() + 1).next_multiple_of(8);
         self.put(text).zeros(padded - text.len())
@@ -50,8 +50,8 @@ impl Bytes {
         self
     }
 
-    /// Append the record that `body` makes. Returns false, having appended nothing, if it is too
-    /// long for one: the format has 16 bits for the size.
+    /// Appends the record that `body` makes. Returns false, having appended nothing, if it is too
+    /// long for a record, whose size field has 16 bits.
     pub(crate) fn record(&mut self, kind: u32, misc: u16, body: impl FnOnce(&mut Bytes)) -> bool {
         let start = self.0.len();
         self.u32(kind).u16(misc).u16(0);

@@ -25,9 +25,9 @@
 //!
 //! # A file that can be read at any time
 //!
-//! perf knows how long its data are, and where its feature sections are, only when it ends. If it
-//! is killed there is a file without names of events. Here everything that is known at the start
-//! stands in front of the data, and every round leaves a file that is whole:
+//! perf knows the size of its data and the place of its feature sections only when it ends. If perf
+//! is killed, the file lacks the names of its events. Here everything that is known at the start
+//! comes before the data, and every round leaves a complete file:
 //!
 //! ```text
 //!  header attrs ids │ sections │ records … FINISHED_ROUND │ records … FINISHED_ROUND
@@ -35,13 +35,13 @@
 //!    └ size of the data: up to here ───────────────────────────┘
 //! ```
 //!
-//! Readers look for the table of feature sections behind the data. A FINISHED_ROUND record is one:
-//! its body has the entries, and the record's own header is the entry of feature 0, which perf
-//! reserves and skips. The next round makes it an ordinary record in the midst of the data.
-//! So a file that ends wherever the recorder was killed is read by perf up to the last round, and
-//! by holdup to its last whole record.
+//! Readers look for the table of feature sections after the data. Here a FINISHED_ROUND record is
+//! this table: its body has the entries, and the record's own header is the entry of feature 0,
+//! which perf reserves and skips. The next round makes it an ordinary record within the data. So if
+//! the recorder is killed, perf reads the file up to the last round, and holdup up to its last
+//! whole record.
 //!
-//! A pipe has no such problem: there everything comes as records.
+//! A pipe has no such problem: everything in it is a record.
 
 mod build_ids;
 mod bytes;
@@ -68,26 +68,25 @@ use std::path::PathBuf;
 /// Everything about a recording that is known before the first event.
 #[derive(Clone, Debug)]
 pub struct Description {
-    /// The events as they were opened. perf takes the first for the one that records without an id
-    /// belong to.
+    /// The events as they were opened. perf assigns records without an id to the first one.
     pub events: Vec<Event>,
     /// The command line of the recorder, word by word, its own name first.
     pub command: Vec<String>,
-    /// The clock of the events' times, where it was chosen (`use_clockid`).
+    /// The clock of the events' times, if it was chosen (`use_clockid`).
     pub clock: Option<Clock>,
     /// The formats of the tracepoints among the events.
     pub tracing: TracingData,
-    /// What is known of runtimes whose events there are.
+    /// What is known about the runtimes with recorded events.
     pub runtimes: Runtimes,
     /// The kernel's symbols.
     pub symbols: Symbols,
     /// What runs already.
     pub running: Running,
-    /// Level of zstd to compress the data with.
+    /// Level of zstd for compressing the data.
     pub compression: Option<i32>,
 }
 
-/// One event that was opened, on however many CPUs.
+/// One opened event, on any number of CPUs.
 #[derive(Clone, Debug)]
 pub struct Event {
     name: String,
@@ -96,12 +95,12 @@ pub struct Event {
 }
 
 impl Event {
-    /// An event: what perf calls it (`sched:sched_switch`, `cycles`), the `struct perf_event_attr`
-    /// that the kernel was given, and the kernel's ids of it, one for each CPU or thread
+    /// An event: perf's name for it (`sched:sched_switch`, `cycles`), the `struct perf_event_attr`
+    /// given to the kernel, and the kernel's ids of it, one for each CPU or thread
     /// (`PERF_EVENT_IOC_ID`).
     ///
-    /// perf refuses a file with attrs that are longer than it knows them. So of what newer kernels
-    /// have at the end nothing is stored if it is 0.
+    /// perf rejects a file with attrs that are longer than it knows. So the last fields of newer
+    /// kernels are not stored if they are 0.
     pub fn new(name: impl Into<String>, attr: &[u8], ids: Vec<u64>) -> Event {
         let mut attr = attr.to_vec();
         if attr.get(PERF_6_1..).is_some_and(|tail| tail.iter().all(|&b| b == 0)) {
@@ -117,17 +116,17 @@ impl Event {
     }
 }
 
-/// Bytes of the attr that perf 6.1 knows: `PERF_ATTR_SIZE_VER7`.
+/// Size of the attr in perf 6.1: `PERF_ATTR_SIZE_VER7`.
 const PERF_6_1: usize = 128;
 
-/// A clock, and how it relates to the calendar's clock.
+/// A clock, and how it relates to wall-clock time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
     /// The kernel's number of it (`CLOCK_MONOTONIC` is 1).
     pub id: u32,
-    /// Nanoseconds between its ticks.
+    /// Its resolution in nanoseconds.
     pub resolution: u64,
-    /// Nanoseconds since 1970, and the clock's time at the same moment.
+    /// Nanoseconds since 1970; [`Clock::time`] is the clock's time at the same moment.
     pub wall: u64,
     /// See [`Clock::wall`].
     pub time: u64,
@@ -136,23 +135,23 @@ pub struct Clock {
 /// Why a recording cannot be described or written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Something that belongs into the file cannot be read.
+    /// Something that must be in the file cannot be read.
     #[error("{}: cannot be read: {why}", path.display())]
     Unreadable {
         /// What cannot be read.
         path: PathBuf,
-        /// Why not.
+        /// The error.
         why: io::Error,
     },
-    /// The file cannot be made.
+    /// The file cannot be created.
     #[error("{}: cannot be written: {why}", path.display())]
     Uncreated {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The error.
         why: io::Error,
     },
-    /// What would be written to is no regular file, and could not be fixed later.
+    /// The output is not a regular file, and could not be fixed later.
     #[error("{}: is not a regular file; to send a recording there: -o - > FILE", path.display())]
     NoFile {
         /// What it is.
@@ -161,12 +160,12 @@ pub enum Error {
     /// Writing failed in the middle of the recording.
     #[error("{}: {why}; the file contains what was written before the error", path.display())]
     Stopped {
-        /// The file, which has whole rounds.
+        /// The file, which consists of whole rounds.
         path: PathBuf,
-        /// Why no more can be written.
+        /// The error.
         why: io::Error,
     },
-    /// The reader of the pipe went away, or it cannot be written to for another reason.
+    /// The reader of the pipe closed it, or it cannot be written to for another reason.
     #[error("the output cannot be written: {0}")]
     Pipe(io::Error),
     /// The events cannot be put into one file.
@@ -174,7 +173,7 @@ pub enum Error {
     Attributes {
         /// Bytes of the first event's attr.
         expected: usize,
-        /// Bytes of the one that differs.
+        /// Bytes of the attr that differs.
         found: usize,
     },
 }
@@ -184,6 +183,6 @@ pub enum Error {
 pub(crate) enum Form {
     /// A file, whose sections are found by a table.
     File,
-    /// A stream, where all comes as records.
+    /// A stream, in which everything is a record.
     Pipe,
 }

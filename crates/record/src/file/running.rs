@@ -1,5 +1,5 @@
-//! What already runs when a recording begins, from `/proc`: perf says it in records of time 0 in
-//! front of the first event (kernel `tools/perf/util/synthetic-events.c`).
+//! What already runs when a recording begins, from `/proc`. Like perf, as records of time 0 before
+//! the first event (kernel `tools/perf/util/synthetic-events.c`).
 
 use super::bytes::Bytes;
 use super::symbols::Symbols;
@@ -7,16 +7,16 @@ use holdup_perfdata::format::record;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Which threads a recording is of.
+/// Which threads are recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// All of the machine.
+    /// All threads of the machine.
     Machine,
-    /// Those of these processes.
+    /// The threads of these processes.
     Processes(Vec<u32>),
 }
 
-/// Processes that run, their threads, and the code they have mapped.
+/// Running processes, their threads, and the code they have mapped.
 #[derive(Clone, Debug)]
 pub struct Running {
     target: Target,
@@ -34,7 +34,7 @@ struct Process {
     maps: Vec<Mapping>,
 }
 
-/// A stretch of code in a process's memory.
+/// A range of code in a process's memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Mapping {
     start: u64,
@@ -49,9 +49,9 @@ struct Mapping {
 }
 
 impl Running {
-    /// Look through `proc`. With `maps` also what code is mapped.
+    /// Reads `proc`; with `maps` also the mapped code.
     ///
-    /// Who ends meanwhile is left out, and where `proc` cannot be read nobody runs.
+    /// Processes that end meanwhile are left out; if `proc` cannot be read, the result is empty.
     pub fn read(proc: &Path, target: Target, maps: bool) -> Running {
         let pids = match &target {
             Target::Machine => super::host::numbered(proc, ""),
@@ -62,13 +62,13 @@ impl Running {
         Running { processes, target, groups: Vec::new() }
     }
 
-    /// The same where events have numbers of control groups: with their paths.
+    /// Adds the paths of control groups, for events with numbers of control groups.
     pub(crate) fn with_groups(self, groups: Vec<(u64, String)>) -> Running {
         Running { groups, ..self }
     }
 
-    /// The files that code is mapped from, each once, with a path that leads there also from
-    /// outside of the process's container.
+    /// The files that code is mapped from, each once, with a path by which they can be opened from
+    /// outside the process's container.
     pub(crate) fn files(&self, proc: &Path) -> Vec<(PathBuf, Vec<u8>)> {
         let mut seen = std::collections::HashSet::new();
         let mut files = Vec::new();
@@ -85,10 +85,10 @@ impl Running {
         files
     }
 
-    /// The records: whom the recording is of, the kernel's code, then who runs.
+    /// The records: which threads are recorded, the kernel's code, then the running threads.
     ///
-    /// `trailer` is the number of bytes that follow each record of the kernel's kind; they stay 0,
-    /// which is time 0 and no CPU.
+    /// `trailer` is the number of bytes that follow each record of the kernel's kind; they are 0,
+    /// which means time 0 and no CPU.
     pub(crate) fn records(&self, symbols: &Symbols, proc: &Path, trailer: usize) -> Bytes {
         let mut b = Bytes::default();
         kernel(&mut b, symbols, &proc.join("modules"), trailer);
@@ -137,7 +137,7 @@ impl Process {
 
     fn records(&self, b: &mut Bytes, trailer: usize) {
         for (tid, name) in &self.threads {
-            // As if the first thread had made the others; nobody remembers who did.
+            // As if the first thread had created the others; the real creator is not recorded.
             let parent = if *tid == self.pid { self.parent } else { self.pid };
             b.record(record::FORK, record::MISC_FORK_EXEC, |b| {
                 b.u32(self.pid).u32(parent).u32(*tid).u32(parent).u64(0).zeros(trailer);
@@ -158,11 +158,11 @@ impl Process {
     }
 }
 
-/// Room for a thread's name in the kernel, with the NUL. Workers of the kernel have longer ones
-/// in `/proc`.
+/// Size of a thread's name in the kernel, including the NUL. Kernel workers have longer names in
+/// `/proc`.
 const COMM: usize = 16;
 
-/// Name and parent from a line of `/proc/PID/stat`: `1 (name) S 0 …`. A name may hold anything.
+/// Name and parent from `/proc/PID/stat`: `1 (name) S 0 …`. A name may contain anything.
 fn stat(line: &[u8]) -> Option<(Vec<u8>, u32)> {
     let open = line.iter().position(|&b| b == b'(')?;
     let close = line.iter().rposition(|&b| b == b')')?;
@@ -175,7 +175,7 @@ impl Mapping {
     /// A line of `/proc/PID/maps`, if code is mapped:
     /// `55d0c6e4a000-55d0c6e4c000 r-xp 00002000 fe:00 1234    /usr/bin/cat`.
     fn parse(line: &[u8]) -> Option<Mapping> {
-        // The name is what is left: it may hold blanks.
+        // The rest of the line is the name: it may contain blanks.
         let mut words = line.splitn(6, |&b| b == b' ');
         let mut word = || str::from_utf8(words.next()?).ok();
         let hex = |s: &str| u64::from_str_radix(s, 16).ok();
@@ -205,7 +205,7 @@ impl Mapping {
     }
 }
 
-/// Where the code of the kernel and of its modules is, in perf's words.
+/// The code of the kernel and of its modules, in perf's form.
 fn kernel(b: &mut Bytes, symbols: &Symbols, modules: &Path, trailer: usize) {
     let mut map = |start: u64, size: u64, offset: u64, name: &str| {
         b.record(record::MMAP, record::MISC_KERNEL, |b| {
@@ -214,11 +214,11 @@ fn kernel(b: &mut Bytes, symbols: &Symbols, modules: &Path, trailer: usize) {
         });
     };
     if let Some((start, end)) = symbols.code() {
-        // The offset of the kernel's is where the symbol in its name is: perf tells from it how
-        // far the kernel was moved when it was loaded.
+        // The offset of the kernel's mapping is the address of the symbol in its name: perf
+        // computes from it how far the kernel was moved by KASLR.
         map(start, end - start, start, "[kernel.kallsyms]_text");
     }
-    // `ext4 811008 1 - Live 0xffffffffc0000000`; the address is 0 where it is hidden.
+    // `ext4 811008 1 - Live 0xffffffffc0000000`; a hidden address is 0.
     for line in fs::read_to_string(modules).unwrap_or_default().lines() {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         if let [name, size, _, _, _, address, ..] = words[..]

@@ -1,4 +1,4 @@
-//! The feature sections: what the file says of the machine and of the recording.
+//! The feature sections: what the file says about the machine and the recording.
 
 use super::bytes::Bytes;
 use super::host::{self, Roots};
@@ -7,7 +7,7 @@ use holdup_perfdata::format::{self, feature};
 use holdup_trace::Runtimes;
 use std::fs;
 
-/// All sections there is something to say in, ascending by number.
+/// All sections that have content, ascending by number.
 pub(crate) fn of(description: &Description, form: Form, roots: &Roots) -> Vec<(u32, Bytes)> {
     let d = description;
     let mut sections = host::sections(roots);
@@ -35,7 +35,7 @@ pub(crate) fn of(description: &Description, form: Form, roots: &Roots) -> Vec<(u
         add(feature::RUNTIMES, section);
     }
     if form == Form::File {
-        // Written when it is known.
+        // Overwritten once the times are known.
         add(feature::SAMPLE_TIME, sample_time((0, 0)));
     }
     sections.sort_by_key(|(number, _)| *number);
@@ -82,12 +82,12 @@ fn clock_data(clock: &Clock) -> Bytes {
     b
 }
 
-/// How the data are compressed; `ratio` is how many times smaller that made them.
+/// How the data are compressed; `ratio` is the compression ratio.
 pub(crate) fn compressed(level: i32, ratio: u32) -> Bytes {
     const VERSION: u32 = 1;
     let mut b = Bytes::default();
     b.u32(VERSION).u32(format::COMPRESSED_ZSTD).u32(level as u32).u32(ratio);
-    // perf unpacks each record into room of this size.
+    // perf unpacks each record into a buffer of this size.
     b.count(compress::MOST);
     b
 }
@@ -99,7 +99,8 @@ pub(crate) fn sample_time((first, last): (u64, u64)) -> Bytes {
     b
 }
 
-/// From what the kernel tells every process when it starts (`AT_PAGESZ`, `getauxval(3)`).
+/// From the values that the kernel passes to every process at its start (`AT_PAGESZ`,
+/// `getauxval(3)`).
 fn page_size(roots: &Roots) -> u32 {
     const AT_PAGESZ: usize = 6;
     const WORD: usize = size_of::<usize>();

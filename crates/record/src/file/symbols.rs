@@ -8,19 +8,19 @@ use std::path::Path;
 pub struct Symbols {
     /// Lines of kallsyms: address, type, name.
     text: Vec<u8>,
-    /// Where the kernel's code begins and ends.
+    /// Start and end of the kernel's code.
     code: Option<(u64, u64)>,
 }
 
 impl Symbols {
-    /// Read `kallsyms`. Nothing is an error: where there is no such file, or where it hides the
-    /// addresses (`kernel.kptr_restrict`), there are no symbols.
+    /// Reads `kallsyms`. If there is no such file, or if it hides the addresses
+    /// (`kernel.kptr_restrict`), the result is empty; that is no error.
     pub fn read(kallsyms: &Path) -> Symbols {
         fs::read(kallsyms).map(|text| Symbols::parse(&text)).unwrap_or_default()
     }
 
-    /// Keep what names a function or a lock. A third of a kernel's symbols are labels of its build
-    /// (`__pfx_`, padding in front of a function), constants and addresses of no code.
+    /// Keeps the symbols of functions and locks. A third of a kernel's symbols are labels of its
+    /// build (`__pfx_`, padding before a function), constants and addresses outside code.
     fn parse(all: &[u8]) -> Symbols {
         let mut symbols = Symbols::default();
         let (mut start, mut end, mut data) = (None, None, None);
@@ -45,17 +45,17 @@ impl Symbols {
             *bound =
                 std::str::from_utf8(address).ok().and_then(|a| u64::from_str_radix(a, 16).ok());
         }
-        // The end is perf's choice: that of the data, where the kernel lists data at all.
+        // perf's end is that of the data, if the kernel lists data.
         symbols.code = start.zip(data.or(end)).filter(|(start, end)| start < end);
         symbols
     }
 
-    /// The lines, as kallsyms has them.
+    /// The lines, in kallsyms format.
     pub(crate) fn text(&self) -> &[u8] {
         &self.text
     }
 
-    /// Where the kernel's code begins and ends; `None` if that is hidden.
+    /// Start and end of the kernel's code; `None` if hidden.
     pub(crate) fn code(&self) -> Option<(u64, u64)> {
         self.code
     }

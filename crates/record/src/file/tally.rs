@@ -1,4 +1,4 @@
-//! Counting what goes into the file, from the headers of the records alone.
+//! Counts what goes into the file, from the headers of the records alone.
 
 use super::Event;
 use holdup_perfdata::format::record;
@@ -9,14 +9,14 @@ use holdup_perfdata::sample_time;
 pub struct Tally {
     /// Samples: one for each event that happened.
     pub samples: u64,
-    /// Events that the kernel had no room for, by its own count (LOST records).
+    /// Events that were lost because a ring was full, by the kernel's count (LOST records).
     pub lost: u64,
     /// Earliest and latest time of a sample, in nanoseconds of the recording's clock. `None`
-    /// without samples, or if the events do not all keep their time at the same place.
+    /// without samples, or if the time is not at the same offset in all events.
     pub span: Option<(u64, u64)>,
 }
 
-/// Two stretches of bytes that are one: a ring buffer's content goes on at its start.
+/// Two byte ranges that belong together: a ring buffer's content continues at its start.
 #[derive(Clone, Copy)]
 pub(crate) struct Joined<'a>(pub(crate) &'a [u8], pub(crate) &'a [u8]);
 
@@ -32,7 +32,7 @@ impl Joined<'_> {
     }
 }
 
-/// Where samples have their time; `None` if not all events have it there.
+/// Offset of the time in samples; `None` if it is not the same for all events.
 pub(crate) fn time_of(events: &[Event]) -> Option<usize> {
     let mut places = events.iter().map(|e| e.sample_type().and_then(sample_time));
     let first = places.next()??;
@@ -40,7 +40,7 @@ pub(crate) fn time_of(events: &[Event]) -> Option<usize> {
 }
 
 impl Tally {
-    /// What both are together.
+    /// The sum of both.
     #[must_use]
     pub fn and(self, o: Tally) -> Tally {
         let span = match (self.span, o.span) {
@@ -50,7 +50,7 @@ impl Tally {
         Tally { samples: self.samples + o.samples, lost: self.lost + o.lost, span }
     }
 
-    /// Take in whole records. `time` is the offset of a sample's time.
+    /// Adds whole records. `time` is the offset of a sample's time.
     pub(crate) fn add(&mut self, records: Joined<'_>, time: Option<usize>) {
         let mut at = 0;
         let (mut first, mut last) = self.span.unwrap_or((u64::MAX, 0));
@@ -66,7 +66,7 @@ impl Tally {
                         (first, last) = (first.min(t), last.max(t));
                     }
                 }
-                // Behind the header the event's id, then the count.
+                // After the header the event's id, then the count.
                 record::LOST => self.lost += records.word(at + 16).unwrap_or(0),
                 _ => {}
             }

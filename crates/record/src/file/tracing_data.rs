@@ -1,9 +1,8 @@
-//! The tracing-data section: what tracefs says of the recorded events (kernel
-//! `tools/perf/util/trace-event-info.c`; the layout stands in [`holdup_perfdata`]'s reader of it).
+//! The tracing-data section: what tracefs says about the recorded events (kernel
+//! `tools/perf/util/trace-event-info.c`; [`holdup_perfdata`]'s reader documents the layout).
 //!
 //! perf leaves out the kernel's symbols and looks them up on the machine where the file is read.
-//! Here they are stored, so that functions and locks have names wherever the file goes. perf skips
-//! them.
+//! Here they are stored, so that functions and locks have names on any machine. perf skips them.
 
 use super::bytes::Bytes;
 use super::symbols::Symbols;
@@ -28,11 +27,11 @@ pub struct TracingData {
 }
 
 impl TracingData {
-    /// Read what `tracefs` (where it is mounted) says of `tracepoints`, each `system:name`.
+    /// Reads what `tracefs` (its mount point) says about `tracepoints`, each `system:name`.
     ///
     /// # Errors
-    /// The format of a tracepoint cannot be read. Whatever else is missing counts as empty, as with
-    /// perf.
+    /// If the format of a tracepoint cannot be read. Anything else that is missing counts as empty,
+    /// like in perf.
     pub fn read<'a>(
         tracefs: &Path,
         tracepoints: impl IntoIterator<Item = &'a str>,
@@ -68,7 +67,7 @@ impl TracingData {
         self.systems.is_empty()
     }
 
-    /// The section. perf cannot skip symbols that come through a pipe, so there are none then.
+    /// The section. perf cannot skip symbols that come through a pipe, so a pipe gets none.
     pub(crate) fn section(&self, form: Form, symbols: &Symbols, page_size: u32) -> Bytes {
         let mut b = Bytes::default();
         b.put(TRACING_DATA_MAGIC).c_str(VERSION);
@@ -78,7 +77,7 @@ impl TracingData {
         {
             sized64(b.c_str(name), text);
         }
-        // Of the system ftrace, which has a place of its own, nothing can be recorded.
+        // No event of the system ftrace, which has a separate place, can be recorded.
         b.u32(0);
         b.count(self.systems.len());
         for (system, formats) in &self.systems {
@@ -95,8 +94,8 @@ impl TracingData {
     }
 }
 
-/// Read a file of tracefs with room for all of it from the start. Of `header_page` Linux 6.18 hands
-/// out what the first read has room for, and then says that this was the end.
+/// Reads a file of tracefs into a buffer that is large enough from the start. Linux 6.18 fills the
+/// first read of `header_page` and then reports the end of the file.
 fn read_at_once(path: &Path) -> io::Result<Vec<u8>> {
     const ROOM: usize = 64 << 10;
     let mut file = File::open(path)?;

@@ -1,4 +1,4 @@
-//! The recording as it grows.
+//! The recording while it is written.
 
 use super::bytes::Bytes;
 use super::compress::Compressor;
@@ -17,34 +17,34 @@ use std::path::{Path, PathBuf};
 pub struct Writer {
     output: Output,
     compressor: Option<Compressor>,
-    /// What waits to be written in one go: compressed records.
+    /// Compressed records that are to be written in one go.
     buffer: Bytes,
     /// Offset of the time in a sample.
     time: Option<usize>,
     tally: Tally,
-    /// What it was at the last whole round.
+    /// The counts at the last whole round.
     whole: Tally,
     bytes: u64,
-    /// What was seen meanwhile: sections of text.
+    /// Text sections for the end of the file, from what was observed during the recording.
     seen: Vec<(u32, String)>,
 }
 
 enum Output {
     File(Box<Tables>),
     Pipe(Box<dyn Write + Send>),
-    /// Writing failed; what comes is dropped.
+    /// Writing failed; further data are dropped.
     Stopped,
 }
 
-/// A file, and where its parts are.
+/// A file, and the places of its parts.
 struct Tables {
     file: File,
     path: PathBuf,
-    /// Where the data begin, and where the last whole round ends: there its table is.
+    /// Where the data begin, and where the last whole round ends, which is the place of its table.
     data: u64,
     round: u64,
-    /// Behind that table; where the data begin until there is a round. The file ends here if the
-    /// recorder does.
+    /// End of that table; the start of the data until there is a round. If the recorder is killed,
+    /// the file ends here.
     end: u64,
     /// Bytes per entry of the attrs, and the attrs.
     attr_entry: u64,
@@ -53,37 +53,37 @@ struct Tables {
     sections: Vec<(u32, u64, u64)>,
 }
 
-/// What a finished recording is.
+/// The properties of a finished recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
-    /// What is in it.
+    /// What the file contains.
     pub tally: Tally,
-    /// Bytes written, header and sections included.
+    /// Bytes written, including header and sections.
     pub bytes: u64,
-    /// Under which name it is now.
+    /// Its current name.
     pub name: Name,
 }
 
-/// What a file is called when the recording is over: another recorder may have wanted its name.
+/// The name of a file when its recording is over: another recorder may have taken its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Name {
-    /// As it was asked for.
+    /// The requested name.
     #[default]
     Own,
-    /// With `.old` behind it.
+    /// The requested name with `.old` appended.
     Old,
-    /// Nobody knows; it may be gone.
+    /// Unknown; the file may be gone.
     Unknown,
 }
 
 impl Name {
-    /// Where a recording is that was to be `path`.
+    /// The current path of a recording that was written as `path`.
     pub fn of(self, path: &Path) -> PathBuf {
         if self == Name::Old { old(path) } else { path.to_owned() }
     }
 }
 
-/// What a file becomes when its name is wanted.
+/// The path to which a file is renamed when its name is needed.
 fn old(path: &Path) -> PathBuf {
     let mut old = path.as_os_str().to_owned();
     old.push(".old");
@@ -91,7 +91,7 @@ fn old(path: &Path) -> PathBuf {
 }
 
 impl Tables {
-    /// Under which name the file is.
+    /// The current name of the file.
     fn name(&self) -> Name {
         let which = |m: std::fs::Metadata| (m.dev(), m.ino());
         let Ok(this) = self.file.metadata().map(which) else { return Name::Own };
@@ -107,7 +107,7 @@ impl Tables {
 }
 
 impl Written {
-    /// What both are together.
+    /// The sum of both.
     #[must_use]
     pub fn and(self, o: Written) -> Written {
         Written { tally: self.tally.and(o.tally), bytes: self.bytes + o.bytes, name: o.name }
@@ -120,11 +120,11 @@ impl Writer {
         Written { tally: self.tally, bytes: self.bytes, name: Name::Own }
     }
 
-    /// Begin a file. One that is there already is kept, as perf does it: its name gets `.old`
-    /// behind it, and what had that name before is gone.
+    /// Begins a file. Like in perf, an existing file is kept: it is renamed with `.old` appended,
+    /// and replaces a file of that name.
     ///
     /// # Errors
-    /// `path` cannot be written, or is something else than a regular file.
+    /// If `path` cannot be written, or is not a regular file.
     pub fn create(path: &Path, description: &Description) -> Result<Writer, Error> {
         let uncreated = |why| Error::Uncreated { path: path.to_owned(), why };
         same_size(description)?;
@@ -138,7 +138,7 @@ impl Writer {
             _ => {}
         }
         let mut options = OpenOptions::new();
-        // A recording shows what everybody did: it is its owner's alone, as perf's are.
+        // A recording shows what all users did: only its owner may read it, like perf's files.
         options.write(true).create(true).truncate(true).mode(0o600);
         let file = options.open(path).map_err(uncreated)?;
         let roots = Roots::default();
@@ -149,10 +149,10 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Begin a recording that goes through a pipe.
+    /// Begins a recording that goes through a pipe.
     ///
     /// # Errors
-    /// `pipe` cannot be written to.
+    /// If `pipe` cannot be written to.
     pub fn pipe(pipe: Box<dyn Write + Send>, description: &Description) -> Result<Writer, Error> {
         same_size(description)?;
         let roots = Roots::default();
@@ -178,7 +178,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// What runs already, and the first round: from here on the file can be read.
+    /// Writes what runs already, and the first round: from here on the file can be read.
     fn begin(&mut self, description: &Description, roots: &Roots) -> Result<(), Error> {
         let sample_type = description.events.first().and_then(|e| e.sample_type()).unwrap_or(0);
         let records = description.running.records(
@@ -190,11 +190,11 @@ impl Writer {
         self.round()
     }
 
-    /// Append whole records of one ring, in the order they were written in: `records`, and
-    /// `wrapped` where the ring goes on at its start.
+    /// Appends whole records of one ring, in the order of writing: `records`, then `wrapped` if the
+    /// ring continues at its start.
     ///
     /// # Errors
-    /// The output cannot be written. A file keeps the rounds before; what is appended later is
+    /// If the output cannot be written. A file keeps the rounds before; data appended later are
     /// dropped.
     pub fn data(&mut self, records: &[u8], wrapped: &[u8]) -> Result<(), Error> {
         if let Output::Stopped = self.output {
@@ -216,8 +216,8 @@ impl Writer {
         done
     }
 
-    /// All rings were looked at: readers may take what came before the last call as complete, and
-    /// a file is whole up to here whatever happens now.
+    /// All rings were read: readers may treat what came before the previous call as complete, and a
+    /// file is whole up to here whatever happens later.
     ///
     /// # Errors
     /// As [`Writer::data`].
@@ -244,22 +244,22 @@ impl Writer {
         done.map_err(|why| self.stop(why))
     }
 
-    /// What was seen, as the text of a section of this number, for the end of a file; a pipe has no
-    /// place for it. Numbers ascend.
+    /// Adds a text section of this number to the end of a file; a pipe has no place for it. Numbers
+    /// must ascend.
     pub fn saw(&mut self, section: u32, text: Option<String>) {
         self.seen.extend(text.map(|text| (section, text)));
     }
 
-    /// End the recording. Everything must have been appended.
+    /// Ends the recording. Everything must have been appended.
     ///
     /// # Errors
-    /// As [`Writer::data`]. If writing has failed before, that is not said again.
+    /// As [`Writer::data`]. An earlier failure to write is not reported again.
     pub fn finish(mut self) -> Result<Written, Error> {
         self.round()?;
         if let Output::File(tables) = &mut self.output {
             let end = self.bytes;
             let seen = std::mem::take(&mut self.seen);
-            // Behind the table, which perf looks for behind the data.
+            // After the table, which perf expects directly after the data.
             let mut at = end + (SECTION * (tables.sections.len() + seen.len())) as u64;
             for (number, text) in &seen {
                 tables.sections.push((*number, at, text.len() as u64));
@@ -310,7 +310,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writing failed: leave whole rounds, and say so.
+    /// Writing failed: leaves whole rounds, and returns the error.
     fn stop(&mut self, why: io::Error) -> Error {
         match std::mem::replace(&mut self.output, Output::Stopped) {
             Output::File(tables) if tables.end == tables.data => {
@@ -318,8 +318,8 @@ impl Writer {
                 Error::Uncreated { path: tables.path, why }
             }
             Output::File(tables) => {
-                // What is behind the last round is of no use to perf, and where the disk is full
-                // its room is wanted.
+                // perf cannot use what comes after the last round, and on a full disk the space is
+                // needed.
                 let _ = tables.file.set_len(tables.end);
                 (self.bytes, self.tally) = (tables.end, self.whole);
                 Error::Stopped { path: tables.path, why }
@@ -329,7 +329,7 @@ impl Writer {
     }
 }
 
-/// perf's file has one size for all attrs.
+/// perf's format has one size for all attrs.
 fn same_size(description: &Description) -> Result<(), Error> {
     let mut sizes = description.events.iter().map(|e| e.attr.len());
     let expected = sizes.next().unwrap_or(0);
@@ -339,7 +339,7 @@ fn same_size(description: &Description) -> Result<(), Error> {
     }
 }
 
-/// Whether the recorder came to its end.
+/// Whether the recorder ended normally.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ended {
     No,
@@ -347,7 +347,7 @@ enum Ended {
 }
 
 impl Tables {
-    /// Lay the file out: the header, the attrs and the sections, which are returned too.
+    /// Lays out the file: the header, the attrs and the sections, which are also returned.
     fn plan(file: File, path: &Path, description: &Description, roots: &Roots) -> (Tables, Bytes) {
         let events = &description.events;
         let mut b = Bytes::default();
@@ -366,7 +366,7 @@ impl Tables {
         let attrs = (attrs, b.0.len() as u64 - attrs);
         let sections = sections::of(description, Form::File, roots);
         let place = |(number, section): (u32, Bytes)| {
-            // perf aligns nothing here, but words are better read where they belong.
+            // perf aligns nothing here, but aligned words are easier to read.
             b.zeros(b.0.len().next_multiple_of(8) - b.0.len());
             let offset = b.0.len() as u64;
             b.put(&section.0);
@@ -398,7 +398,7 @@ impl Tables {
         });
     }
 
-    /// Write down what has become known of the samples.
+    /// Fills in what is now known about the samples.
     fn know(&self, span: Option<(u64, u64)>, packed: Option<&Compressor>) -> io::Result<()> {
         for &(number, offset, _) in &self.sections {
             let section = match (number, span, packed) {
@@ -411,7 +411,7 @@ impl Tables {
         Ok(())
     }
 
-    /// The header. It lies within a page, so whoever looks sees the old one or the new one.
+    /// Writes the header. It lies within a page, so readers see either the old or the new one.
     fn write_header(&self, ended: Ended) -> io::Result<()> {
         let mut features = [0u64; 4];
         let reserved = (ended == Ended::No).then_some(feature::RESERVED);
@@ -422,7 +422,7 @@ impl Tables {
         b.put(format::MAGIC[cfg!(target_endian = "big") as usize]).u64(header::FULL_SIZE);
         b.u64(self.attr_entry).u64(self.attrs.0).u64(self.attrs.1);
         b.u64(self.data).u64(self.round - self.data);
-        // Names of events, which perf has had elsewhere since 2012.
+        // Names of events, which perf has stored elsewhere since 2012.
         b.u64(0).u64(0);
         features.iter().for_each(|&word| {
             b.u64(word);

@@ -1,4 +1,4 @@
-//! What containers are called, where their engines keep it in files.
+//! The names of containers, from the files of their engines.
 //!
 //! | engine | where |
 //! |---|---|
@@ -14,7 +14,7 @@ const DOCKER: &str = "var/lib/docker/containers";
 const PODMAN: &str = "var/lib/containers/storage";
 const CONTAINERD: &str = "run/containerd/io.containerd.runtime.v2.task/k8s.io";
 
-/// Of the containers with these ids, those that have a name below `root`: id and name, in order.
+/// Ids and names, in order, of the containers among `ids` that have a name below `root`.
 pub(super) fn names(root: &Path, ids: &[&str]) -> Vec<(String, String)> {
     let folders = fs::read_dir(root.join(PODMAN)).into_iter().flatten().flatten();
     let of_driver = |folder: fs::DirEntry| {
@@ -30,7 +30,7 @@ pub(super) fn names(root: &Path, ids: &[&str]) -> Vec<(String, String)> {
     ids.iter().filter_map(|id| Some(((*id).to_owned(), name(id)?))).collect()
 }
 
-/// A file of JSON, if it is there and whole.
+/// A JSON file, if it exists and is complete.
 fn read(path: &Path) -> Option<Value> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }
@@ -49,7 +49,7 @@ fn of_kubernetes(root: &Path, id: &str) -> Option<String> {
     let config = read(&root.join(CONTAINERD).join(id).join("config.json"))?;
     let said = |what: &str| config["annotations"][format!("io.kubernetes.cri.{what}")].as_str();
     let pod = said("sandbox-name")?;
-    // The one that holds the pod's namespaces has no name.
+    // The container that holds the pod's namespaces has no name.
     Some(match said("container-name") {
         Some(container) => format!("{pod}/{container}"),
         None => pod.to_owned(),

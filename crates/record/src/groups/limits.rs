@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// The limit of every group that has one, by path, with what the kernel has counted so far.
+/// The limit of every group that has one, by path, with the kernel's counts so far.
 pub(super) fn read(mounts: &Mounts) -> BTreeMap<String, GroupLimit> {
     let Some((mount, second)) = &mounts.cpu else { return BTreeMap::new() };
     let limit = |(path, folder): (String, std::path::PathBuf)| {
@@ -31,7 +31,7 @@ pub(super) fn read(mounts: &Mounts) -> BTreeMap<String, GroupLimit> {
     all(mount).into_iter().filter_map(limit).collect()
 }
 
-/// What was counted between two looks at one group.
+/// The counts between two readings of one group.
 pub(super) fn since(now: GroupLimit, then: &GroupLimit) -> GroupLimit {
     GroupLimit {
         periods: now.periods.saturating_sub(then.periods),
@@ -41,15 +41,15 @@ pub(super) fn since(now: GroupLimit, then: &GroupLimit) -> GroupLimit {
     }
 }
 
-/// `50000 100000` of `cpu.max`: quota and period in microseconds, here in nanoseconds. `max` is
-/// none.
+/// `50000 100000` of `cpu.max`: quota and period in microseconds, returned in nanoseconds. `max`
+/// means no quota.
 fn max(folder: &Path) -> Option<(u64, u64)> {
     let text = fs::read_to_string(folder.join("cpu.max")).ok()?;
     let (quota, period) = text.trim().split_once(' ')?;
     in_ns(quota, period)
 }
 
-/// The same of the first version, where -1 is none.
+/// The same for version 1, where -1 means no quota.
 fn cfs_quota(folder: &Path) -> Option<(u64, u64)> {
     let text = |name: &str| fs::read_to_string(folder.join(name)).ok();
     in_ns(text("cpu.cfs_quota_us")?.trim(), text("cpu.cfs_period_us")?.trim())

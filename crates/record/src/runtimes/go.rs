@@ -1,4 +1,4 @@
-//! Go's runtime: which functions are probed, and what they are called with.
+//! Go's runtime: which functions are probed, and their arguments.
 
 use super::{Elf, Probe, bytes_at, code_at, offsets};
 use holdup_trace::{GO_FUNCTIONS, Runtime};
@@ -6,15 +6,15 @@ use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget};
 use std::collections::HashMap;
 use std::ffi::CStr;
 
-/// The first versions that pass arguments in registers (`abi-internal.md`), on machines of this
-/// architecture, and have the version in the file where it is found here.
+/// The first version that passes arguments in registers (`abi-internal.md`) on this architecture
+/// and stores its version in the file in the place where it is looked for here.
 const FIRST: (u32, u32) = (1, 18);
-/// Reasons for waiting that there may be: the number is a byte.
+/// Maximal number of reasons for waiting: it is a byte.
 const REASONS: u64 = 256;
-/// Longest text of one.
+/// Maximal length of a reason's text.
 const LONGEST: u64 = 64;
 
-/// The registers that have the first three arguments, and the goroutine that runs.
+/// The registers of the first three arguments, and of the current goroutine.
 struct Registers {
     arguments: [u32; 3],
     task: u32,
@@ -27,8 +27,8 @@ const REGISTERS: Registers = if cfg!(target_arch = "aarch64") {
     Registers { arguments: [0, 1, 2], task: 22 }
 };
 
-/// The version of Go that a file was built with, such as `1.26.8`; `None` of what is not Go's.
-/// An old version, which is found in another way, is an empty text.
+/// The version of Go that a file was built with, such as `1.26.8`; `None` for other files. For an
+/// old version, which is stored elsewhere, an empty text.
 pub(super) fn version(file: &Elf<'_>) -> Option<String> {
     const MAGIC: &[u8] = b"\xff Go buildinf:";
     const IN_LINE: u8 = 2;
@@ -44,7 +44,7 @@ pub(super) fn version(file: &Elf<'_>) -> Option<String> {
     Some(text.strip_prefix("go").unwrap_or(&text).to_owned())
 }
 
-/// The probes in a file of this version, as the file is to be opened.
+/// The probes in a file of this version, which must be openable at `path`.
 pub(super) fn probes(
     file: &Elf<'_>,
     version: &str,
@@ -63,7 +63,7 @@ pub(super) fn probes(
     let mut at = offsets(file, &names);
     if at.is_empty() {
         at = offsets_by_lines(file, &names).unwrap_or_default();
-        // A probe in the midst of an instruction would break the program.
+        // A probe within an instruction would break the program.
         at.retain(|_, offset| prologue(file, *offset) > 0);
     }
     if at.is_empty() {
@@ -83,19 +83,20 @@ pub(super) fn probes(
         path: path.to_owned(),
         offset: at[*name] + prologue(file, at[*name]),
         registers: registers(does),
-        // Who asks and who gives back is on the stack; the scheduler has one of its own.
+        // The caller's stack shows the code that locks and unlocks; the scheduler has its own
+        // stack.
         stack: matches!(does, None | Some(Runtime::GivesBack)),
         reasons: if does.is_none() { reasons.clone() } else { Vec::new() },
     };
     Ok(GO_FUNCTIONS.iter().zip(&names).map(probe).collect())
 }
 
-/// Where functions begin in a file without symbols: the runtime itself needs their names, and has
+/// Start of functions in a file without symbols: the runtime itself needs their names, and stores
 /// them next to the table of lines (`debug/gosym`, `runtime.pcHeader`), which no tool strips.
 fn offsets_by_lines(file: &Elf<'_>, names: &[&str]) -> Option<HashMap<String, u64>> {
     /// Since Go 1.18, and since 1.20.
     const MAGIC: [u32; 2] = [0xffff_fff0, 0xffff_fff1];
-    /// Functions of the largest programs there are.
+    /// More functions than the largest programs have.
     const MOST: u64 = 1 << 22;
     let named = [".gopclntab", ".data.rel.ro.gopclntab"];
     let table = named.iter().find_map(|name| file.section_by_name(name))?;
@@ -111,7 +112,7 @@ fn offsets_by_lines(file: &Elf<'_>, names: &[&str]) -> Option<HashMap<String, u6
         let (begins, about) = (short(entry)?, short(entry + 4)?);
         let name = all_names.checked_add(short(lines.checked_add(about.into())? + 4)?.into())?;
         let name = table.get(name as usize..)?;
-        // Names end with a zero; those looked for are short.
+        // Names end with a zero; the wanted ones are short.
         let name = name.iter().take(LONGEST as usize).position(|&b| b == 0).map(|end| &name[..end]);
         let Some(name) = name.and_then(|name| str::from_utf8(name).ok()) else { continue };
         if names.contains(&name)
@@ -123,8 +124,8 @@ fn offsets_by_lines(file: &Elf<'_>, names: &[&str]) -> Option<HashMap<String, u6
     Some(found)
 }
 
-/// Where the texts begin by which the runtime says why goroutines wait, in a file without symbols,
-/// and how many bytes there are at most: the second of them is known.
+/// Address and maximal size of the texts by which the runtime says why goroutines wait, in a file
+/// without symbols: found by the second text, which is known.
 fn reasons_by_text(file: &Elf<'_>) -> Option<(u64, u64)> {
     const SECOND: &[u8] = b"GC assist marking";
     let texts = file.section_by_name(".rodata")?;
@@ -147,15 +148,15 @@ fn reasons_by_text(file: &Elf<'_>) -> Option<(u64, u64)> {
     })
 }
 
-/// How far behind the beginning of a function the instruction is that saves the frame pointer, if
-/// nothing but the check for room on the stack comes before it; else 0.
+/// Offset, from the start of a function, of the instruction that saves the frame pointer, if only
+/// the check for stack space comes before it; else 0.
 ///
-/// The kernel executes that one itself. Any other instruction is executed by the program, in
-/// another place and one step at a time, which takes a second interrupt: twice as long, and on
-/// virtual machines ten times. And from a probe there the kernel knows that the caller's address is
-/// not yet on the stack as a frame, and takes it into the call chain.
+/// The kernel emulates that instruction. Any other one is executed out of line, in single-step
+/// mode, which takes a second interrupt: twice as long, and on virtual machines ten times. Also, at
+/// this instruction the kernel knows that the caller's address is not yet in a frame on the stack,
+/// and adds it to the call chain.
 fn prologue(file: &Elf<'_>, offset: u64) -> u64 {
-    /// `cmp rsp, [r14+16]`, and the same of `r12`, which is below it where a frame is large.
+    /// `cmp rsp, [r14+16]`, or the same with `r12`, which is below `rsp` for a large frame.
     const CHECKS: [&[u8]; 2] = [b"\x49\x3b\x66\x10", b"\x4d\x3b\x66\x10"];
     /// `lea r12, [rsp-n]`, n of one byte and of four.
     const BELOW: [(&[u8], usize); 2] = [(b"\x4c\x8d\x64\x24", 5), (b"\x4c\x8d\xa4\x24", 8)];
@@ -176,19 +177,19 @@ fn prologue(file: &Elf<'_>, offset: u64) -> u64 {
     if code.get(at) == Some(&PUSH) { at as u64 } else { 0 }
 }
 
-/// The registers that tell what a function is called with.
+/// The registers with the arguments that are needed.
 fn registers(does: Option<Runtime>) -> u64 {
     let [first, second, third] = REGISTERS.arguments.map(|bit| 1 << bit);
     match does {
         None => second | third | 1 << REGISTERS.task,
         Some(Runtime::Readies) => second,
-        // Some register there must be.
+        // At least one register is required.
         Some(_) => first,
     }
 }
 
-/// Why goroutines wait, by the number that `gopark` is called with: the texts of
-/// `runtime.waitReasonStrings`, which differ from version to version. Empty if they are not there.
+/// Why goroutines wait, indexed by the number passed to `gopark`: the texts of
+/// `runtime.waitReasonStrings`, which differ between versions. Empty if they are not found.
 fn reasons(file: &Elf<'_>) -> Vec<String> {
     read_reasons(file).unwrap_or_default()
 }
@@ -199,7 +200,7 @@ fn read_reasons(file: &Elf<'_>) -> Option<Vec<String>> {
     let (from, size) = table.or_else(|| reasons_by_text(file))?;
     let size = size.min(REASONS * 16);
     let bytes = bytes_at(file, from, size)?;
-    // The addresses of a program that may be loaded anywhere are relative to where it is loaded.
+    // Addresses in a position-independent program are relative to where it is loaded.
     let mut moved = HashMap::new();
     for (at, relocation) in file.dynamic_relocations().into_iter().flatten() {
         if at >= from && at - from < size && relocation.target() == RelocationTarget::Absolute {
@@ -216,6 +217,6 @@ fn read_reasons(file: &Elf<'_>) -> Option<Vec<String>> {
         let text = bytes_at(file, at, length)?;
         Some(String::from_utf8_lossy(text).into_owned())
     };
-    // Behind the last there may be anything.
+    // There may be anything after the last one.
     Some((0..).zip(bytes.chunks_exact(16)).map_while(reason).collect())
 }

@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 
 /// The library's name.
 const LIBRARY: &str = "libjvm.so";
-/// Where it is from the folder of the launcher: since JDK 9, and before.
+/// Its folder relative to that of the launcher: since JDK 9, and before.
 const BESIDE: [&str; 3] = ["../lib/server", "../jre/lib/amd64/server", "../jre/lib/aarch64/server"];
-/// What `ObjectMonitor`'s functions are called in the library: the beginning of the mangled names,
-/// up to the arguments. JDK 22 renamed them.
+/// Names of `ObjectMonitor`'s functions in the library: the beginning of the mangled names, up to
+/// the arguments. JDK 22 renamed them.
 const CLASS: &str = "_ZN13ObjectMonitor";
 const SINCE_22: [(&str, &str); 3] =
     [("EnterI", "enter_internal"), ("ReenterI", "reenter_internal"), ("ExitEpilog", "exit_epilog")];
 
-/// The register that has the object which a function is of: `di`, `x0`.
+/// The register with the `this` pointer: `di`, `x0`.
 const THIS: u64 = if cfg!(target_arch = "aarch64") { 1 } else { 1 << 5 };
 
 /// Whether a file is the library.
@@ -28,20 +28,20 @@ pub(super) fn is(file: &Elf<'_>) -> bool {
 
 /// The library that this program loads, if it is Java's launcher.
 pub(super) fn of_launcher(program: &Path) -> Option<PathBuf> {
-    // The usual name is a link.
+    // The usual name is a symbolic link.
     let program = program.canonicalize().ok()?;
     let folder = program.parent().filter(|_| program.file_name().is_some_and(|n| n == "java"))?;
     BESIDE.iter().map(|beside| folder.join(beside).join(LIBRARY)).find(|path| path.is_file())
 }
 
-/// The library in a process that `maps` lists the files of, as it names it.
+/// The library in a process, named as in its `maps`.
 pub(super) fn mapped(maps: &str) -> Option<&Path> {
     let paths = maps.lines().filter_map(|line| line.splitn(6, ' ').nth(5));
     let mut paths = paths.map(|path| Path::new(path.trim_start()));
     paths.find(|path| path.file_name() == Some(LIBRARY.as_ref()))
 }
 
-/// The probes in the library, as the file is to be opened.
+/// The probes in the library, which must be openable at `path`.
 pub(super) fn probes(file: &Elf<'_>, pmu: u32, path: &CStr) -> Result<Vec<Probe>, String> {
     if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
         return Err(
@@ -60,7 +60,7 @@ fn probe(file: &Elf<'_>, function: &str, pmu: u32, path: &CStr) -> Result<Probe,
     let mangled = [function, later].map(|name| format!("{CLASS}{}{name}E", name.len()));
     let symbol = file.symbols().find(|symbol| {
         let name = symbol.name().unwrap_or_default();
-        // Behind a dot are parts of functions.
+        // Names with a dot are parts of functions.
         mangled.iter().any(|mangled| name.starts_with(mangled)) && !name.contains('.')
     });
     let at = symbol.and_then(|symbol| offset_of(file, symbol.address()));
@@ -75,14 +75,14 @@ fn probe(file: &Elf<'_>, function: &str, pmu: u32, path: &CStr) -> Result<Probe,
         path: path.to_owned(),
         offset: at + behind_mark(file, at),
         registers: THIS,
-        // Who asks for a monitor, and who gives it back.
+        // The stack shows the code that enters and exits a monitor.
         stack: true,
         reasons: Vec::new(),
     })
 }
 
-/// How far behind the beginning of a function the instruction is that saves the frame pointer,
-/// which the kernel executes itself: there may be the mark of a target of jumps before it.
+/// Offset, from the start of a function, of the instruction that saves the frame pointer, which the
+/// kernel emulates: a marker for indirect jumps may come before it.
 fn behind_mark(file: &Elf<'_>, offset: u64) -> u64 {
     const MARK_AND_PUSH: &[u8] = b"\xf3\x0f\x1e\xfa\x55";
     if cfg!(target_arch = "x86_64") && code_at(file, offset, 5) == Some(MARK_AND_PUSH) {

@@ -1,13 +1,13 @@
 //! User probes in the runtimes of programs whose locks the kernel does not see.
 //!
-//! The kernel sees the threads of a Go program sleep because there is no goroutine to run. What a
-//! goroutine waits for only its runtime knows; and which monitor a thread of Java sleeps for.
-//! Probes at the beginning of a few functions tell, all of them functions that run only when
-//! somebody has to wait, or another can go on: a lock that is free passes none.
+//! The kernel sees the threads of a Go program sleep because there is no goroutine to run. Only the
+//! runtime knows what a goroutine waits for, or which monitor a thread of Java sleeps for. Probes
+//! at the beginning of a few functions show this. All these functions run only when a task or
+//! thread has to wait or can go on: taking a free lock calls none.
 //!
 //! Probes are events of the kernel's `uprobe` PMU ([`find`] says in which files and where). They
-//! belong to a file, not to a process: whoever runs it meanwhile meets them. They are gone when the
-//! recorder has ended, however it did.
+//! belong to a file, not to a process: every process that runs the file meanwhile hits them. They
+//! are removed when the recorder ends, however it ends.
 
 mod go;
 mod java;
@@ -25,43 +25,43 @@ use std::path::{Path, PathBuf};
 /// The PMU's number on this machine.
 const TYPE: &str = "/sys/bus/event_source/devices/uprobe/type";
 
-/// A file of which only those parts are read that somebody asks for.
+/// A file of which only the needed parts are read.
 type Elf<'a> = object::File<'a, &'a ReadCache<fs::File>>;
 
 /// A probe at the beginning of a function.
 #[derive(Clone, Debug)]
 pub struct Probe {
-    /// What the event is called: `go:gopark`.
+    /// The name of the event: `go:gopark`.
     pub name: String,
     /// The number of the kernel's PMU.
     pub(crate) pmu: u32,
     /// The file.
     pub(crate) path: CString,
-    /// Where in it.
+    /// The offset in the file.
     pub(crate) offset: u64,
-    /// The registers that have its arguments, a bit each.
+    /// The registers with its arguments, a bit each.
     pub(crate) registers: u64,
     /// With the program's call chain.
     pub(crate) stack: bool,
-    /// What its numbers mean.
+    /// The meaning of its numbers.
     pub(crate) reasons: Vec<String>,
 }
 
-/// What was found of runtimes.
+/// The runtimes that were found.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
     /// The probes.
     pub probes: Vec<Probe>,
-    /// The files that they are in, and which runtime that is.
+    /// The files with probes, and their runtimes.
     pub files: Vec<(PathBuf, String)>,
-    /// Files without, and why.
+    /// Files that cannot be probed, and why.
     pub refused: Vec<(PathBuf, String)>,
-    /// Files with a runtime that was to be left alone.
+    /// Files with a runtime that was not to be probed.
     pub unprobed: Vec<PathBuf>,
 }
 
 impl Found {
-    /// What the file says of them, where the first is the event of this number.
+    /// What the file says about them, if the first probe is the event with this number.
     pub(crate) fn runtimes(&self, first: usize) -> Runtimes {
         let numbered = (first..).zip(&self.probes);
         let told = numbered.filter(|(_, probe)| !probe.reasons.is_empty());
@@ -73,7 +73,7 @@ impl Found {
     }
 }
 
-/// Which of these files have a runtime that could be probed. None is.
+/// Finds the files with a runtime that could be probed, and probes none.
 pub fn leave(named: &[PathBuf]) -> Found {
     let has = |path: &&PathBuf| {
         let file = look_once(path, &mut HashSet::new()).ok().flatten().map(ReadCache::new);
@@ -83,8 +83,8 @@ pub fn leave(named: &[PathBuf]) -> Found {
     Found { unprobed: named.iter().filter(has).cloned().collect(), ..Found::default() }
 }
 
-/// Look for runtimes in these files, which somebody named, and in the programs of the processes
-/// that `proc` shows; of all, or of those in `pids`.
+/// Looks for runtimes in these named files and in the programs of the processes in `proc`: of all
+/// processes, or of `pids`.
 pub fn find(proc: &Path, pids: Option<&[u32]>, named: &[PathBuf]) -> Found {
     let mut found = Found::default();
     let pmu = fs::read_to_string(TYPE).ok().and_then(|text| text.trim().parse().ok());
@@ -110,7 +110,7 @@ pub fn find(proc: &Path, pids: Option<&[u32]>, named: &[PathBuf]) -> Found {
     }
     let all = || crate::file::host::numbered(proc, "");
     for pid in pids.map_or_else(all, <[u32]>::to_vec) {
-        // This leads to the file even if it is deleted, or in another container.
+        // This path leads to the file even if it is deleted, or in another container.
         let process = proc.join(pid.to_string());
         let exe = process.join("exe");
         let shown = fs::read_link(&exe).unwrap_or_else(|_| exe.clone());
@@ -130,7 +130,7 @@ pub fn find(proc: &Path, pids: Option<&[u32]>, named: &[PathBuf]) -> Found {
     found
 }
 
-/// A file, if it was not looked at before.
+/// Opens a file, if it was not looked at before.
 fn look_once(path: &Path, seen: &mut HashSet<(u64, u64)>) -> io::Result<Option<fs::File>> {
     let metadata = path.metadata()?;
     if !seen.insert((metadata.dev(), metadata.ino())) {
@@ -144,7 +144,7 @@ fn look_once(path: &Path, seen: &mut HashSet<(u64, u64)>) -> io::Result<Option<f
 }
 
 impl Found {
-    /// Whether the file, which people know as `shown`, has a runtime that is known.
+    /// Adds the file, shown to the user as `shown`, if it has a known runtime.
     fn add(&mut self, pmu: u32, path: &Path, shown: &Path, file: fs::File) -> Result<bool, String> {
         let bytes = ReadCache::new(file);
         let Ok(file) = object::File::parse(&bytes) else { return Ok(false) };
@@ -162,7 +162,7 @@ impl Found {
     }
 }
 
-/// Where functions begin in a file, by name; those that are not there are missing.
+/// Offset of functions in a file, by name; missing ones are left out.
 fn offsets(file: &Elf<'_>, names: &[&str]) -> HashMap<String, u64> {
     let wanted: HashSet<&str> = names.iter().copied().collect();
     let symbols = file.symbols().filter_map(|symbol| {
@@ -172,7 +172,7 @@ fn offsets(file: &Elf<'_>, names: &[&str]) -> HashMap<String, u64> {
     symbols.collect()
 }
 
-/// Where in the file the byte at a virtual address is.
+/// Offset in the file of the byte at a virtual address.
 fn offset_of(file: &Elf<'_>, address: u64) -> Option<u64> {
     file.segments().find_map(|segment| {
         let (offset, size) = segment.file_range();
@@ -181,7 +181,7 @@ fn offset_of(file: &Elf<'_>, address: u64) -> Option<u64> {
     })
 }
 
-/// So many bytes of code at an offset of the file.
+/// `size` bytes of code at an offset of the file.
 fn code_at<'a>(file: &Elf<'a>, offset: u64, size: usize) -> Option<&'a [u8]> {
     file.segments().find_map(|segment| {
         let within = offset.checked_sub(segment.file_range().0)?;
@@ -189,7 +189,7 @@ fn code_at<'a>(file: &Elf<'a>, offset: u64, size: usize) -> Option<&'a [u8]> {
     })
 }
 
-/// So many bytes at a virtual address.
+/// `size` bytes at a virtual address.
 fn bytes_at<'a>(file: &Elf<'a>, address: u64, size: u64) -> Option<&'a [u8]> {
     file.sections().find_map(|section| {
         let within = address.checked_sub(section.address())?;

@@ -95,7 +95,7 @@ fn switches(file: &PerfData) -> Vec<u64> {
     events.filter(|e| matches!(e.what, What::Switch { .. })).map(|e| e.ts).collect()
 }
 
-/// Three rounds of two switches each, torn between them.
+/// Three rounds of two switches each, cut in the middle of records.
 fn write(writer: &mut Writer) {
     for round in 1..=3 {
         let t = 1000 * round;
@@ -146,7 +146,7 @@ fn what_is_described_is_read_back_from_files_and_pipes() {
     }
 }
 
-/// As kill -9 may leave it: the last round is in the header, and some of what comes next is there.
+/// What kill -9 may leave: the last round is in the header, and part of the next data is there.
 #[test]
 fn a_file_that_ends_anywhere_is_read_to_its_last_whole_record() {
     let folder = tempfile::tempdir().unwrap();
@@ -173,7 +173,7 @@ fn a_file_that_ends_anywhere_is_read_to_its_last_whole_record() {
                 .any(|(what, how)| what == "recording" && how.contains("was not finished"))
         );
     }
-    // Cut even further, as no kill does it: no table then, and still no error.
+    // Cut even further, which kill does not do: then there is no table, and still no error.
     for n in begun..behind {
         assert!(open_stream(Path::new("-"), &bytes[..n]).is_ok(), "{n}");
     }
@@ -210,10 +210,10 @@ fn events_that_do_not_fit_into_one_file_are_refused() {
     assert!(e.contains("137 bytes") && e.contains("128") && !path.exists(), "{e}");
 }
 
-/// Where the limit of [`nothing_more_can_be_written`] is tried: a process of its own.
+/// The folder in which [`nothing_more_can_be_written`] tries the limit in a separate process.
 const FOLDER: &str = "HOLDUP_TEST_LIMITED";
 
-/// Like a full disk, for a process that may write files of 16 KiB at most. Run by the test below.
+/// Like a full disk: a process that may write files of 16 KiB at most. Run by the test below.
 #[test]
 fn limited() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
@@ -232,7 +232,7 @@ fn limited() {
             && said.ends_with("; the file contains what was written before the error"),
         "{said}"
     );
-    // Who does not hear of it in time does no harm.
+    // A caller that ignores the error does no harm.
     writer.data(&records, &[]).unwrap();
     writer.round().unwrap();
     let written = writer.finish().unwrap();
@@ -246,7 +246,7 @@ fn limited() {
 #[test]
 fn nothing_more_can_be_written() {
     let folder = tempfile::tempdir().unwrap();
-    // Blocks of 512 bytes; without the trap the kernel kills who writes more.
+    // Blocks of 512 bytes; without the trap the kernel kills a process that writes more.
     let mut sh = Command::new("sh");
     sh.args(["-c", "trap '' XFSZ; ulimit -f 32; exec \"$0\" --exact built::limited"]);
     let out = sh.arg(std::env::current_exe().unwrap()).env(FOLDER, folder.path()).output().unwrap();

@@ -1,4 +1,4 @@
-//! What perf recorded, written again by holdup, is read alike.
+//! What perf recorded and holdup rewrote is read the same.
 
 use crate::common::{Recorded, perf, perf_of_pipe, record};
 use holdup_needs::needs;
@@ -6,7 +6,7 @@ use holdup_record::file::Writer;
 use std::fs::File;
 use std::path::Path;
 
-/// A recording of perf's, and what perf says of it with `perf script`.
+/// A recording of perf, and its output of `perf script`.
 fn recorded(folder: &Path, options: &[&str]) -> (Recorded, (String, String)) {
     let file = folder.join("theirs");
     record(&file, options);
@@ -64,8 +64,8 @@ fn perf_reads_a_pipe_as_its_own() {
     }
 }
 
-/// The lines of `perf report --header-only -I` that are about the machine. What changes from one
-/// moment to the next is taken out.
+/// The lines of `perf report --header-only -I` about the machine, without values that change from
+/// one moment to the next.
 fn machine(file: &Path) -> Vec<String> {
     const RECORDING: [&str; 12] = [
         "captured on",
@@ -115,7 +115,7 @@ fn the_header_is_that_of_perf() {
     assert_eq!(of(&perf(&["buildid-list"], &ours).0, "[kernel.kallsyms]"), kernel);
 }
 
-/// Linux has made `perf_event_attr` longer than perf 6.1 knows it.
+/// Newer kernels have a longer `perf_event_attr` than perf 6.1 knows.
 #[needs(perf, tracepoints)]
 #[test]
 fn attributes_of_a_newer_kernel_are_read() {

@@ -1,4 +1,4 @@
-//! Control groups: what they are called, and what a recorder read of them.
+//! Control groups: their names, and what a recorder read about them.
 
 mod name;
 
@@ -10,17 +10,17 @@ use std::fmt::Write;
 /// The first line of the text.
 const MAGIC: &str = "holdup control groups 1";
 
-/// What a recorder read of the machine's control groups when it began and when it ended.
+/// What a recorder read about the machine's control groups at its start and at its end.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Groups {
-    /// Names of containers, by their ids, in order.
+    /// Ids and names of containers, in order.
     pub containers: Vec<(String, String)>,
-    /// Those that have a quota of CPU time.
+    /// The groups that have a quota of CPU time.
     pub limits: Vec<GroupLimit>,
 }
 
 /// The quota of a control group, and how often the kernel says it was used up (`cpu.max` and
-/// `cpu.stat`; in the first version of control groups `cpu.cfs_quota_us` and the like).
+/// `cpu.stat`; in version 1 of control groups `cpu.cfs_quota_us` and similar files).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GroupLimit {
     /// The group, a path below the mount.
@@ -29,16 +29,16 @@ pub struct GroupLimit {
     pub quota_ns: Nanos,
     /// The period.
     pub period_ns: Nanos,
-    /// Between the recorder's two looks: periods in which a thread of the group wanted to run.
+    /// Between the recorder's two readings: periods in which a thread of the group wanted to run.
     pub periods: u64,
-    /// Of these: in which the quota was used up (`nr_throttled`).
+    /// Those of the periods in which the quota was used up (`nr_throttled`).
     pub throttled_periods: u64,
     /// How long its run queues were stopped, summed over the CPUs (`throttled_usec`).
     pub throttled_ns: Nanos,
 }
 
 impl GroupLimit {
-    /// How many CPUs it allows.
+    /// Number of CPUs that the quota allows.
     pub fn cpus(&self) -> f64 {
         self.quota_ns as f64 / self.period_ns.max(1) as f64
     }
@@ -50,15 +50,15 @@ impl Groups {
         self.containers.iter().find(|c| c.0 == id).map(|c| c.1.as_str())
     }
 
-    /// Whether one of `patterns` means the group `path` ([`GroupName::fits`]); of a thread whose
-    /// group is not known the path is empty, and nothing means it.
+    /// Whether one of `patterns` matches the group `path` ([`GroupName::fits`]). The path is empty
+    /// for a thread whose group is not known; no pattern matches that.
     pub fn fits_any(&self, patterns: &[String], path: &str) -> bool {
         let name = GroupName::of(path);
         !path.is_empty() && patterns.iter().any(|pattern| name.fits(pattern, path, self))
     }
 
-    /// The limit that a thread in the group `path` meets first: its own, or that of the nearest
-    /// group around it.
+    /// The limit that a thread in the group `path` meets first: the group's own, or that of its
+    /// nearest ancestor.
     pub fn limit(&self, path: &str) -> Option<&GroupLimit> {
         let mut path = path.trim_end_matches('/');
         while !path.is_empty() {
@@ -94,8 +94,8 @@ impl Groups {
         text
     }
 
-    /// Read the text of [`Groups::text`]. Damaged lines, and those of kinds that are not known,
-    /// tell nothing; `None` where it is no such text.
+    /// Parses the text of [`Groups::text`]. Damaged lines and lines of unknown kinds are skipped;
+    /// `None` if it is not such a text.
     pub fn parse(text: &[u8]) -> Option<Groups> {
         let text = String::from_utf8_lossy(text);
         let mut lines = text.lines();

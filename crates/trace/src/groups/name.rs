@@ -1,6 +1,6 @@
-//! A control group by the name that people know: a service, a container, a pod.
+//! A control group by the name that users know: a service, a container, a pod.
 //!
-//! The kernel knows paths. Who made the group tells in the path what it is for:
+//! The kernel knows paths. The creator of a group encodes its purpose in the path:
 //!
 //! ```text
 //!  /system.slice/nginx.service                                   nginx.service
@@ -19,7 +19,7 @@
 use super::Groups;
 use crate::names::fits;
 
-/// Digits of an id as engines print it.
+/// Digits of a container id in the output of engines.
 const SHORT: usize = 12;
 
 /// What the path of a control group says.
@@ -27,32 +27,32 @@ const SHORT: usize = 12;
 pub struct GroupName<'a> {
     /// The pod of Kubernetes that it belongs to: its UID.
     pub pod: Option<String>,
-    /// The container, the innermost where there are several.
+    /// The container; the innermost if they are nested.
     pub container: Option<Container<'a>>,
-    /// The group within those, or the unit of systemd with what is below it; empty if it is the
-    /// container's own, or the pod's.
+    /// The group within pod and container, or the unit of systemd with what is below it; empty if
+    /// it is the container's or pod's own group.
     pub unit: String,
 }
 
-/// A container by what its control group is called.
+/// A container, by the name of its control group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Container<'a> {
-    /// What runs it: `docker`, `podman`, `containerd`, `cri-o`, `lxc`; `container` if the path does
+    /// Its engine: `docker`, `podman`, `containerd`, `cri-o`, `lxc`; `container` if the path does
     /// not tell.
     pub engine: &'a str,
-    /// Its id in full; of LXC its name.
+    /// Its full id; for LXC its name.
     pub id: &'a str,
 }
 
 impl Container<'_> {
-    /// The id as engines print it: twelve digits.
+    /// The id in the engines' short form: twelve digits.
     pub fn short_id(&self) -> &str {
         if is_id(self.id) { &self.id[..SHORT] } else { self.id }
     }
 }
 
 impl<'a> GroupName<'a> {
-    /// What `path` says, a path below the mount of control groups.
+    /// Parses `path`, which is relative to the mount of control groups.
     pub fn of(path: &'a str) -> GroupName<'a> {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let mut name = GroupName { pod: None, container: None, unit: String::new() };
@@ -67,21 +67,21 @@ impl<'a> GroupName<'a> {
             }
         }
         name.unit = match &parts[inner..] {
-            // What podman and LXC call the payload within their own group.
+            // podman's and LXC's names for the payload within their own group.
             ["container" | "payload" | "ns"] if name.container.is_some() => String::new(),
-            // Within a container or a pod the slices are its own.
+            // Slices within a container or a pod belong to it.
             rest => unit(rest),
         };
         name
     }
 
-    /// Whether `pattern` means the group, whose path is `path`: by its name in words, by its path
-    /// or a part of that, or by the container's id or name. In a pattern `*` and `?` stand for any
-    /// characters. A group that others are in means those too.
+    /// Whether `pattern` matches the group, whose path is `path`: its name in words, its path or a
+    /// part of that, or the container's id or name. In a pattern `*` and `?` stand for any
+    /// characters. A pattern for a group also matches the groups within it.
     pub fn fits(&self, pattern: &str, path: &str, groups: &Groups) -> bool {
         let of_container = self.container.is_some_and(|c| {
             let called = groups.container(c.id);
-            // Engines take any beginning of an id that is long enough to be no chance.
+            // Engines accept any prefix of an id; this one is too long for chance.
             pattern.len() >= SHORT / 2 && c.id.starts_with(pattern)
                 || called.is_some_and(|called| fits(pattern, called))
         });
@@ -91,14 +91,14 @@ impl<'a> GroupName<'a> {
             || fits(pattern, path)
             || fits(pattern, plain)
             || plain.split('/').any(|part| {
-                // As systemctl takes it.
+                // systemctl accepts this too.
                 let service = part.strip_suffix(".service");
                 fits(pattern, part) || service.is_some_and(|name| fits(pattern, name))
             })
     }
 
-    /// In words: one word, without blanks but those of the path. Containers go by the names that
-    /// `groups` has of them.
+    /// The name: one word, without blanks except those of the path. Containers have their names
+    /// from `groups`.
     pub fn words(&self, groups: &Groups) -> String {
         let mut words = String::new();
         if let Some(uid) = &self.pod {
@@ -120,7 +120,7 @@ impl<'a> GroupName<'a> {
     }
 }
 
-/// From the first service or scope on; of slices alone the last; else all.
+/// The path from the first service or scope on; of slices only the last; else the whole path.
 fn unit(parts: &[&str]) -> String {
     let is_unit = |part: &&str| part.ends_with(".service") || part.ends_with(".scope");
     if let Some(first) = parts.iter().position(is_unit) {
@@ -132,8 +132,8 @@ fn unit(parts: &[&str]) -> String {
     }
 }
 
-/// The UID in `pod1234…`, `kubepods-burstable-pod1234_….slice`: of 36 digits and dashes, or, of
-/// pods that the kubelet makes by itself, of 32 digits.
+/// The UID in `pod1234…`, `kubepods-burstable-pod1234_….slice`: 36 digits and dashes, or 32 digits
+/// for pods that the kubelet makes by itself.
 fn pod_uid(part: &str) -> Option<String> {
     let part = part.strip_suffix(".slice").unwrap_or(part);
     let at = part.rfind("pod")?;
@@ -146,7 +146,7 @@ fn pod_uid(part: &str) -> Option<String> {
     (digits == 32 && matches!(dashes, 0 | 4) && uid.len() == digits + dashes).then_some(uid)
 }
 
-/// The container that a group named `part`, in one named `before`, is of.
+/// The container of a group named `part` within a group named `before`.
 fn container<'a>(part: &'a str, before: &'a str) -> Option<Container<'a>> {
     if let Some(name) = part.strip_prefix("lxc.payload.") {
         return Some(Container { engine: "lxc", id: name });
@@ -157,8 +157,8 @@ fn container<'a>(part: &'a str, before: &'a str) -> Option<Container<'a>> {
     if before == "lxc" {
         return Some(Container { engine: "lxc", id: part });
     }
-    // `kubepods-burstable-pod….slice:cri-containerd:<id>`: what containerd makes of the kubelet's
-    // name where the two do not agree on a driver.
+    // `kubepods-burstable-pod….slice:cri-containerd:<id>`: containerd's version of the kubelet's
+    // name if the two use different drivers.
     let colons: Vec<&str> = part.split(':').collect();
     if let [_, engine, id] = colons[..]
         && is_id(id)
@@ -179,7 +179,7 @@ fn container<'a>(part: &'a str, before: &'a str) -> Option<Container<'a>> {
     is_id(id).then(|| Container { engine: known(engine), id })
 }
 
-/// What people call the program that puts this before an id.
+/// The usual name of the engine that puts this prefix before an id.
 fn known(prefix: &str) -> &str {
     match prefix {
         "libpod" | "libpod-payload" => "podman",
@@ -272,7 +272,7 @@ mod tests {
             ("/kubepods/podUID", &pod),
             ("/kubepods.slice/kubepods-podUID_.slice", &pod),
             ("/system.slice/containerd.service/kubepods-podUID_.slice:cri-containerd:ID", &of),
-            // A cluster in a container.
+            // A cluster that runs in a container.
             ("/docker/ID/kubelet/kubepods/podUID/ID", &of),
         ] {
             assert_eq!(&words(path), name, "{path}");

@@ -1,14 +1,14 @@
-//! The decoders' stage: one batch of a run at a time, ahead of the order or when it asks.
+//! The decoding stage: one batch of a run at a time, ahead of the order stage or on demand.
 
 use super::receive;
 use crate::{Batch, Event, Nanos, QualityCode, Reader, Result, RunDecoder};
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// A run in decoding.
+/// A run that is being decoded.
 pub(super) struct Decoding<'a> {
     decoder: Box<dyn RunDecoder + 'a>,
-    /// Time of the last event decoded, to hold the decoder to its promise.
+    /// Time of the last decoded event, to check the decoder's promise.
     last_ts: Nanos,
 }
 
@@ -21,7 +21,7 @@ impl<'a> Decoding<'a> {
     pub(super) fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
         batch.clear();
         let more = self.decoder.fill(batch);
-        // Here, where the events still are in this core's cache.
+        // Done here because the events are still in this core's cache.
         let late = hold_to_order(&mut batch.events, &mut self.last_ts);
         batch.quality.add(QualityCode::TimeBackwards, late);
         more
@@ -35,14 +35,14 @@ pub(super) struct Job<'a> {
     reply: Sender<Done<'a>>,
 }
 
-/// And back.
+/// The answer to a job.
 pub(super) struct Done<'a> {
     run: Decoding<'a>,
     batch: Batch,
     more: Result<bool>,
 }
 
-/// What a decoder thread does.
+/// The loop of a decoder thread.
 pub(super) fn work(queue: &Mutex<Receiver<Job<'_>>>) {
     loop {
         let job = match queue.lock() {
@@ -51,7 +51,7 @@ pub(super) fn work(queue: &Mutex<Receiver<Job<'_>>>) {
         };
         let Ok(Job { mut run, mut batch, reply }) = job else { return };
         let more = run.fill(&mut batch);
-        // The order may have stopped listening; nothing to do about it.
+        // The order stage may have stopped listening; that is no error.
         let _ = reply.send(Done { run, batch, more });
     }
 }
@@ -60,17 +60,17 @@ pub(super) fn work(queue: &Mutex<Receiver<Job<'_>>>) {
 pub(super) enum Next<'a> {
     /// The run has ended.
     Nowhere,
-    /// It is decoded when asked for.
+    /// It is decoded on demand.
     Here(Decoding<'a>),
     /// A decoder thread fills it.
     Ahead(Sender<Done<'a>>, Receiver<Done<'a>>),
 }
 
-/// Decoder threads to send jobs to, if there are any.
+/// Where to send jobs for decoder threads, if there are any.
 pub(super) type Jobs<'a> = Option<Sender<Job<'a>>>;
 
 impl<'a> Next<'a> {
-    /// Start with run number `run` of `reader`. `spare` gives empty batches.
+    /// Starts run number `run` of `reader`. `spare` gives empty batches.
     pub(super) fn open(
         reader: &'a dyn Reader,
         run: u32,
@@ -84,7 +84,7 @@ impl<'a> Next<'a> {
         Next::Ahead(reply, replies)
     }
 
-    /// The next batch, and what the decoder said when it had filled it; `None` at the end of the
+    /// The next batch, and the decoder's result when it had filled it; `None` at the end of the
     /// run.
     pub(super) fn fetch(
         &mut self,
@@ -116,7 +116,7 @@ impl<'a> Next<'a> {
 }
 
 /// Decoders promise ascending times. A broken promise must not reach the passes, whose arithmetic
-/// rests on it: a late event is moved up to its predecessor's time, and counted.
+/// relies on it: a late event gets its predecessor's time, and is counted.
 fn hold_to_order(events: &mut [Event], last: &mut Nanos) -> u64 {
     let mut late = 0;
     for e in events {

@@ -5,21 +5,21 @@ use crate::{Batch, Event, Nanos, Quality, Reader, Result};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The events of a trace in order, as an iterator: what [`super::drive`] hands to its sink, without
-/// its threads. Easier to use, several times as slow.
+/// The events of a trace in order, as an iterator: what [`super::drive`] passes to its sink,
+/// without threads. Easier to use, several times as slow.
 ///
 /// Ends at the first error, which makes the rest of the file unreadable.
 pub struct Events<'a> {
     reader: &'a dyn Reader,
     /// Runs not begun yet, the earliest last.
     waiting: Vec<usize>,
-    /// Time and number of the next event's run, for each run begun; and where it is in `open`.
+    /// For each begun run, time and run number of its next event, and its index in `open`.
     heads: BinaryHeap<Reverse<(Nanos, usize, usize)>>,
     open: Vec<Open<'a>>,
-    /// Places in `open` whose run has ended.
+    /// Indexes in `open` whose run has ended.
     free: Vec<usize>,
-    /// The event handed out last: it is stepped over when the next one is asked for, so that what
-    /// belongs to it stays until then.
+    /// The event handed out last: it is removed when the next one is asked for, so that its data
+    /// stay valid until then.
     current: Option<(usize, usize)>,
     quality: Quality,
 }
@@ -81,7 +81,7 @@ impl Events<'_> {
         Ok(open.batch.events.get(open.at).copied())
     }
 
-    /// Open a run, in the place of one that has ended if there is one.
+    /// Opens a run, reusing the place of an ended run if there is one.
     fn begin(&mut self, run: usize) -> usize {
         let run = Decoding::new(self.reader.decoder(run));
         match self.free.pop() {
@@ -98,7 +98,7 @@ impl Events<'_> {
         }
     }
 
-    /// Put the next event of a run among the heads, or the run's place among the free ones.
+    /// Adds the next event of a run to the heads, or the run's place to the free ones.
     fn queue(&mut self, run: usize, place: usize) -> Result<()> {
         let open = &mut self.open[place];
         while open.at >= open.batch.events.len() {

@@ -1,8 +1,8 @@
 //! The ordered merge: runs in, one stream of events out.
 //!
-//! A run is opened when the merge reaches its first time stamp and closed when it ends, so
-//! however many a file has, only those that overlap in time hold memory. Three stages, each on
-//! threads of its own, hand on what they have done and take back what was used up:
+//! A run is opened when the merge reaches its first time stamp and closed when it ends. So, however
+//! many runs a file has, only those that overlap in time use memory. There are three stages, each
+//! on its own threads; each passes its results on and gets used buffers back:
 //!
 //! ```text
 //!  decoders            order                              the caller's thread
@@ -11,15 +11,15 @@
 //!  ahead          run 7 [ batch ]    earliest                (a chunk)
 //! ```
 //!
-//! The passes behind the sink are the slowest stage as a rule, so nothing else is done on their
-//! thread: it walks slices whose order is decided.
+//! The passes in the sink are usually the slowest stage, so nothing else is done on their thread:
+//! it walks slices whose order is already decided.
 //!
-//! In a file whose runs follow each other in time only one is open at once, and one decoder at a
-//! time would have anything to do. So the runs that come next are begun ahead, one per decoder:
-//! their first batches are decoded while the run before them is consumed.
+//! In a file whose runs follow each other in time only one run is open at once, and only one
+//! decoder would have work. So the next runs are begun ahead, one per decoder: their first batches
+//! are decoded while the run before them is consumed.
 //!
-//! Order: by time; equal times by position of the run in the file. This is the order of a stable
-//! sort of the whole file by time.
+//! Order: by time; events with equal times by position of the run in the file. This is the order of
+//! a stable sort of the whole file by time.
 
 mod decode;
 mod events;
@@ -46,15 +46,15 @@ impl<F: FnMut(&[Event], &Batch) -> ControlFlow<()>> Sink for F {
     }
 }
 
-/// Chunks on their way between the stages: one being filled, one being used, and some to make up
-/// for the stages' different pace: with fewer, a stage often falls asleep for want of one.
+/// Chunks circulating between the stages: one being filled, one being used, and some to compensate
+/// for different speeds: with fewer, a stage often sleeps because it has none.
 const CHUNKS: usize = 16;
 
-/// Decode `reader` and hand every event to `sink` in order. Returns what went wrong on the way
-/// (opening included). Stops early, without error, when the sink breaks.
+/// Decodes `reader` and passes every event to `sink` in order. Returns what went wrong (opening
+/// included). Stops early, without error, when the sink breaks.
 ///
 /// `workers` threads decode and merge ahead; 0 means as many as the machine has spare cores (at
-/// least one), or where decoding is most of the work, one per core to decode and one to merge.
+/// least one), or, if decoding is most of the work, one per core to decode and one to merge.
 ///
 /// # Errors
 /// The first error of a decoder.
@@ -72,8 +72,8 @@ pub fn drive(reader: &dyn Reader, workers: usize, sink: &mut impl Sink) -> Resul
     };
     let mut quality = reader.quality().clone();
     progress::events();
-    // Declared before the scope so that decoders may borrow it; `jobs` moves into the order, which
-    // drops it at its end: that is what ends the decoders.
+    // Declared before the scope so that decoders may borrow it; `jobs` moves into the order stage,
+    // which drops it at its end: that ends the decoders.
     let (jobs, queue) = channel();
     let queue = Mutex::new(queue);
     std::thread::scope(|scope| {
@@ -85,7 +85,7 @@ pub fn drive(reader: &dyn Reader, workers: usize, sink: &mut impl Sink) -> Resul
         for _ in 0..CHUNKS {
             let _ = used.send(order::Chunk::default());
         }
-        // A single worker decodes what the order needs next.
+        // A single worker decodes what the order stage needs next.
         let jobs = (workers > 1).then_some(jobs);
         let order = scope.spawn(move || Order::new(reader, jobs, workers - 1, filled, empty).run());
         while let Ok(chunk) = receive(&chunks) {
@@ -93,8 +93,8 @@ pub fn drive(reader: &dyn Reader, workers: usize, sink: &mut impl Sink) -> Resul
             progress::handed_out(chunk.events as u64);
             for (events, batch) in chunk.slices() {
                 if sink.events(events, batch).is_break() {
-                    // Whatever was decoded beyond must not show: how much that is depends on the
-                    // machine's pace.
+                    // What was decoded beyond this point must not show: its amount depends on the
+                    // machine's speed.
                     return Ok(quality);
                 }
             }
@@ -105,8 +105,8 @@ pub fn drive(reader: &dyn Reader, workers: usize, sink: &mut impl Sink) -> Resul
     })
 }
 
-/// Receive, trying for about as long as going to sleep and being woken costs both sides, some
-/// twenty microseconds: who tries longer takes more time from the machine than sleep would.
+/// Receives; first polls for about as long as sleeping and being woken costs both sides, some
+/// twenty microseconds. Polling longer would cost more CPU time than sleeping.
 fn receive<T>(from: &Receiver<T>) -> Result<T, RecvError> {
     const TRIES: u32 = 400;
     for _ in 0..TRIES {
@@ -127,7 +127,7 @@ mod tests {
         What,
     };
 
-    /// Runs given as lists of times; the tid tells the run, the cpu the position in it.
+    /// Runs given as lists of times; the tid is the run, the cpu the position in it.
     struct Fake {
         opened: Opened,
         times: Vec<Vec<Nanos>>,

@@ -8,12 +8,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
 /// Events per chunk: enough to pay for the hand-over between threads, few enough that they are
-/// still in a cache near by when they are used.
+/// still in a near cache when they are used.
 const CHUNK: usize = Batch::TARGET / 2;
 
-/// Batches that wait to be filled again, at most. Each grows to what the largest run needed that
-/// was
-/// ever decoded into it; where runs are short, a chunk has events of dozens of batches.
+/// Maximal number of batches kept for reuse. Each grows to the largest size that was ever decoded
+/// into it; if runs are short, a chunk has events of dozens of batches.
 const SPARE: usize = 8;
 
 /// Events of one batch that follow each other in the merged stream.
@@ -30,7 +29,7 @@ struct Slice {
 pub(super) struct Chunk {
     batches: Vec<Arc<Batch>>,
     slices: Vec<Slice>,
-    /// How many events the slices have.
+    /// Number of events in the slices.
     pub(super) events: usize,
     /// What went wrong just before the first slice.
     pub(super) quality: Quality,
@@ -51,15 +50,15 @@ struct Open<'a> {
     batch: Arc<Batch>,
     /// First event of `batch` not yet handed on.
     at: usize,
-    /// Where `batch` is in the chunk of this number.
+    /// Place of `batch` in the chunk of this number.
     place: (u64, u32),
     next: Next<'a>,
 }
 
 /// The earliest event of an open run: its time, the number of the run, and the run's slot, from the
-/// highest bits to the lowest. So heads compare in the order of the stream. In one integer, because
-/// heads move in memory right after they have been written: the processor has to wait when it loads
-/// at once what was stored in parts.
+/// highest bits to the lowest, so that heads compare in the order of the stream. It is one integer,
+/// because heads move in memory right after they were written: a processor stalls when it loads
+/// something that was just stored in parts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Head(u128);
 
@@ -87,7 +86,7 @@ impl Head {
 
 /// Why the stage ends before the trace does.
 enum Halt {
-    /// Nobody listens any more.
+    /// The receiver is gone.
     Stopped,
     Failed(ReadError),
 }
@@ -95,13 +94,13 @@ enum Halt {
 pub(super) struct Order<'a> {
     reader: &'a dyn Reader,
     jobs: Jobs<'a>,
-    /// So many runs are begun that are not open yet.
+    /// This many runs are begun that are not open yet.
     ahead: usize,
     slots: Vec<Open<'a>>,
     free: Vec<u32>,
     spare: Vec<Batch>,
-    /// All open runs but the one whose turn it is, the earliest last. A run that has just had its
-    /// turn usually comes next or next but one again: its way from the end is short.
+    /// All open runs except the current one, the earliest last. A run that was just current usually
+    /// comes next or next but one again, so it is inserted near the end.
     heads: Vec<Head>,
     chunk: Chunk,
     /// Number of `chunk`, and the events in it.
@@ -135,10 +134,10 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// Hand on everything in order.
+    /// Passes on everything in order.
     pub(super) fn run(mut self) -> Result<()> {
         let result = self.merge();
-        // What precedes an error is handed on too.
+        // Events before an error are passed on too.
         let _ = self.filled.send(self.chunk);
         match result {
             Err(Halt::Failed(e)) => Err(e),
@@ -151,12 +150,13 @@ impl<'a> Order<'a> {
         let mut order: Vec<u32> = (0..runs.len() as u32).collect();
         order.sort_by_key(|&r| (runs[r as usize].first_ts, r));
         let first_ts = |at: usize| order.get(at).map(|&r| runs[r as usize].first_ts);
-        // Runs before `opened` are open or closed; the slots of those begun behind them.
+        // Runs before `opened` are open or closed; `begun` has the slots of those after it that are
+        // begun.
         let mut opened = 0;
         let mut begun: VecDeque<u32> = VecDeque::new();
         loop {
-            // Open every run that may hold the next event. Where the runs opened now begin is known
-            // only then, and may be past further runs' starts.
+            // Open every run that may hold the next event. The first event of a newly opened run is
+            // known only then, and may be after the start of further runs.
             while let Some(first) = first_ts(opened)
                 && self.heads.last().is_none_or(|h| first <= h.ts())
             {
@@ -165,7 +165,7 @@ impl<'a> Order<'a> {
                 while first_ts(opened).is_some_and(|first| first <= horizon) {
                     opened += 1;
                 }
-                // All decoders get their orders before the first result is waited for.
+                // All decoders get their jobs before the first result is waited for.
                 while begun.len() < opened - from + self.ahead
                     && let Some(&run) = order.get(from + begun.len())
                 {
@@ -177,11 +177,11 @@ impl<'a> Order<'a> {
                     self.refill(run, slot)?;
                 }
             }
-            // Until the next one has to be opened.
+            // The time at which the next run has to be opened.
             let barrier = first_ts(opened).unwrap_or(Nanos::MAX);
             let Some(mut head) = self.heads.pop() else { return Ok(()) };
             loop {
-                // Hand on what precedes the runner-up and the next run to be opened.
+                // Pass on what precedes the runner-up and the next run to be opened.
                 let rival = self
                     .heads
                     .last()
@@ -206,8 +206,9 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// Take the events before `limit` from the batch of `slot`. The first always goes: it is the
-    /// earliest of all, and every run that starts no later is open. Returns the time of the next.
+    /// Takes the events before `limit` from the batch of `slot`. The first is always taken: it is
+    /// the earliest of all, and every run that starts no later is open. Returns the time of the
+    /// next.
     #[inline(always)]
     fn take_until(&mut self, slot: u32, limit: Nanos) -> Result<Option<Nanos>, Halt> {
         let open = &mut self.slots[slot as usize];
@@ -233,7 +234,8 @@ impl<'a> Order<'a> {
         Ok(next)
     }
 
-    /// The runner-up becomes the head if it precedes it, which finds its place among the others.
+    /// If the runner-up precedes the head, it becomes the head, and the old head is put among the
+    /// others.
     #[inline(always)]
     fn take_turns(&mut self, head: Head) -> Head {
         let Some(mut i) = self.heads.len().checked_sub(1) else { return head };
@@ -254,7 +256,7 @@ impl<'a> Order<'a> {
         self.heads.insert(at, head);
     }
 
-    /// Send the chunk off and begin another.
+    /// Sends the chunk and begins another.
     #[inline(never)]
     fn hand_on(&mut self) -> Result<(), Halt> {
         let mut chunk = receive(&self.empty).map_err(|_| Halt::Stopped)?;
@@ -285,8 +287,7 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// Fetch the next batch of a run; close the run at its end. Puts the run's new head in its
-    /// place.
+    /// Fetches the next batch of a run; closes the run at its end. Inserts the run's new head.
     fn refill(&mut self, run: u32, slot: u32) -> Result<(), Halt> {
         loop {
             let open = &mut self.slots[slot as usize];
@@ -300,7 +301,7 @@ impl<'a> Order<'a> {
             };
             let first = batch.events.first().map(|e| e.ts);
             if !batch.quality.is_empty() {
-                // It belongs here in the stream, should the sink stop near by.
+                // Belongs to this place in the stream, in case the sink stops near it.
                 if !self.chunk.slices.is_empty() {
                     self.hand_on()?;
                 }
@@ -317,7 +318,7 @@ impl<'a> Order<'a> {
     }
 }
 
-/// Have a batch filled again, unless it is still in use or enough of them wait for that.
+/// Keeps a batch for reuse, unless it is still in use or enough are kept.
 fn keep(spare: &mut Vec<Batch>, batch: Arc<Batch>) {
     if let Some(batch) = Arc::into_inner(batch).filter(|_| spare.len() < SPARE) {
         spare.push(batch);

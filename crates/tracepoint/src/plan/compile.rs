@@ -1,4 +1,5 @@
-//! Formats to plans: which fields of an event are needed, and under which names kernels have them.
+//! From formats to plans: which fields of an event are needed, and their names in different
+//! kernels.
 
 use super::{Abi, Int, LockdepKind, Plan, SoftirqKind, Str, WakeKind};
 use crate::{Field, Format, states};
@@ -36,7 +37,7 @@ impl<'a> Fields<'a> {
         self.find(names).and_then(int_of)
     }
 
-    /// Strings are never worth refusing an event for.
+    /// A missing string is no reason to reject an event.
     fn str(&mut self, names: &'static [&'static str]) -> Str {
         match self.find(names) {
             Some(f) if f.data_loc => Str::DataLoc(f.offset as u16),
@@ -61,15 +62,14 @@ fn int_of(f: &Field) -> Option<Int> {
 }
 
 impl Plan {
-    /// Compile a format. Never fails: what cannot be interpreted becomes [`Plan::Other`] or
+    /// Compiles a format. Never fails: what cannot be interpreted becomes [`Plan::Other`] or
     /// [`Plan::Incomplete`].
     pub fn compile(format: &Format, abi: Abi) -> Plan {
         Plan::compile_for(format, abi, None)
     }
 
-    /// The same for a kernel of which the file says the release (`uname -r`): what the format
-    /// leaves open, the meaning of `prev_state` where its print format is missing, is read as that
-    /// kernel wrote it.
+    /// Like [`Plan::compile`], for a kernel whose release (`uname -r`) is in the file: if the print
+    /// format is missing, the meaning of `prev_state` follows that release.
     pub fn compile_for(format: &Format, abi: Abi, release: Option<&str>) -> Plan {
         let Some(event) = EventKind::of(&format.system, &format.name) else { return Plan::Other };
         let mut f = Fields { format, min: 0, missing: None };
@@ -202,7 +202,8 @@ impl Plan {
             EventKind::SoftirqRaise => softirq(&mut f, SoftirqKind::Raise),
             EventKind::SoftirqEntry => softirq(&mut f, SoftirqKind::Entry),
             EventKind::SoftirqExit => softirq(&mut f, SoftirqKind::Exit),
-            // Not every event of irq_vectors is a pair: vector_alloc and its kin end otherwise.
+            // Not every event of irq_vectors is a pair: vector_alloc and similar events end
+            // otherwise.
             EventKind::VectorEntry => Plan::VectorEntry {
                 vector: f.int(&["vector"]),
                 name: event.detail(&format.name).unwrap_or("").into(),
@@ -249,7 +250,7 @@ impl Plan {
         };
         match (f.missing, plan) {
             (Some(field), _) => Plan::Incomplete(field),
-            // Half of most traces; places known when holdup is compiled are half the work.
+            // Half of most traces: offsets known at compile time halve the decoding time.
             (
                 None,
                 Plan::SysEnter {

@@ -1,4 +1,4 @@
-//! Records to events, by their plans.
+//! Decodes records to events by their plans.
 
 use super::{LockdepKind, Plan, SoftirqKind, WakeKind};
 use crate::Endian;
@@ -9,17 +9,17 @@ const SYS_ENTER_64: usize = 64;
 /// Bytes of a [`Plan::SysExit64`].
 const SYS_EXIT_64: usize = 24;
 
-/// Decode a [`Plan::SysEnter64`] of its own: number and arguments.
+/// Decodes a [`Plan::SysEnter64`]: number and arguments.
 #[inline(always)]
 pub fn sys_enter_64<E: Endian>(raw: &[u8], batch: &mut Batch) -> Option<(u32, ArgsRef)> {
     let raw = raw.first_chunk::<SYS_ENTER_64>()?;
-    // Not by way of this function's result: see the reader of perf.data on copies of what was just
-    // stored.
+    // The arguments do not go through this function's result, to avoid a copy of what was just
+    // stored (see the reader of perf.data).
     let args = batch.push_args(std::array::from_fn(|i| E::u64(raw, 16 + 8 * i)));
     Some((E::u64(raw, 8) as u32, args))
 }
 
-/// Decode a [`Plan::SysExit64`] of its own: number and result.
+/// Decodes a [`Plan::SysExit64`]: number and result.
 #[inline(always)]
 pub fn sys_exit_64<E: Endian>(raw: &[u8]) -> Option<(u32, i64)> {
     let raw = raw.first_chunk::<SYS_EXIT_64>()?;
@@ -64,9 +64,9 @@ impl Plan {
         }
     }
 
-    /// Decode one raw record (starting at `common_type`). `None` if it is too short for its
-    /// format. Contention events come with [`StackRef::NONE`]: the chain is not in the payload,
-    /// and the container's reader adds it.
+    /// Decodes one raw record (starting at `common_type`). `None` if it is too short for its
+    /// format. Contention events come with [`StackRef::NONE`]: the chain is not in the payload, and
+    /// the container's reader adds it.
     #[inline(always)]
     pub fn decode<E: Endian>(
         &self,

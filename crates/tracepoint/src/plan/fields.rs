@@ -1,9 +1,9 @@
-//! Fields of one payload: where each is, and how it is read.
+//! Fields of one payload: the place of each, and how it is read.
 
 use crate::Endian;
 use holdup_trace::{Cpu, LocalNames, NameId, Tid};
 
-/// An integer field: where it is and how wide.
+/// An integer field: its offset and width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Int {
     pub(super) offset: u16,
@@ -54,7 +54,7 @@ pub enum Str {
     DataLoc(u16),
     /// `__rel_loc`: offset of the locator.
     RelLoc(u16),
-    /// The event does not have it.
+    /// The event does not have the field.
     Absent,
 }
 

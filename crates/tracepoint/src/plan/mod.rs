@@ -1,9 +1,9 @@
 //! Plans: an event's format compiled to loads at fixed offsets.
 //!
-//! A plan is made once per event of a file. It knows the offset and width of each field holdup
-//! needs and the shortest record that holds them all, so decoding costs one length check and a
-//! few loads. Events holdup draws no conclusion from get [`Plan::Other`], a known event that
-//! lacks a needed field gets [`Plan::Incomplete`]; both decode to
+//! A plan is made once per event of a file. It has the offset and width of each field that holdup
+//! needs and the length of the shortest record that holds them all, so decoding costs one length
+//! check and a few loads. Events that holdup does not interpret get [`Plan::Other`], a known event
+//! that lacks a needed field gets [`Plan::Incomplete`]; both decode to
 //! [`What::Other`](holdup_trace::What::Other).
 
 mod compile;
@@ -36,7 +36,7 @@ pub enum Plan {
         prev_pid: Int,
         prev_prio: Int,
         prev_state: Int,
-        /// What its numbers mean on the recorded kernel.
+        /// Meaning of the state numbers on the recorded kernel.
         states: StateTable,
         next_comm: Str,
         next_pid: Int,
@@ -103,10 +103,10 @@ pub enum Plan {
         oldprio: Int,
         newprio: Int,
     },
-    /// `raw_syscalls:sys_enter` as 64-bit kernels write it: number at 8, six arguments of 8 bytes
-    /// from 16.
+    /// `raw_syscalls:sys_enter` in the layout of 64-bit kernels: number at 8, six arguments of 8
+    /// bytes from 16.
     SysEnter64,
-    /// `raw_syscalls:sys_exit` as 64-bit kernels write it: number at 8, result at 16.
+    /// `raw_syscalls:sys_exit` in the layout of 64-bit kernels: number at 8, result at 16.
     SysExit64,
     /// `raw_syscalls:sys_enter`: six longs.
     SysEnter {
@@ -227,8 +227,8 @@ pub enum LockdepKind {
 }
 
 impl Plan {
-    /// How the states of a [`Plan::Switch`] are read, unless its own format says it: a label and
-    /// words for `info`.
+    /// How the states of a [`Plan::Switch`] are read, unless its own format defines it: a label and
+    /// text for `info`.
     pub fn note(&self) -> Option<(String, String)> {
         match self {
             Plan::Switch { states, .. } => states.note(),

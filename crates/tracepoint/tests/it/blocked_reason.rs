@@ -1,4 +1,4 @@
-//! `sched_blocked_reason` as kernels of Android lay it out.
+//! `sched_blocked_reason` in the layout of Android kernels.
 
 use holdup_trace::{Batch, LocalNames, NameId, Names, Tid, What};
 use holdup_tracepoint::{Abi, Format, Little, Plan};

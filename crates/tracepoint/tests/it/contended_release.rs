@@ -1,4 +1,4 @@
-//! `lock:contended_release`, of kernels from 7.2 on; no recording of one is at hand.
+//! `lock:contended_release`, from Linux 7.2 on; there is no real recording of it yet.
 
 use holdup_trace::{Batch, LocalNames, Names, What};
 use holdup_tracepoint::{Abi, Big, Format, Little, Plan};

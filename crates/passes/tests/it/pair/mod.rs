@@ -1,4 +1,4 @@
-//! Two threads of one process, and a mutex that one has and the other wants.
+//! Two threads of one process, and a mutex that one holds and the other wants.
 
 use holdup_testkit::TraceBuilder;
 
@@ -17,12 +17,12 @@ pub(crate) fn two() -> TraceBuilder {
         .switch(0, 1, 0, 8, "R")
 }
 
-/// 7 has the mutex (nobody saw how); 8 waits from 20 to 50.
+/// 7 holds the mutex (the acquisition was not recorded); 8 waits from 20 to 50.
 pub(crate) fn contended(base: TraceBuilder) -> TraceBuilder {
     contended_from(0, base, (WAIT, 2))
 }
 
-/// The same so much later, with this way to wait for this value of the word.
+/// The same, shifted, with this kind of wait for this value of the word.
 pub(crate) fn contended_from(
     at: u64,
     base: TraceBuilder,

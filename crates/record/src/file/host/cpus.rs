@@ -1,10 +1,10 @@
-//! CPUs: how many, of what kind, how they are put together, and their caches.
+//! CPUs: number, model, topology, and caches.
 
 use super::super::bytes::Bytes;
 use super::{list, number, word};
 use std::path::Path;
 
-/// Numbers of the CPUs from 0 to the last that is present; perf counts gaps too.
+/// Number of CPUs from 0 to the last that is present; like perf, including gaps.
 fn present(cpu: &Path) -> Option<u32> {
     Some(list(&word(&cpu.join("present"))?).into_iter().max()? + 1)
 }
@@ -16,7 +16,7 @@ pub(super) fn count(cpu: &Path) -> Option<Bytes> {
     Some(b)
 }
 
-/// What stands behind `key` in `/proc/cpuinfo`, of the first CPU.
+/// The value of `key` in `/proc/cpuinfo`, for the first CPU.
 fn field<'a>(cpuinfo: &'a str, key: &str) -> Option<&'a str> {
     let of = |line: &'a str| {
         let (name, value) = line.split_once(':')?;
@@ -25,7 +25,7 @@ fn field<'a>(cpuinfo: &'a str, key: &str) -> Option<&'a str> {
     cpuinfo.lines().find_map(of)
 }
 
-/// The model's name. Which key has it is a matter of the architecture.
+/// The model's name. Its key depends on the architecture.
 pub(super) fn description(cpuinfo: &str) -> Option<String> {
     const KEYS: [&str; 6] =
         ["model name", "Model Name", "cpu model", "Processor", "cpu", "vendor_id"];
@@ -33,8 +33,8 @@ pub(super) fn description(cpuinfo: &str) -> Option<String> {
     Some(name.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// What perf looks up a CPU's own events by: vendor, family, model and stepping, or on ARM the
-/// main id register without variant and revision.
+/// The key by which perf looks up a CPU's own events: vendor, family, model and stepping, or on ARM
+/// the main id register without variant and revision.
 pub(super) fn id(cpuinfo: &str, cpu: &Path) -> Option<String> {
     const VARIANT_AND_REVISION: u64 = 0xf0_000f;
     let midr = word(&cpu.join("cpu0/regs/identification/midr_el1"));
@@ -46,11 +46,11 @@ pub(super) fn id(cpuinfo: &str, cpu: &Path) -> Option<String> {
     Some(parts.into_iter().collect::<Option<Vec<_>>>()?.join(","))
 }
 
-/// Which CPUs share a package, a core and a die, and of each CPU where it sits.
+/// Which CPUs share a package, a core and a die, and the ids of these for each CPU.
 pub(super) fn topology(cpu: &Path) -> Option<Bytes> {
     let online = list(&word(&cpu.join("online"))?);
     let of = |n: u32, name: &str| cpu.join(format!("cpu{n}/topology/{name}"));
-    // The names are those of Linux 5.2 and, behind them, those before.
+    // The new names exist since Linux 5.2, the old ones before.
     let groups = |new: &str, old: Option<&str>| {
         let mut groups: Vec<String> = Vec::new();
         for &n in &online {
@@ -59,7 +59,7 @@ pub(super) fn topology(cpu: &Path) -> Option<Bytes> {
         }
         groups
     };
-    // A CPU that is offline says nothing: perf writes -1.
+    // An offline CPU has no such files: perf writes -1.
     let ids = |b: &mut Bytes, names: &[&str]| {
         for n in 0..present(cpu).unwrap_or(0) {
             for name in names {
@@ -72,7 +72,7 @@ pub(super) fn topology(cpu: &Path) -> Option<Bytes> {
     strings(&mut b, &groups("core_cpus_list", Some("thread_siblings_list")));
     ids(&mut b, &["core_id", "physical_package_id"]);
     let dies = groups("die_cpus_list", None);
-    // perf asks for dies on x86 alone.
+    // perf reads dies on x86 only.
     if !dies.is_empty() && cfg!(any(target_arch = "x86", target_arch = "x86_64")) {
         strings(&mut b, &dies);
         ids(&mut b, &["die_id"]);
@@ -87,7 +87,7 @@ fn strings(b: &mut Bytes, strings: &[String]) {
     }
 }
 
-/// One cache, as several CPUs may describe it.
+/// One cache, which several CPUs may describe.
 #[derive(PartialEq, Eq)]
 struct Cache {
     level: u32,
@@ -117,7 +117,7 @@ impl Cache {
 
 /// The caches of all CPUs, each once, by level.
 pub(super) fn caches(cpu: &Path) -> Option<Bytes> {
-    /// perf looks no further (`MAX_CACHE_LVL`).
+    /// perf reads no more levels (`MAX_CACHE_LVL`).
     const LEVELS: u32 = 4;
     const VERSION: u32 = 1;
     let mut caches: Vec<Cache> = Vec::new();

@@ -1,11 +1,11 @@
-//! Memory: how much, which nodes it belongs to, and which blocks of it are there.
+//! Memory: its size, its nodes, and which of its blocks are present.
 
 use super::super::bytes::Bytes;
 use super::{list, numbered, word};
 use std::fs;
 use std::path::Path;
 
-/// The kB that a line of a `meminfo` file says of `key`: `Node 0 MemTotal:  16 kB`.
+/// The kB in a line with `key` of a `meminfo` file: `Node 0 MemTotal:  16 kB`.
 fn kilobytes(meminfo: &str, key: &str) -> Option<u64> {
     let of = |line: &str| {
         let (name, value) = line.split_once(':')?;
@@ -36,7 +36,7 @@ pub(super) fn numa(node: &Path) -> Option<Bytes> {
     Some(b)
 }
 
-/// For each node a bitmap of the blocks of physical memory that are its.
+/// For each node a bitmap of its blocks of physical memory.
 pub(super) fn blocks(sys: &Path, node: &Path) -> Option<Bytes> {
     const VERSION: u64 = 1;
     let size = word(&sys.join("devices/system/memory/block_size_bytes"))?;
@@ -52,7 +52,7 @@ pub(super) fn blocks(sys: &Path, node: &Path) -> Option<Bytes> {
         for block in blocks {
             words[*block as usize / 64] |= 1 << (block % 64);
         }
-        // perf writes the number of bits as the node's, and again as the bitmap's.
+        // perf writes the number of bits once for the node, and again for the bitmap.
         b.u64((*n).into()).u64(bits as u64).u64(bits as u64);
         words.iter().for_each(|&word| {
             b.u64(word);

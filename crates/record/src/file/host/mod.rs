@@ -1,7 +1,7 @@
-//! What the file says of the machine: the feature sections that perf fills from `/proc` and `/sys`
-//! (kernel `tools/perf/util/header.c`), in the same words.
+//! What the file says about the machine: the feature sections that perf fills from `/proc` and
+//! `/sys` (kernel `tools/perf/util/header.c`), in the same words.
 //!
-//! A fact that the machine does not tell has no section, as perf does it.
+//! Like in perf, a fact that the machine does not provide has no section.
 
 mod cpus;
 mod memory;
@@ -24,14 +24,14 @@ impl Default for Roots {
     }
 }
 
-/// The sections about the machine that there is something to say in, by number.
+/// The sections about the machine that have content, by number.
 pub(crate) fn sections(roots: &Roots) -> Vec<(u32, Bytes)> {
     let cpuinfo = fs::read_to_string(roots.proc.join("cpuinfo")).unwrap_or_default();
     let cpu = roots.sys.join("devices/system/cpu");
     let node = roots.sys.join("devices/system/node");
     let kernel = |name| word(&roots.proc.join("sys/kernel").join(name));
-    // Linux before 6.1 has no file for what `uname -m` says; Rust has the same names for all that
-    // matter.
+    // Linux before 6.1 has no file for the machine of `uname -m`; Rust's names are the same for all
+    // relevant architectures.
     let arch = kernel("arch").unwrap_or_else(|| std::env::consts::ARCH.to_owned());
     let all = [
         (feature::HOSTNAME, kernel("hostname").map(text)),
@@ -66,7 +66,7 @@ pub(super) fn number<T: std::str::FromStr>(path: &Path) -> Option<T> {
     word(path)?.parse().ok()
 }
 
-/// The numbers in a list as the kernel prints it: `0-3,5`. Empty if it is none.
+/// The numbers in a list in the kernel's format: `0-3,5`. Empty if it is not such a list.
 pub(crate) fn list(text: &str) -> Vec<u32> {
     /// More CPUs or nodes than any kernel can be built for.
     const MOST: u32 = 1 << 16;
@@ -87,7 +87,7 @@ pub(crate) fn numbered(folder: &Path, prefix: &str) -> Vec<u32> {
     numbers
 }
 
-/// What the kernel calls its sources of events, and the `type` of their attrs.
+/// The kernel's names of its event sources, and the `type` of their attrs.
 fn pmus(sys: &Path) -> Option<Bytes> {
     let entries = fs::read_dir(sys.join("bus/event_source/devices")).ok()?;
     let pmu = |entry: fs::DirEntry| {

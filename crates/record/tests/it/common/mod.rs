@@ -33,7 +33,7 @@ pub fn record(file: &Path, options: &[&str]) {
 }
 
 impl Recorded {
-    /// Take a file of perf's apart, as if attrs were `longer` by so many bytes.
+    /// Takes a file of perf apart, as if attrs were `longer` by that many bytes.
     pub fn read(file: &Path, longer: usize) -> Recorded {
         let b = fs::read(file).unwrap();
         let section = |at: usize| &b[word(&b, at)..][..word(&b, at + 8)];
@@ -49,7 +49,7 @@ impl Recorded {
         Recorded { events, data: section(header::DATA).to_vec() }
     }
 
-    /// What is to be said of it.
+    /// The description for writing it again.
     pub fn description(&self) -> Description {
         let proc = Path::new("/proc");
         let tracefs = Tracefs::find().unwrap();
@@ -65,7 +65,7 @@ impl Recorded {
         }
     }
 
-    /// Write the data again, in perf's rounds, each torn somewhere, without what perf says itself.
+    /// Writes the data again, in perf's rounds, each cut somewhere, without perf's own records.
     pub fn write(&self, to: &mut Writer) {
         let (mut start, mut at) = (0, 0);
         while at < self.data.len() {
@@ -86,12 +86,12 @@ impl Recorded {
     }
 }
 
-/// What perf prints; its standard error comes behind.
+/// perf's standard output and standard error.
 pub fn perf(args: &[&str], file: &Path) -> (String, String) {
     printed(Command::new("perf").args(args).arg("-i").arg(file))
 }
 
-/// The same of a file that comes through a pipe.
+/// The same for a file that comes through a pipe.
 pub fn perf_of_pipe(args: &[&str], file: &Path) -> (String, String) {
     let mut cat = Command::new("cat").arg(file).stdout(Stdio::piped()).spawn().unwrap();
     let pipe = cat.stdout.take().unwrap();
