@@ -11,7 +11,7 @@ pub(crate) struct ChainId(pub(crate) u32);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Frame {
     pub(crate) address: u64,
-    /// Number of its [origin](super::memory::Origin); [`Frame::NOWHERE`] if that is unknown.
+    /// Number of its origin; [`Frame::NOWHERE`] if that is unknown.
     pub(crate) origin: u32,
     pub(crate) kernel: bool,
     /// Whether it is a return address.

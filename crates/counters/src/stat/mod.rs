@@ -1,8 +1,8 @@
 //! Reads the output of `perf stat -x SEPARATOR` and `perf stat -j`.
 //!
-//! The formats are described in perf-stat(1), sections CSV FORMAT and JSON FORMAT. They do not
-//! mention: * perf writes to standard error unless told otherwise, so the program's own messages
-//! come between its lines. Lines that are no counts are skipped, and counted.
+//! The formats are described in perf-stat(1), sections CSV FORMAT and JSON FORMAT. Not described:
+//! * perf writes to standard error unless told otherwise, so the program's own messages come
+//!   between its lines. Lines that are no counts are skipped, and counted.
 //! * A file may hold several runs (`--append`): a line `# started on` begins the next run, and so
 //!   does an event that the run already has.
 //! * Names of events hold commas (`cpu/event=0x3c,umask=0x0/`), which are not quoted.
