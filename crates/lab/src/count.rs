@@ -14,9 +14,9 @@ pub(crate) fn ns(time: Duration) -> u64 {
 pub struct Tally {
     /// Its name, which is also its thread's name.
     pub role: String,
-    /// Its process and its thread.
+    /// Its process id.
     pub pid: u32,
-    /// The same for a process of one thread.
+    /// Its thread id; `None` if unknown.
     pub tid: Option<u32>,
     /// Pieces of the work that it finished.
     pub units: u64,

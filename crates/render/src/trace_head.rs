@@ -166,7 +166,7 @@ pub(crate) enum Head<'a> {
 }
 
 impl<'a> Head<'a> {
-    /// As much as is known of `trace`.
+    /// The known facts about `trace`.
     pub(crate) fn of(trace: &'a TraceHead) -> Head<'a> {
         let (path, format) = (trace.path.as_str(), trace.format.as_str());
         match trace.known {
