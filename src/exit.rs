@@ -95,7 +95,7 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// The exit code it stands for.
+    /// The exit code of this failure.
     pub(crate) fn code(&self) -> u8 {
         match self {
             Failure::Usage(_) | Failure::Key(_) => USAGE,

@@ -72,7 +72,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8> {
     Ok(exit::OK)
 }
 
-/// What to write.
+/// What to write, and in which form.
 enum Form {
     Tables(Choice),
     Chrome,

@@ -115,7 +115,7 @@ fn baseline_text(path: &Path) -> Result<Option<String>> {
     String::from_utf8(bytes).map(Some).map_err(|_| bad_input(path, "is not text"))
 }
 
-/// What a unit of work is: as requested, or as in `kept`.
+/// The definition of a unit of work: as requested, or as in `kept`.
 pub(crate) fn work(args: &CompareArgs, kept: Option<&str>) -> Result<Work> {
     match args.work.as_deref().or(kept) {
         Some(text) => Work::parse(text).map_err(|e| usage(format!("--work: {e}"))),

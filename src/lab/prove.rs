@@ -25,7 +25,7 @@ const RECORDED: &str = "700ms";
 /// The schema of the JSON.
 pub(super) const SCHEMA: &str = "holdup-lab-prove/1";
 
-/// What this host cannot show.
+/// A workload that this host cannot run.
 struct Dark {
     workload: &'static Workload,
     lack: Lack,

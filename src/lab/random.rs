@@ -17,7 +17,7 @@ const RECORDED: &str = "400ms";
 struct Dice(u64);
 
 impl Dice {
-    /// From 0 to 1.
+    /// A random number from 0 to 1.
     fn throw(&mut self) -> f64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;

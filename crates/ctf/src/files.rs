@@ -67,7 +67,7 @@ pub(crate) struct Folder {
     /// Path relative to the folder opened; empty for that folder itself.
     pub(crate) name: String,
     pub(crate) metadata: Content,
-    /// By name.
+    /// The stream files, by name.
     pub(crate) streams: Vec<(String, Content)>,
 }
 

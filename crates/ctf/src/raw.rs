@@ -125,7 +125,8 @@ struct Layout {
 
 /// Open what [`crate::open`] opens. `noting` requests the positions of text in the packets.
 ///
-/// # Errors As [`crate::open`].
+/// # Errors
+/// As [`crate::open`].
 pub fn open_raw(path: &Path, noting: bool) -> Result<RawCtf> {
     let (name, folders, _) = crate::find(path)?;
     let mut quality = Quality::default();
@@ -183,7 +184,8 @@ impl RawCtf {
 
     /// The packets of a stream, in order.
     ///
-    /// # Errors Errors of `each`.
+    /// # Errors
+    /// Errors of `each`.
     pub fn each_packet<E>(
         &self,
         lane: usize,

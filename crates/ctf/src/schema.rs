@@ -56,7 +56,8 @@ pub(crate) struct StreamClass {
     pub(crate) switches: bool,
     /// Added to priorities: LTTng writes the kernel's minus 100 (`MAX_RT_PRIO`).
     pub(crate) prio: i16,
-    /// What the numbers of threads' states mean: lttng-modules writes those of the kernel's event.
+    /// What the numbers of threads' states mean: lttng-modules writes the numbers of the kernel's
+    /// event.
     pub(crate) states: StateTable,
 }
 
@@ -175,7 +176,7 @@ pub(crate) fn compile(metadata: &Metadata, setting: &mut Setting<'_>) -> TraceCl
         declared => declared,
     };
     for stream in declared {
-        // Declared twice: the first stands.
+        // Declared twice: the first one counts.
         if !seen.contains(&stream.id) && seen.len() < 4096 {
             seen.push(stream.id);
             let events = by_stream.remove(&stream.id).unwrap_or_default();

@@ -97,7 +97,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// What precedes the first NUL, lossily as UTF-8.
+/// The text before the first NUL, lossily as UTF-8.
 pub(crate) fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()

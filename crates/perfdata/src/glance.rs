@@ -94,7 +94,7 @@ fn front(
 
 /// What was found in the windows.
 struct Seen {
-    /// For each attr, whether a sample of it was found.
+    /// For each attr, whether a sample was found.
     attrs: Vec<bool>,
     /// Whether a SWITCH record was found.
     switches: bool,

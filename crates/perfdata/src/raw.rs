@@ -162,7 +162,8 @@ impl RawFile {
     /// Call `take` for every record in file order. Bytes that are no records are skipped, as when
     /// reading.
     ///
-    /// # Errors Errors of `take`, and of reading.
+    /// # Errors
+    /// Errors of `take`, and of reading.
     pub fn each<E: From<ReadError>>(
         &self,
         take: &mut dyn FnMut(&RawRecord<'_>) -> Result<(), E>,

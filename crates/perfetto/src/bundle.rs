@@ -115,7 +115,7 @@ pub(crate) struct Head<'a> {
     pub(crate) lost_events: bool,
     /// `FtraceClock`, 0 for the boot clock.
     pub(crate) clock: u64,
-    /// The same moment by the clock of the events and by the boot clock.
+    /// The same moment in the clock of the events and in the boot clock.
     pub(crate) clocks: (Option<u64>, Option<u64>),
     pub(crate) compact: Option<&'a [u8]>,
     /// Pages that the recorder could not parse.

@@ -56,8 +56,9 @@ pub fn sniff(head: &[u8]) -> bool {
 
 /// Open a trace. Scans all of it once, so that [`Perfetto`] knows which events occur and when.
 ///
-/// # Errors The file cannot be read, holds no packets, or is from several machines. Damage is no
-/// error; it is counted in the reader's quality.
+/// # Errors
+/// The file cannot be read, holds no packets, or is from several machines. Damage is no error; it
+/// is counted in the reader's quality.
 pub fn open(path: &Path) -> Result<Perfetto> {
     let file =
         File::open(path).and_then(Bytes::file).map_err(|e| ErrorKind::from(e).in_file(path))?;

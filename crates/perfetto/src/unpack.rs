@@ -20,7 +20,8 @@ pub(crate) struct Unpacked {
 
 /// Walk the packets of `file`, and unpack those that hold packets.
 ///
-/// # Errors They unpack to more bytes than allowed, or the disk is full.
+/// # Errors
+/// They unpack to more bytes than allowed, or the disk is full.
 pub(crate) fn unpack(file: &[u8], quality: &mut Quality) -> Result<Unpacked, ErrorKind> {
     unpack_within(&most_unpacked, file, quality)
 }

@@ -143,7 +143,8 @@ impl<'a> Collector<'a> {
     /// [`Collector::read`] that also keeps the time of every sample, in a temporary file: memory
     /// grows with threads and distinct chains only.
     ///
-    /// # Errors Errors of [`Collector::read`], and of the temporary file.
+    /// # Errors
+    /// Errors of [`Collector::read`], and of the temporary file.
     pub fn read_times(mut self, reader: &dyn Reader) -> Result<(Timeline, Quality)> {
         let io = |error: io::Error| ErrorKind::from(error).in_file(&std::env::temp_dir());
         self.times = Some(Times::new().map_err(io)?);

@@ -120,7 +120,8 @@ impl Shared {
 
 /// Write the samples of the threads that `filter` wants.
 ///
-/// # Errors Errors of `out`, and of the temporary file with the times.
+/// # Errors
+/// Errors of `out`, and of the temporary file with the times.
 pub fn firefox(
     timeline: &Timeline,
     filter: &Filter,

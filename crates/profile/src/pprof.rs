@@ -82,7 +82,8 @@ struct Writer<'a, 'i, W: Write> {
 /// samples, and the count, as nanoseconds of CPU time if it is time. Labels are `comm`, `pid`,
 /// `tid` and `cpu`. Memory grows with distinct chains.
 ///
-/// # Errors Errors of `out`.
+/// # Errors
+/// Errors of `out`.
 pub fn pprof(
     profile: &Profile,
     filter: &Filter,

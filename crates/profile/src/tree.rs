@@ -50,7 +50,7 @@ struct Node {
     below: Vec<(FunctionId, usize)>,
 }
 
-/// All nodes, and an index to find them.
+/// All nodes, and an index of them.
 #[derive(Default)]
 struct Nodes {
     all: Vec<Node>,

@@ -32,7 +32,7 @@ pub enum Body {
     Predict(Box<PredictBody>),
     /// The predicted effect of changes.
     Whatif(Box<WhatifBody>),
-    /// Who waits for whom.
+    /// The blocking graph.
     Graph(Box<GraphBody>),
     /// What the file is.
     Info(Box<Info>),

@@ -108,7 +108,8 @@ pub fn open(path: &Path) -> Result<TraceDat> {
 
 /// Open a trace.dat with events or with the text of a latency tracer.
 ///
-/// # Errors Like [`open`], except that the text of a latency tracer is no error here.
+/// # Errors
+/// Like [`open`], except that the text of a latency tracer is no error here.
 pub fn content(path: &Path) -> Result<Content> {
     let source =
         File::open(path).and_then(Source::file).map_err(|e| ErrorKind::from(e).in_file(path))?;

@@ -100,7 +100,7 @@ pub(crate) struct Buffer {
     pub(crate) cpus: Vec<CpuExtent>,
 }
 
-/// Where one CPU's pages are.
+/// The position of one CPU's pages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CpuExtent {
     pub(crate) cpu: u32,
@@ -108,7 +108,7 @@ pub(crate) struct CpuExtent {
     pub(crate) size: u64,
 }
 
-/// What an option tells the reader of its file's version to do next.
+/// What the reader of the file's version must do next because of an option.
 pub(crate) enum Pointer {
     Nothing,
     /// DONE: where the next options section is (version 7).

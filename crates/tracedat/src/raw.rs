@@ -129,7 +129,8 @@ fn read(path: &Path) -> Result<RawDat, ErrorKind> {
 impl RawDat {
     /// Call `take` for the pages of a CPU in order. Damaged pages are skipped.
     ///
-    /// # Errors Errors of `take`, and of reading.
+    /// # Errors
+    /// Errors of `take`, and of reading.
     pub fn pages<E: From<std::io::Error>>(
         &self,
         lane: &RawLane,

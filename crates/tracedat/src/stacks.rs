@@ -3,7 +3,7 @@
 use holdup_trace::{Frame, SymbolTable, is_recorder};
 use holdup_tracepoint::{Abi, Endian, Format};
 
-/// Where the addresses of a chain are in its record.
+/// The position of a chain's addresses in its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StackPlan {
     /// Offset of the first address. The format states eight addresses, but a record has any number.
@@ -12,7 +12,7 @@ pub(crate) struct StackPlan {
     count: Option<usize>,
     /// Size of an address in bytes.
     long: usize,
-    /// It is the program's chain, not the kernel's.
+    /// Whether it is the program's chain, not the kernel's.
     pub(crate) user: bool,
 }
 

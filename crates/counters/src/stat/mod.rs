@@ -18,7 +18,7 @@ use std::collections::{HashMap, HashSet};
 /// The content of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stat {
-    /// At least one, each with at least one count.
+    /// The measurements: at least one, each with at least one count.
     pub measurements: Vec<Measurement>,
     /// Lines that are no counts: the program's own messages.
     pub left_out: u64,
@@ -74,8 +74,8 @@ enum Part {
 
 /// Read the output of `perf stat`.
 ///
-/// # Errors The file is human-readable output, was written by `perf stat record`, or holds no
-/// counts.
+/// # Errors
+/// The file is human-readable output, was written by `perf stat record`, or holds no counts.
 pub fn parse(bytes: &[u8]) -> Result<Stat, Error> {
     if bytes.starts_with(b"PERFILE2") || bytes.starts_with(b"2ELIFREP") {
         return Err(Error::Record);

@@ -11,7 +11,8 @@ use std::io::{self, Write};
 
 /// Write the verdict as workflow commands, one a line.
 ///
-/// # Errors Errors of `out`.
+/// # Errors
+/// Errors of `out`.
 pub fn write(report: &GateReport, out: &mut dyn Write) -> io::Result<()> {
     let verdict = &report.verdict;
     let level = match verdict.outcome {

@@ -13,7 +13,8 @@ use std::io::{self, Write};
 
 /// Write the verdict as JUnit XML.
 ///
-/// # Errors Errors of `out`.
+/// # Errors
+/// Errors of `out`.
 pub fn write(report: &GateReport, out: &mut dyn Write) -> io::Result<()> {
     let verdict = &report.verdict;
     let mut cases = vec![primary(report)];

@@ -56,7 +56,8 @@ pub(super) fn write(comparison: &Comparison, out: &mut dyn Write) -> io::Result<
 
 /// Write a gate's verdict as Markdown.
 ///
-/// # Errors Errors of `out`.
+/// # Errors
+/// Errors of `out`.
 pub fn gate(report: &GateReport, out: &mut dyn Write) -> io::Result<()> {
     let verdict = &report.verdict;
     writeln!(out, "### holdup gate: **{}**\n", words::outcome(verdict))?;

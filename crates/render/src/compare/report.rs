@@ -61,7 +61,7 @@ pub struct DiffReport {
     pub b: SideHead,
     /// The divisor of sums.
     pub per: Per,
-    /// What a unit of work is.
+    /// The definition of a unit of work.
     pub work: Work,
     /// The figures; the largest changes first.
     pub rows: Vec<Row>,
@@ -105,7 +105,7 @@ pub struct SelfTestReport {
 pub struct ScaleReport {
     /// The results of all steps.
     pub scaling: Scaling,
-    /// What a unit of work is.
+    /// The definition of a unit of work.
     pub work: Work,
     /// Ledger leaves and system calls shown per number of CPUs; all if `None`.
     pub entries: Option<usize>,
@@ -125,12 +125,12 @@ impl ScaleReport {
     }
 }
 
-/// What a baseline file holds.
+/// The content of a baseline file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BaselineReport {
     /// The file.
     pub file: String,
-    /// What a unit of work is, if the file says.
+    /// The definition of a unit of work, if the file has it.
     pub work: Option<String>,
     /// Whether names are hashed.
     pub redacted: bool,

@@ -18,7 +18,8 @@ const SCHEMA: &str =
 
 /// Write the verdict as SARIF.
 ///
-/// # Errors Errors of `out`.
+/// # Errors
+/// Errors of `out`.
 pub fn write(report: &GateReport, out: &mut dyn Write) -> io::Result<()> {
     let verdict = &report.verdict;
     // A policy may name a metric twice, but ids of rules must be unique.

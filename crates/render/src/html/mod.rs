@@ -45,7 +45,7 @@ pub const ENTRIES: usize = 500;
 pub struct Beside {
     /// Tables, in the order to show them.
     pub tables: Vec<Table>,
-    /// Who waits for whom.
+    /// The blocking graph.
     pub graph: Option<Graph>,
     /// What CPUs and threads did over time.
     pub timeline: Option<Timeline>,
@@ -122,7 +122,7 @@ pub fn write<R: Serialize>(report: &R, beside: Beside, out: &mut dyn Write) -> i
     };
     let csp = policy::of(STYLE, SCRIPT);
     let mut rest = PAGE;
-    // The marks stand in the page in this order.
+    // The marks occur in the page in this order.
     for (mark, text) in [("{{policy}}", csp.as_str()), ("{{style}}", STYLE)] {
         let (before, after) = rest.split_once(mark).unwrap_or((rest, ""));
         out.write_all(before.as_bytes())?;
