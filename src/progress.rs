@@ -94,8 +94,7 @@ fn write(text: &str) -> bool {
 /// Width of the bar in columns, if there is room next to the text.
 const BAR: usize = 30;
 
-/// The progress of a fleet: `[######......] 4213 of 10000 files, 3 failed, 52.1 traces/s, 2 min
-/// left`.
+/// How far a fleet is: `[######......] 4213 of 10000 files, 3 failed, 52.1 traces/s, 2 min left`.
 fn bar(fleet: &Fleet, elapsed: Duration, columns: usize) -> String {
     let (done, items) = (fleet.done.load(Relaxed), fleet.items.load(Relaxed));
     if items == 0 {

@@ -107,8 +107,7 @@ fn asked(frames: &Frames, mut answer: impl FnMut(&str) -> io::Result<()>) -> rus
     Ok(())
 }
 
-/// `$XDG_STATE_HOME/holdup/query_history`, /.local/state`~by default below
-/// `~/.local/state`~/.local/state`.
+/// `$XDG_STATE_HOME/holdup/query_history`, by default below `~/.local/state`.
 fn history() -> Option<PathBuf> {
     let state = std::env::var_os("XDG_STATE_HOME").filter(|s| !s.is_empty()).map(PathBuf::from);
     let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/state"));

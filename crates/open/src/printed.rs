@@ -69,8 +69,8 @@ pub(crate) fn name(text: &str) -> Option<ErrorKind> {
     })
 }
 
-/// `[    0.000000] Linux …`, `<6>[    0.000000] …`, `[    0.1][    T1] …` and the form of `dmesg
-/// -T`: `[Sun Nov 22 05:14:02 2026] …`. syslog and the journal have `host kernel: ` before it.
+/// `[    0.000000] Linux …`, `<6>[    0.000000] …`, `[    0.1][    T1] …` and the form of
+/// `dmesg -T`: `[Sun Nov 22 05:14:02 2026] …`. syslog and the journal put `host kernel: ` before.
 fn is_kernel_log(line: &str) -> bool {
     let line = line.split_once(" kernel: ").map_or(line, |(_, rest)| rest);
     let line = match line.strip_prefix('<').and_then(|rest| rest.split_once('>')) {

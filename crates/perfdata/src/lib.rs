@@ -36,9 +36,9 @@
 //! the runs is a stable sort of the file by time and needs no bookkeeping of perf's rounds. Flushes
 //! too short to be worth a run of their own are joined and sorted in memory.
 //!
-//! Supported are file mode and pipe mode, zstd-compressed data, directories of `perf record
-//! --threads`, both byte orders and every size of `perf_event_attr`. A recording that was killed is
-//! read too; if perf made it, the formats are missing, because perf writes those last.
+//! Supported are file mode and pipe mode, zstd-compressed data, directories of
+//! `perf record --threads`, both byte orders and every size of `perf_event_attr`. A recording that
+//! was killed is read too; if perf made it, the formats are missing: perf writes those last.
 //!
 //! perf turns a sample of a group (`-e '{a,b}:S'`) into one for each member whose counter moved,
 //! from the difference to the sample before. Here it is one sample of the leader, preceded by the

@@ -163,8 +163,8 @@ impl Parts {
 
         let (ids, repeated) = IdSet::join(&ids);
         // Two records of the same event differ in their time stamps, and an instance may have a
-        // filter of its own, so duplicates cannot be recognised: both are kept, as in `trace-cmd
-        // report`, and the user is told.
+        // filter of its own, so duplicates cannot be recognised: both are kept, as in
+        // `trace-cmd report`, and the user is told.
         let whole = look == Look::Whole;
         quality.add(QualityCode::RepeatedEvents, if whole { repeated } else { 0 });
         let ids = ids.ids();

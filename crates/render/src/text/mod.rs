@@ -215,8 +215,7 @@ fn head_line(trace: &TraceHead) -> String {
     format!("{path} ({format}): {cpus}, {time}, {events}, {lost}")
 }
 
-/// The facts from a quick look at a file of `size` bytes: `585.5 MB, 5.188 s, events and losses n/a
-/// (…)`.
+/// A glance at a file of `size` bytes: `585.5 MB, 5.188 s, events and losses n/a (…)`.
 pub(crate) fn glanced_words(size: u64, span: Option<(u64, u64)>) -> String {
     let time = span.map_or("time n/a".to_owned(), |(a, b)| units::duration(b.saturating_sub(a)));
     let mb = size as f64 / 1e6;
