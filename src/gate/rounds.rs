@@ -63,7 +63,7 @@ pub(super) fn read_each(paths: &[PathBuf], args: &GateArgs) -> Result<Side> {
     }
 }
 
-/// Combine both sides' runs into rounds. Returns the default deciding metric.
+/// Combine both sides' runs into rounds. Returns the default policy for them.
 pub(super) fn fold(
     before: &mut Side,
     after: &mut Side,

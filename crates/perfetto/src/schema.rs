@@ -101,7 +101,7 @@ pub(crate) mod compact {
 pub(crate) mod event {
     pub(crate) const TIMESTAMP: u32 = 1;
     pub(crate) const PID: u32 = 2;
-    /// These three events have a fixed meaning in this crate.
+    /// Events that this crate handles specially.
     pub(crate) const SCHED_SWITCH: u32 = 4;
     pub(crate) const SCHED_WAKING: u32 = 20;
     pub(crate) const TASK_RENAME: u32 = 236;

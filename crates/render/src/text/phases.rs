@@ -15,11 +15,11 @@ pub(crate) fn strip(rows: &[PhaseRow]) -> String {
     format!("phases: {}", rows.iter().map(one).collect::<Vec<_>>().join("; "))
 }
 
-/// [`strip`] limited to a few lines: many phases are shown only with kind and length.
+/// [`strip`] limited to a few lines: many phases get only number, name and length.
 pub(super) fn short_strip(rows: &[PhaseRow]) -> String {
-    /// This many fill two lines.
+    /// This many phases fill two lines in full.
     const MOST: usize = 2;
-    /// This many kinds fill one line.
+    /// This many phases fill one line in short form.
     const PARTS: usize = 4;
     if rows.len() <= MOST {
         return strip(rows);
