@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Whether the locale says that nothing but ASCII is understood. Where nobody set one, nobody said
-/// so.
+/// Whether the locale restricts output to ASCII. Without any locale settings it does not.
 pub(crate) fn only() -> bool {
     let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set).is_some_and(|locale| is_ascii(&locale))
@@ -14,7 +13,7 @@ fn is_ascii(locale: &str) -> bool {
     !locale.contains("utf-8") && !locale.contains("utf8")
 }
 
-/// Bars, branches and courses in ASCII; names stay what they are.
+/// Replace bars, tree branches and sparklines by ASCII; names stay unchanged.
 pub(crate) fn of(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return text.into();

@@ -1,4 +1,4 @@
-//! Which threads were chosen: whether there are any, and what there is if not.
+//! The choice of threads: whether any match, and the alternatives if not.
 
 use crate::cli::SelectArgs;
 use crate::exit::{Failure, Result, usage};
@@ -7,12 +7,12 @@ use holdup_passes::{Analysis, Filter};
 use holdup_trace::shell_word;
 use std::collections::BTreeMap;
 
-/// What shows threads.
+/// Hint at the command that shows threads.
 pub(crate) const PROCS: &str = "holdup procs shows the times of chosen threads";
-/// What judges threads.
+/// Hint at the command that judges threads.
 pub(crate) const DIAGNOSE: &str =
     "holdup diagnose finds the bottleneck of chosen threads, and holdup procs shows their times";
-/// What divides the machine's time among groups of threads.
+/// Hint at the command that divides the machine's time among groups of threads.
 pub(crate) const LEDGER: &str = "holdup ledger --by cgroup divides the machine's time among \
      control groups, holdup diagnose finds the bottleneck of chosen threads, and holdup procs \
      shows their times";
@@ -30,13 +30,13 @@ pub(crate) fn filter(args: &SelectArgs) -> Filter {
     }
 }
 
-/// For a verb whose answer is about the whole machine: refuse a choice of threads, with a way out.
+/// For a verb about the whole machine: reject a choice of threads, and name an alternative.
 pub(crate) fn refuse(args: &SelectArgs, verb: &str, way_out: &str) -> Result<()> {
     let Some(option) = options(&filter(args)).into_iter().next() else { return Ok(()) };
     Err(usage(format!("{option}: holdup {verb} is about the whole machine; {way_out}")))
 }
 
-/// Refuse a choice that no thread of the trace fits.
+/// Reject a choice that matches no thread of the trace.
 pub(crate) fn must_match(filter: &Filter, analysis: &Analysis) -> Result<()> {
     if !filter.chooses_threads() || analysis.all_threads().any(|(_, t)| analysis.fits(filter, t)) {
         return Ok(());
@@ -117,15 +117,15 @@ fn nearest<'a>(asked: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a 
     names.min_by_key(far).filter(|name| far(name) <= limit)
 }
 
-/// Whether a verb's answer can be about chosen threads. Recorders can choose too, but what holds
-/// threads up may be anything on the machine.
+/// Whether a verb can answer about chosen threads. `record` can choose threads too, but their
+/// bottleneck may be anything on the machine.
 pub(crate) fn takes(verb: &str) -> bool {
     const MACHINES: [&str; 9] =
         ["irqs", "cpus", "info", "ledger", "phases", "predict", "whatif", "record", "run"];
     !MACHINES.contains(&verb)
 }
 
-/// A choice as it is typed, quoted as a shell wants it.
+/// A choice as command-line text, quoted for a shell.
 pub(crate) fn words(filter: &Filter) -> String {
     let quote = |names: &[String]| match names {
         [] => Vec::new(),
@@ -136,7 +136,7 @@ pub(crate) fn words(filter: &Filter) -> String {
     options(&filter).iter().map(|option| format!(" {option}")).collect()
 }
 
-/// A choice as it was typed.
+/// A choice as command-line options.
 pub(crate) fn options(filter: &Filter) -> Vec<String> {
     let numbers = |name: &str, list: &[u32]| {
         let list: Vec<String> = list.iter().map(u32::to_string).collect();

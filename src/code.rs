@@ -1,4 +1,4 @@
-//! The code around what threads waited for, where a recording has call chains.
+//! The code around waits, for recordings with call chains.
 
 use crate::exit::Result;
 use crate::places::places;
@@ -9,8 +9,8 @@ use holdup_passes::Analysis;
 use holdup_profile::Code;
 use holdup_trace::Reader;
 
-/// Of the part of a trace that is judged; `None` of a trace without call chains, which is not read
-/// again.
+/// The code for the judged part of a trace; `None` for a trace without call chains, which is not
+/// read again.
 pub(crate) fn of<'a>(
     reader: &'a dyn Reader,
     judged: &Judged,
@@ -19,7 +19,7 @@ pub(crate) fn of<'a>(
     read(reader, judged.whole(), &judged.analysis, symbols)
 }
 
-/// Of all of an analysis.
+/// The code for a whole analysis.
 pub(crate) fn of_all<'a>(
     reader: &'a dyn Reader,
     analysis: &Analysis,

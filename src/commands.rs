@@ -1,4 +1,4 @@
-//! The verbs: each reads the trace once and says which tables it wants.
+//! The verbs: each reads the trace once and selects its tables.
 
 use crate::choice::{self, PROCS};
 use crate::cli::{Command, IrqsBy, ProcsBy, SwitchesBy};

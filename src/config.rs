@@ -1,4 +1,4 @@
-//! What the command line means: resolved before anything is read.
+//! The meaning of the command line, resolved before anything is read.
 
 use crate::choice;
 use crate::cli::{ColorName, CommonArgs, FormatName, OutputArgs, SelectArgs, TraceArg};
@@ -30,7 +30,7 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// Resolve `args` and open the output, so that a wrong output shows before a long read.
+    /// Resolve `args` and open the output, so that a wrong output is reported before a long read.
     pub(crate) fn new(args: &CommonArgs) -> Result<Config> {
         let (selection, window) = selection(&args.select)?;
         let filter = choice::filter(&args.select);
@@ -43,12 +43,12 @@ impl Config {
         Ok(Config { trace, format, output, quiet, selection, filter, window, phase, names })
     }
 
-    /// The same, with names of code and variables from where the command line says.
+    /// Use the files that the command line names to name code and variables.
     pub(crate) fn named_by(self, symbols: &SymbolArgs) -> Result<Config> {
         Ok(Config { names: variables::of(places(symbols)?), ..self })
     }
 
-    /// The same for a verb that writes no report.
+    /// The configuration of a verb that writes no report.
     pub(crate) fn of_trace(trace: &TraceArg, select: &SelectArgs, quiet: bool) -> Result<Config> {
         let (selection, window) = selection(select)?;
         let filter = choice::filter(select);
@@ -60,8 +60,8 @@ impl Config {
         Ok(Config { trace, format, output, quiet, selection, filter, window, phase, names })
     }
 
-    /// Which events and rows, with the time window or the phase placed in this trace. To find a
-    /// phase the trace is read.
+    /// Which events and rows to use, with the time window or phase resolved for this trace. Finding
+    /// a phase reads the trace.
     pub(crate) fn options(&self, reader: &dyn Reader) -> Result<Options> {
         let mut selection = self.selection.clone();
         if let Some(window) = self.window {
@@ -90,13 +90,14 @@ impl Config {
         }
     }
 
-    /// The same for a verb that judges: the chosen threads are the work, and every row stays.
+    /// [`Config::options`] for a verb that judges: the chosen threads are the work, and every row
+    /// stays.
     pub(crate) fn judged_options(&self, reader: &dyn Reader) -> Result<Options> {
         let options = self.options(reader)?;
         Ok(Options { work: self.filter.clone(), filter: Filter::default(), ..options })
     }
 
-    /// Refuse a choice of threads that fits none of the trace.
+    /// Reject a choice that matches no thread of the trace.
     pub(crate) fn must_match(&self, analysis: &Analysis) -> Result<()> {
         choice::must_match(&self.filter, analysis)
     }
@@ -123,14 +124,14 @@ impl Config {
         self.selection.cpus.is_some() || self.window.is_some() || self.phase.is_some()
     }
 
-    /// Rows to show: see [`entries`].
+    /// Number of rows to show: see [`entries`].
     pub(crate) fn entries(&self, asked: Option<usize>, text: usize) -> Option<usize> {
         entries(&self.format, asked, text)
     }
 }
 
-/// Rows to show: as many as asked for, 0 for all; where the user did not say, `text` of them in
-/// text, which is read by people.
+/// Number of rows to show: as requested, 0 for all; by default `text` rows in text, which people
+/// read.
 pub(crate) fn entries(format: &Format, asked: Option<usize>, text: usize) -> Option<usize> {
     match asked {
         Some(0) => None,
@@ -146,7 +147,7 @@ fn named_trace(args: &TraceArg) -> Result<PathBuf> {
     }
 }
 
-/// perf's habit, and trace-cmd's.
+/// The default file names of perf and trace-cmd.
 pub(crate) fn default_trace() -> Result<PathBuf> {
     ["perf.data", "trace.dat"].into_iter().map(PathBuf::from).find(|p| p.exists()).ok_or_else(
         || {
@@ -175,7 +176,7 @@ fn selection(args: &SelectArgs) -> Result<(Selection, Option<Window>)> {
     Ok((Selection { cpus, ..Selection::default() }, window))
 }
 
-/// Text with all reasons, if asked for; the other formats always have them.
+/// Text with all reasons, if requested; the other formats always have them.
 pub(crate) fn explained(format: Format, explain: bool) -> Format {
     match format {
         Format::Text(options) => Format::Text(TextOptions { explain, ..options }),
@@ -183,7 +184,7 @@ pub(crate) fn explained(format: Format, explain: bool) -> Format {
     }
 }
 
-/// The form of output asked for.
+/// The requested form of output.
 pub(crate) fn format(args: &OutputArgs, output: &Output) -> Result<Format> {
     if args.json {
         return Ok(Format::Json);

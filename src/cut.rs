@@ -8,7 +8,7 @@ use crate::progress;
 use holdup_trace::Cut;
 use std::io::Write;
 
-/// Run it.
+/// Run the verb.
 pub(crate) fn run(args: &CutArgs) -> Result<u8> {
     let select = SelectArgs {
         time: args.time.clone(),

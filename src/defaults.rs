@@ -1,5 +1,5 @@
-//! Options that a user always wants, from a file: `[VERB]` has options of one verb, `[all]` has
-//! options of every verb that knows them. Typed options override the file.
+//! A user's default options, from a file: `[VERB]` has options of one verb, `[all]` has options of
+//! every verb that knows them. Typed options override the file.
 //!
 //! ```toml
 //! [all]
@@ -18,12 +18,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
-/// The options of every verb.
+/// The section with options of every verb.
 const ALL: &str = "all";
 
-/// The command line with the options of the file that are not in it.
+/// The command line, with options of the file that it does not contain.
 pub(crate) fn added(words: Vec<OsString>) -> Result<Vec<OsString>> {
-    // What is wrong with it is said when it is read for good.
+    // Errors are reported later, by the final parse.
     let Ok(typed) = Cli::command().try_get_matches_from(&words) else { return Ok(words) };
     let (Some((verb, of_verb)), Some((path, file))) = (typed.subcommand(), file(&typed)?) else {
         return Ok(words);
@@ -64,7 +64,7 @@ fn own() -> Option<PathBuf> {
     Some(folder.join(Path::new("holdup/config.toml")))
 }
 
-/// The words for what a file says of a verb, as far as they were not typed.
+/// The file's options for a verb as arguments, except those that were typed.
 fn options(file: &Table, verb: &str, typed: &ArgMatches) -> Result<Vec<String>, String> {
     let holdup = Cli::command();
     let mut words = Vec::new();
@@ -93,13 +93,13 @@ fn options(file: &Table, verb: &str, typed: &ArgMatches) -> Result<Vec<String>, 
     Ok(words)
 }
 
-/// The name by which the option `--KEY` is known.
+/// clap's id of the option `--KEY`.
 fn option(command: &Command, key: &str) -> Option<String> {
     let found = command.get_arguments().find(|arg| arg.get_long() == Some(key))?;
     Some(found.get_id().to_string())
 }
 
-/// An option as it is typed.
+/// An option as command-line arguments.
 fn spelled(section: &str, key: &str, value: &Value) -> Result<Vec<String>, String> {
     Ok(match value {
         Value::Boolean(true) => vec![format!("--{key}")],

@@ -19,12 +19,12 @@ use holdup_render::{Body, Format, Report, TraceHead};
 use holdup_trace::shell_word;
 use std::path::Path;
 
-/// What a recording is called that nobody keeps.
+/// The name of a recording that is not kept.
 pub(crate) const NOT_KEPT: &str = "recording, not kept";
-/// The file that the advice keeps it in.
+/// The file in which the advised command keeps it.
 pub(crate) const KEPT: &str = "perf.data";
 
-/// Run it.
+/// Run the verb.
 pub(crate) fn run(args: &DiagnoseArgs) -> Result<u8> {
     let fail_on = args
         .fail_on
@@ -78,7 +78,7 @@ fn of_trace(args: &DiagnoseArgs, measured: &[Measured], thresholds: Thresholds) 
         head = head.of_part(wall_ns);
     }
     if let Some(again) = &args.unkept {
-        // No command may name a file that is gone when it is typed.
+        // No suggested command may name a file that will be deleted.
         let gone = shell_word(&head.path);
         diagnosis.next.iter_mut().for_each(|next| *next = next.replace(&gone, KEPT));
         diagnosis.next.insert(0, again.clone());

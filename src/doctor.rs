@@ -8,7 +8,7 @@ use holdup_host::{Host, Root, can_record, facts};
 use holdup_record::probe::try_out;
 use holdup_render::{Format, doctor};
 
-/// Run it.
+/// Run the verb.
 pub(crate) fn run(args: &DoctorArgs) -> Result<u8> {
     let output = Output::open(args.output.output.as_deref(), &[])?;
     let format = config::format(&args.output, &output)?;

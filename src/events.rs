@@ -11,7 +11,7 @@ use holdup_profile::Backtraces;
 use holdup_render::{Format, text};
 use holdup_trace::Reader;
 
-/// Run it.
+/// Run the verb.
 pub(crate) fn run(args: &EventsArgs) -> Result<u8> {
     let config = Config::new(&args.common)?;
     let reader = holdup_open::open(&config.trace)?;
@@ -49,13 +49,13 @@ pub(crate) fn run(args: &EventsArgs) -> Result<u8> {
         if args.stacks && !reader.info().capabilities.stacks {
             eprintln!("holdup: no call chains were recorded (holdup record -g, perf record -g)");
         }
-        // A stream of events has no place for them.
+        // A stream of events has no place for quality problems.
         warn_of_losses(&reader.info().path.to_string_lossy(), &streamed.quality.entries());
     }
     Ok(exit::OK)
 }
 
-/// Nothing was written: refuse a choice of threads if nothing else was chosen.
+/// Nothing was written: reject a choice of threads if nothing else was chosen.
 fn must_have_chosen(select: &Select, args: &EventsArgs) -> Result<()> {
     let chosen = choice::options(&choice::filter(&args.common.select));
     if chosen.is_empty() || !select.is_of_threads_alone() {

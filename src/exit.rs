@@ -1,4 +1,4 @@
-//! Exit codes: part of the outward contract.
+//! Exit codes: part of the public interface.
 
 use holdup_export::ExportError;
 use holdup_fleet::FleetError;
@@ -15,13 +15,13 @@ macro_rules! codes {
     )+) => {
         $($(#[doc = $doc])+ pub(crate) const $name: u8 = $code;)+
 
-        /// Every exit code: what it is called in a list of all, and what it means in a sentence.
+        /// Every exit code: its short name, and its meaning in a sentence.
         pub(crate) const ALL: &[(u8, &str, &str)] = &[$(($code, $short, $meaning)),+];
     };
 }
 
 codes! {
-    /// All went well. A closed pipe is no failure: `holdup ... | head` had what it wanted.
+    /// Success. A closed pipe is no failure, as in `holdup ... | head`.
     OK = 0: "ok", "holdup gave an answer, whatever the answer is";
     /// `--fail-on` matched, or the gate failed.
     FAILED = 1: "--fail-on matched, or the gate failed",
@@ -30,13 +30,13 @@ codes! {
          gate cannot fail)";
     /// Wrong usage, or the output cannot be written.
     USAGE = 2: "usage", "the command line is wrong, or the output cannot be written";
-    /// The input cannot be read, or the host does not let itself be recorded.
+    /// The input cannot be read, or the host does not allow the recording.
     INPUT = 3: "the input cannot be read, or the host does not allow the recording",
         "the input cannot be read, or the host does not allow the recording; the message says what \
          is wrong and where, or what to do";
-    /// The trace cannot show what was asked.
+    /// The trace cannot show what was requested.
     INCONCLUSIVE = 4: "not enough evidence to decide", "not enough evidence to decide";
-    /// An error that no code stands for: nobody thought of it.
+    /// An unexpected error, which has no code of its own.
     DEFECT = 5: "a defect of holdup", "a defect of holdup, worth a report; the message says what \
          went wrong";
 }
@@ -50,11 +50,11 @@ pub(crate) fn list() -> String {
     )
 }
 
-/// What a verb comes to.
+/// The result of a verb.
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
-/// Why there is no answer. Every error of the libraries below becomes one of these where it is
-/// met, so that each has a code: one that nobody thought of does not compile.
+/// Why there is no answer. Every error of the libraries is converted to one of these where it
+/// occurs, so that each has a code: an unhandled kind does not compile.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// The command line is wrong, or the output cannot be written.
@@ -63,10 +63,10 @@ pub(crate) enum Failure {
     /// A file that is read by holdup itself is wrong, such as a baseline.
     #[error("{0}")]
     Input(String),
-    /// The host does not allow what was asked for.
+    /// The host does not allow what was requested.
     #[error("{0}")]
     Denied(Obstacle),
-    /// The trace does not hold what it takes to answer.
+    /// The trace lacks the data for the answer.
     #[error("{0}")]
     Unanswerable(String),
     /// The trace cannot be read.
@@ -79,23 +79,23 @@ pub(crate) enum Failure {
     Export(#[from] ExportError),
     #[error(transparent)]
     Fleet(#[from] FleetError),
-    /// Standard output takes no more, or a terminal's answers end in an error.
+    /// Writing to standard output failed, or reading a terminal's answers did.
     #[error("standard input or output: {0}")]
     Stdout(#[source] io::Error),
-    /// A file that was opened for the answer takes no more.
+    /// Writing to a file that was opened for the answer failed.
     #[error("{}: cannot be written: {error}", path.display())]
     Unfinished {
         path: PathBuf,
         #[source]
         error: io::Error,
     },
-    /// A value of holdup's own that cannot be JSON.
+    /// A value of holdup that cannot be serialised as JSON.
     #[error("an answer cannot be written as JSON: {0}")]
     Json(#[source] serde_json::Error),
 }
 
 impl Failure {
-    /// The exit code it stands for.
+    /// The exit code of this failure.
     pub(crate) fn code(&self) -> u8 {
         match self {
             Failure::Usage(_) | Failure::Key(_) => USAGE,
@@ -111,12 +111,12 @@ impl Failure {
     }
 }
 
-/// A reader that has had enough is no failure.
+/// A reader that closes the pipe early is no failure.
 fn written(error: &io::Error) -> u8 {
     if error.kind() == io::ErrorKind::BrokenPipe { OK } else { USAGE }
 }
 
-/// An answer that cannot be written to its end, in a file or on standard output.
+/// The error for an answer that could not be written completely, to a file or standard output.
 pub(crate) fn unfinished(file: Option<PathBuf>) -> impl FnOnce(io::Error) -> Failure {
     move |error| match file {
         Some(path) => Failure::Unfinished { path, error },

@@ -13,7 +13,7 @@ use holdup_export::{Choice, PATH, Request, TableFormat, definitions};
 use holdup_passes::Detail;
 use std::io::Write;
 
-/// Run it.
+/// Run the verb.
 pub(crate) fn run(args: &ExportArgs) -> Result<u8> {
     let limits = thresholds(args.thresholds.as_deref())?;
     let form = form(args)?;
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8> {
     let all = judged.whole.as_ref().unwrap_or(&judged.analysis);
     let mut rows = judged.phases.clone();
     match &mut rows[..] {
-        // The verdict on the trace is that on its only phase.
+        // The verdict on the trace is the verdict on its only phase.
         [row] => row.class = Some(diagnosis.verdict.class),
         several => phases::judge_each(&*reader, &options, all.cpu_list(), several, &limits)?,
     }
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8> {
     Ok(exit::OK)
 }
 
-/// What to write.
+/// What to write, and in which form.
 enum Form {
     Tables(Choice),
     Chrome,
@@ -80,7 +80,7 @@ enum Form {
 }
 
 impl Form {
-    /// The critical path is part of it, which is made from every sleep.
+    /// Whether it includes the critical path, which needs every sleep.
     fn needs_sleeps(&self) -> bool {
         match self {
             Form::Tables(choice) => choice.has(PATH),
@@ -90,7 +90,7 @@ impl Form {
     }
 }
 
-/// Which tables, and how. A wrong name shows before the trace is read.
+/// The tables and their form. A wrong name is reported before the trace is read.
 fn form(args: &ExportArgs) -> Result<Form> {
     let tables = definitions();
     if let Some(name) = args.tables.iter().find(|name| !tables.iter().any(|t| t.name == **name)) {
@@ -116,7 +116,7 @@ fn form(args: &ExportArgs) -> Result<Form> {
     Ok(Form::Tables(Choice { format, names: args.tables.clone() }))
 }
 
-/// The verb whose events a table is made from.
+/// The verb whose events the table needs.
 fn verb(table: &str) -> &str {
     match table {
         "runs" | "wakeups" => "switches",

@@ -1,4 +1,4 @@
-//! `holdup guide`: the walk, asked on a terminal, or written down as recommended.
+//! `holdup guide`: the walk, interactively on a terminal, or written with the recommended answers.
 
 use crate::cli::{FormatName, GuideArgs};
 use crate::code;
@@ -15,10 +15,10 @@ use holdup_render::{Body, Format, Report, TextOptions, TraceHead, text};
 use holdup_trace::Reader;
 use std::io::{self, BufRead, IsTerminal, Write};
 
-/// Rows of a table that one looks into on the way.
+/// Rows of a table shown during the walk.
 const ENTRIES: usize = 12;
 
-/// Run it.
+/// Run the verb.
 pub(crate) fn run(args: &GuideArgs) -> Result<u8> {
     let limits = thresholds(args.thresholds.as_deref())?;
     let terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
@@ -68,7 +68,7 @@ struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    /// One question after the other. The end of the answers is the end of the walk.
+    /// Ask one question after the other. The walk ends at the end of the input.
     fn run(&self, answers: &mut dyn BufRead, out: &mut dyn Write) -> io::Result<u8> {
         let quiet = TextOptions { quiet: true, ..self.options.clone() };
         let mut way: Vec<&str> = self.walk.questions.first().map(|q| q.id).into_iter().collect();
@@ -135,7 +135,8 @@ impl Asking<'_> {
                     if class == self.walk.diagnosis.verdict.class {
                         break;
                     }
-                    // A way that ends elsewhere is worth another look at its last fork.
+                    // A path that ends without the verdict: suggest another look at its last
+                    // branch.
                     writeln!(
                         out,
                         "  Enter shows the report, b goes back to the previous question."

@@ -8,8 +8,8 @@ use crate::write::{report_with, write_report};
 use holdup_passes::Detail;
 use holdup_render::{Body, Info, Report, TraceHead};
 
-/// From tables and samples of a large file, from all of it where it is small, where that was asked
-/// for, and where a part was selected: nobody but the whole read knows what is in a part.
+/// Reads only tables and samples of a large file; reads the whole file if it is small, if
+/// requested, or if a part was selected, whose content only a full read shows.
 pub(crate) fn run(args: &InfoArgs) -> Result<()> {
     choice::refuse(&args.common.select, "info", PROCS)?;
     let config = Config::new(&args.common)?;

@@ -1,4 +1,4 @@
-//! `holdup latency`: how long requests take, and what of it is waiting.
+//! `holdup latency`: how long requests take, and how much of that is waiting.
 
 use crate::cli::{LatencyArgs, LatencyByName};
 use crate::exit::Result;

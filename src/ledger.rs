@@ -8,7 +8,7 @@ use crate::write::report;
 use holdup_attribution::Attribution;
 use holdup_render::{Body, schema};
 
-/// Of the whole machine, or by control group.
+/// Run the verb, for the whole machine or by control group.
 pub(crate) fn run(args: &LedgerArgs) -> Result<()> {
     let common = &args.table.common;
     if args.by == LedgerBy::Cgroup {

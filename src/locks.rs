@@ -193,7 +193,7 @@ fn notes(
 
 fn is_lock_stat(path: &Path) -> bool {
     let mut head = Vec::new();
-    // Anything that goes wrong shows again, with its message, when the trace is opened.
+    // An error here occurs again, with its message, when the trace is opened.
     path.is_file()
         && fs::File::open(path).is_ok_and(|f| f.take(HEAD).read_to_end(&mut head).is_ok())
         && holdup_lockstat::sniff(&head)

@@ -1,4 +1,4 @@
-//! holdup: says what holds a multiprocessor Linux system up.
+//! holdup: finds the bottleneck of a multiprocessor Linux system.
 
 mod ascii;
 mod choice;
@@ -67,8 +67,8 @@ fn main() -> ExitCode {
             let code = error.code();
             if code != exit::OK {
                 let message = error.to_string();
-                // Messages quote the trace, which may hold anything. The way out of an obstacle
-                // stands on lines of its own.
+                // Messages quote the trace, which may contain anything. The remedy for an obstacle
+                // is on separate lines.
                 let lines: Vec<_> = match error {
                     exit::Failure::Denied(_) => {
                         message.lines().map(holdup_render::escape).collect()

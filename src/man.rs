@@ -1,4 +1,4 @@
-//! `holdup man` and `holdup completions`: what is made from the description of the command line.
+//! `holdup man` and `holdup completions`: generated from the description of the command line.
 
 use crate::cli::Cli;
 use crate::exit::{self, Failure, Result, unwritable};
@@ -34,7 +34,7 @@ pub(crate) fn run(folder: Option<&Path>) -> Result<u8> {
     Ok(exit::OK)
 }
 
-/// What a page is called: `holdup`, `holdup-diagnose`.
+/// The name of a page: `holdup`, `holdup-diagnose`.
 fn name(command: &Command) -> &str {
     command.get_display_name().unwrap_or(command.get_name())
 }
@@ -44,7 +44,7 @@ fn page(all: &Command, one: &Command) -> io::Result<Vec<u8>> {
     let is_verb = name(one) != name(all);
     let man = Man::new(one.clone());
     let mut out = Vec::new();
-    // Not render_title: it leaves the empty date out, and what follows moves up one place.
+    // Not render_title: it omits the empty date, which shifts the fields after it.
     let (title, version) = (name(one).to_uppercase(), env!("CARGO_PKG_VERSION"));
     writeln!(out, ".TH {title} 1 \"\" \"holdup {version}\" \"holdup manual\"")?;
     man.render_name_section(&mut out)?;
@@ -137,7 +137,7 @@ fn item(roff: &mut Roff, head: &str, text: &str) {
     roff.text([roman(text)]);
 }
 
-/// The other pages, and those of the recorders.
+/// References to holdup's other pages and to the recorders' pages.
 fn see_also(all: &Command, one: &Command) -> String {
     let pages = std::iter::once(all).chain(all.get_subcommands()).map(name);
     let others = pages.filter(|page| *page != name(one)).chain(["perf-record", "trace-cmd-record"]);

@@ -25,7 +25,8 @@ fn one(argument: &Path, quiet: bool) -> Result<Measured> {
     Ok(Measured { path: name, cpus, stat })
 }
 
-/// `4=FILE`: the number of CPUs, and the file. A file whose own name begins so is written `./4=x`.
+/// `4=FILE`: the number of CPUs, and the file. A file whose own name begins this way is written
+/// `./4=x`.
 fn split(argument: &Path) -> Result<(Option<f64>, &Path)> {
     let Some((cpus, path)) = argument.to_str().and_then(|a| a.split_once('=')) else {
         return Ok((None, argument));

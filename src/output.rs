@@ -1,4 +1,4 @@
-//! Where the answer goes.
+//! The destination of the answer.
 
 use crate::ascii;
 use crate::exit::{Result, unfinished, unwritable, usage};
@@ -16,7 +16,7 @@ pub(crate) enum Output {
 }
 
 impl Output {
-    /// Open `path`, or standard output; never on top of what is read.
+    /// Open `path`, or standard output; never overwrite an input.
     pub(crate) fn open(path: Option<&Path>, inputs: &[&Path]) -> Result<Output> {
         let Some(path) = path.filter(|p| p.as_os_str() != "-") else { return Ok(Output::Stdout) };
         if inputs.iter().any(|input| same_file(path, input)) {
@@ -29,8 +29,8 @@ impl Output {
         Ok(Output::File(path.to_owned(), file))
     }
 
-    /// On a terminal, unless NO_COLOR or TERM=dumb speak against it; elsewhere if CLICOLOR_FORCE
-    /// asks for it.
+    /// Whether to use colours: on a terminal, unless NO_COLOR or TERM=dumb forbids it; elsewhere
+    /// only if CLICOLOR_FORCE requests it.
     pub(crate) fn wants_color(&self) -> bool {
         let choice = match self {
             Output::Stdout => anstream::AutoStream::choice(&io::stdout()),
@@ -39,7 +39,7 @@ impl Output {
         !matches!(choice, anstream::ColorChoice::Never)
     }
 
-    /// Columns, on a terminal.
+    /// Width in columns, on a terminal.
     pub(crate) fn width(&self) -> Option<usize> {
         match self {
             Output::Stdout if io::stdout().is_terminal() => {
@@ -49,7 +49,7 @@ impl Output {
         }
     }
 
-    /// The file, for messages.
+    /// The file's path, for messages.
     pub(crate) fn name(&self) -> Option<PathBuf> {
         match self {
             Output::Stdout => None,
@@ -57,11 +57,11 @@ impl Output {
         }
     }
 
-    /// Hand the output to `write`, which buffers by itself.
+    /// Pass the output to `write`, which does its own buffering.
     pub(crate) fn stream<T>(self, write: impl FnOnce(&mut dyn Write) -> T) -> T {
         match self {
             Output::Stdout => {
-                // Lines and progress would take turns on one terminal.
+                // Lines and progress would mix on one terminal.
                 progress::end();
                 match Pager::start() {
                     Some(pager) => pager.show(write),
@@ -84,7 +84,7 @@ impl Output {
         })
     }
 
-    /// Write what `write` writes, buffered.
+    /// Pass a buffered output to `write`.
     pub(crate) fn write_with(
         self,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,

@@ -1,4 +1,4 @@
-//! A page with everything, for a browser.
+//! The HTML page with all results.
 
 use crate::config::Config;
 use crate::exit::Result;
@@ -10,12 +10,12 @@ use holdup_render::html::{self, Beside, Timeline};
 use holdup_render::{Report, Table, schema};
 use holdup_trace::Reader;
 
-/// What the page needs to be kept about waits: who waits for whom.
+/// The detail about waits that the page needs: which thread waits for which.
 pub(crate) const DETAIL: Detail = Detail::Edges;
 
-/// Write the page about `answer`. Tables, graph and timeline are of all that was read, as those of
-/// the other verbs are, even where the verdict is about a part of it. For the timeline the trace is
-/// read once more.
+/// Write the page about `answer`. Tables, graph and timeline cover everything that was read, as in
+/// the other verbs, even if the verdict is about a part of it. The timeline needs another pass over
+/// the trace.
 pub(crate) fn write(
     config: Config,
     reader: &dyn Reader,
@@ -39,7 +39,7 @@ fn tables(reader: &dyn Reader, whole: &Analysis) -> Vec<Table> {
     verbs.chain(groups(whole)).collect()
 }
 
-/// What each control group had of the machine, where threads are known to be in more than one.
+/// Each control group's share of the machine, if threads are known to be in more than one.
 fn groups(whole: &Analysis) -> Option<Table> {
     let rows = whole.cgroups();
     let several = rows.iter().filter(|row| row.cgroup.is_some()).count() > 1;

@@ -1,4 +1,4 @@
-//! Answers longer than the terminal go through a pager, as git's do.
+//! Answers longer than the terminal go through a pager, as in git.
 
 use std::io::{self, IsTerminal, Write};
 use std::process::{Child, Command, Stdio};
@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static OFF: AtomicBool = AtomicBool::new(false);
 
-/// What less is told where the user has not: quit if all fits, keep colours, leave the text there.
+/// Default options for less: quit if everything fits, keep colours, leave the text on the screen.
 const LESS: &str = "FRX";
 
-/// No pager, whatever the terminal.
+/// Use no pager from now on.
 pub(crate) fn off() {
     OFF.store(true, Ordering::Relaxed);
 }
 
-/// The pager's command, if standard output is a terminal and nobody speaks against one.
+/// The pager's command, if standard output is a terminal and the pager is not disabled.
 fn command() -> Option<String> {
     if OFF.load(Ordering::Relaxed) || !io::stdout().is_terminal() {
         return None;
@@ -22,7 +22,7 @@ fn command() -> Option<String> {
     chosen(|name| std::env::var(name).ok())
 }
 
-/// holdup's own variable counts before everybody's; an empty one, and cat, are no pager.
+/// holdup's own variable precedes PAGER; an empty value or `cat` means no pager.
 fn chosen(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
     if variable("TERM").is_some_and(|term| term == "dumb") {
         return None;
@@ -33,13 +33,13 @@ fn chosen(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
     (!pager.is_empty() && pager != "cat").then(|| pager.to_owned())
 }
 
-/// A pager that is on the screen.
+/// A running pager.
 pub(crate) struct Pager(Child);
 
 impl Pager {
-    /// Start one, if one is wanted and there.
+    /// Start the pager, if one is wanted and available.
     pub(crate) fn start() -> Option<Pager> {
-        // A shell, as the variable may hold options.
+        // Run a shell, because the variable may contain options.
         let mut pager = Command::new("sh");
         pager.arg("-c").arg(command()?).stdin(Stdio::piped());
         if std::env::var_os("LESS").is_none() {
@@ -48,8 +48,8 @@ impl Pager {
         pager.spawn().ok().map(Pager)
     }
 
-    /// Hand it what `write` writes, and wait until the reader has had enough: to leave before the
-    /// end is no failure.
+    /// Pass the pager's input to `write`, and wait until the user quits: to quit before the end is
+    /// no failure.
     pub(crate) fn show<T>(mut self, write: impl FnOnce(&mut dyn Write) -> T) -> T {
         let done = match self.0.stdin.take() {
             Some(mut stdin) => write(&mut stdin),

@@ -1,4 +1,4 @@
-//! `holdup path`: what the time of one thread went into.
+//! `holdup path`: how one thread spent its time.
 
 use crate::choice::no_path;
 use crate::cli::PathArgs;
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &PathArgs) -> Result<()> {
             let chosen = tid.is_some() || config.chooses_threads();
             let mut path = match Attribution::from(a).path(tid) {
                 Ok(path) => path,
-                // What was recorded lacks the events, which the table says.
+                // The recording lacks the events; the table says so.
                 Err(NoPath::NoThread | NoPath::Still(_)) if lacking.is_some() && !chosen => {
                     Path::default()
                 }

@@ -1,4 +1,4 @@
-//! `holdup phases`: the parts that a trace falls into.
+//! `holdup phases`: the phases of a trace.
 
 use crate::choice::{self, DIAGNOSE};
 use crate::cli::PhasesArgs;

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// Where to look for files with names of functions.
 pub(crate) fn places(args: &SymbolArgs) -> Result<holdup_symbols::Options> {
     for path in args.symfs.iter().chain(&args.kallsyms) {
-        // A mistyped name would only show as names that are missing.
+        // Otherwise a mistyped path would only show as missing names.
         path.metadata().map_err(|e| ErrorKind::from(e).in_file(path))?;
     }
     Ok(holdup_symbols::Options {

@@ -15,7 +15,7 @@ use holdup_diagnose::predict::{self, Forecast, MOST_CPUS};
 use holdup_render::{Body, Format, PredictBody, Report, TraceHead, schema, svg};
 use std::path::Path;
 
-/// CPUs of a bare demand where nobody asks for others: those of figure 2.2 of the source.
+/// Default numbers of CPUs for a demand without trace: those of figure 2.2 of the source.
 const CPUS_OF_A_DEMAND: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 
 /// Run the verb.
@@ -90,7 +90,7 @@ fn of_trace(args: &PredictArgs, cpus: &[u32]) -> Result<()> {
     write_report(config, &report)
 }
 
-/// Where the answer and the picture go, opened before anything is read.
+/// Open the destinations of the answer and the picture, before anything is read.
 fn open(args: &PredictArgs, input: Option<&Path>) -> Result<(Output, Format, Option<Output>)> {
     let common = &args.table.common.output;
     let inputs: Vec<&Path> = input.into_iter().collect();
@@ -103,7 +103,7 @@ fn plot(args: &PredictArgs, inputs: &[&Path]) -> Result<Option<Output>> {
     args.plot.as_deref().map(|path| Output::open(Some(path), inputs)).transpose()
 }
 
-/// Draw the curve, if that was asked for.
+/// Draw the curve, if requested.
 fn draw(picture: Option<Output>, forecast: &Forecast) -> Result<()> {
     let Some(picture) = picture else { return Ok(()) };
     let Some(curve) = &forecast.curve else {

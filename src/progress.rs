@@ -1,11 +1,11 @@
-//! How far reading is, on standard error: for people who wait at a terminal, and for nobody else.
+//! Progress of reading, on standard error, only if that is a terminal.
 //!
 //! ```text
 //! events 43 %, 2.1 of 4.9 GB, 21.3 M events/s, 3 s left
 //! ```
 //!
-//! A thread of its own looks at the counters of [`holdup_trace::progress`] and draws one line over
-//! and over. Whoever is about to write calls [`end`] first, which takes the line away.
+//! A separate thread looks at the counters of [`holdup_trace::progress`] and redraws one line.
+//! Before other output, callers must call [`end`], which removes the line.
 
 use holdup_fleet::Progress as Fleet;
 use holdup_trace::progress::{Progress, Stage, snapshot};
@@ -16,19 +16,19 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What takes no longer needs no line.
+/// Shorter operations show no line.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Between two looks at the counters.
+/// Time between two looks at the counters.
 const STEP: Duration = Duration::from_millis(200);
-/// A rate over less time than this says little about the rest.
+/// A rate over less time than this is too uncertain for an estimate.
 const STEADY: Duration = Duration::from_millis(500);
 
 /// The thread that draws, while there is one.
 static DRAWING: Mutex<Option<(Sender<()>, JoinHandle<()>)>> = Mutex::new(None);
 
-/// Draw from now on, if standard error is a terminal that can take a line back.
+/// Draw from now on, if standard error is a terminal that can erase a line.
 pub(crate) fn start(quiet: bool) {
-    // The stage in hand, and when it was first seen.
+    // The current stage, and when it was first seen.
     let (mut stage, mut since) = (snapshot().number, Instant::now());
     start_with(quiet, move |_, _| {
         let now = snapshot();
@@ -39,12 +39,12 @@ pub(crate) fn start(quiet: bool) {
     });
 }
 
-/// The same of many traces: a bar.
+/// [`start`] for many traces: draws a bar.
 pub(crate) fn start_fleet(quiet: bool, fleet: Arc<Fleet>) {
     start_with(quiet, move |elapsed, columns| bar(&fleet, elapsed, columns));
 }
 
-/// Draw what `say` says after some time and for so many columns.
+/// Draw the result of `say`, which gets the elapsed time and the width in columns.
 fn start_with(quiet: bool, say: impl FnMut(Duration, usize) -> String + Send + 'static) {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
     let mut drawing = DRAWING.lock().unwrap_or_else(|e| e.into_inner());
@@ -57,7 +57,7 @@ fn start_with(quiet: bool, say: impl FnMut(Duration, usize) -> String + Send + '
     *drawing = thread.ok().map(|thread| (stop, thread));
 }
 
-/// Take the line away, and draw no more.
+/// Remove the line, and stop drawing.
 pub(crate) fn end() {
     let drawing = DRAWING.lock().unwrap_or_else(|e| e.into_inner()).take();
     if let Some((stop, thread)) = drawing {
@@ -72,7 +72,7 @@ fn draw(stopped: &Receiver<()>, mut say: impl FnMut(Duration, usize) -> String) 
     while stopped.recv_timeout(STEP) == Err(RecvTimeoutError::Timeout) {
         let columns =
             terminal_size::terminal_size_of(stderr()).map_or(80, |(width, _)| width.0.into());
-        // The last column is left free: some terminals go on to the next line behind it.
+        // The last column is left free: some terminals wrap after it.
         let columns = usize::max(columns, 1) - 1;
         let line: String = say(began.elapsed(), columns).chars().take(columns).collect();
         if began.elapsed() < PATIENCE {
@@ -85,13 +85,13 @@ fn draw(stopped: &Receiver<()>, mut say: impl FnMut(Duration, usize) -> String) 
     }
 }
 
-/// Write at once, so that nothing comes between; false if it cannot be written.
+/// Write in one go, so that no other output comes in between; false if that failed.
 fn write(text: &str) -> bool {
     let mut err = stderr().lock();
     err.write_all(text.as_bytes()).and_then(|()| err.flush()).is_ok()
 }
 
-/// Columns of the bar, if there is room next to the words.
+/// Width of the bar in columns, if there is room next to the text.
 const BAR: usize = 30;
 
 /// How far a fleet is: `[######......] 4213 of 10000 files, 3 failed, 52.1 traces/s, 2 min left`.
@@ -130,7 +130,7 @@ fn left(seconds: f64) -> String {
     }
 }
 
-/// How far it is after `elapsed` in the stage.
+/// The progress line, after `elapsed` in the stage.
 fn line(now: &Progress, elapsed: Duration) -> String {
     let word = match now.stage {
         Stage::Idle => return String::new(),
@@ -140,7 +140,7 @@ fn line(now: &Progress, elapsed: Duration) -> String {
         Stage::Events => "events",
     };
     let mut parts = Vec::new();
-    // A reader that does not say how far it is has done 0.
+    // Readers that report no progress have `done` 0.
     match now.total.filter(|_| now.done > 0) {
         Some(total) => {
             let done = now.done.min(total);

@@ -1,4 +1,4 @@
-//! How much of a recording is replayed for what fixing its bottleneck would gain.
+//! Decides how much of a recording is replayed to predict the gain from fixing its bottleneck.
 
 use crate::config::Config;
 use holdup_diagnose::phases::Wanted;
@@ -6,7 +6,7 @@ use holdup_diagnose::{Thresholds, phases, replayed_part};
 use holdup_passes::{Detail, Options};
 use holdup_trace::Reader;
 
-/// Which part of a trace is replayed; if nothing, why.
+/// The share of a trace that is replayed; if none, why.
 fn part(config: &Config, options: &Options, asked: bool) -> Result<f64, &'static str> {
     if options.selection.cpus.is_some() {
         return Err("only some CPUs were selected, and a replay needs all CPUs");
@@ -18,9 +18,9 @@ fn part(config: &Config, options: &Options, asked: bool) -> Result<f64, &'static
     }
 }
 
-/// Read a trace for a verdict and for what fixing would gain; and if there will be no such figure,
-/// why. `detail` is what else is wanted of it, and `whole` whether all is to be analysed where a
-/// part is judged. Whoever has `asked` has all of what is judged replayed.
+/// Read a trace for a verdict and for the gain from a fix; if there will be no such figure, returns
+/// why. `detail` says what else is needed, and `whole` whether everything is analysed although a
+/// part is judged. With `asked`, everything that is judged is replayed.
 pub(crate) fn read(
     config: &Config,
     reader: &dyn Reader,
@@ -32,7 +32,7 @@ pub(crate) fn read(
     let mut options = config.judged_options(reader)?;
     options.detail = options.detail.max(detail);
     let part = part(config, &options, asked);
-    // Code is looked for around the waits of all.
+    // Code is looked up for the waits of the whole trace.
     let whole = whole || reader.info().capabilities.stacks;
     let wanted = Wanted { replay: part.ok(), whole };
     let judged = phases::read(reader, &options, thresholds, wanted)?;

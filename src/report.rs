@@ -1,4 +1,4 @@
-//! `holdup report`, and `holdup diagnose --format html`: a page with everything.
+//! `holdup report`, and `holdup diagnose --format html`: a page with all results.
 
 use crate::cli::{ColorName, CommonArgs, DiagnoseArgs, FormatName, OutputArgs, ReportArgs};
 use crate::exit::{Result, usage};

@@ -7,7 +7,7 @@ use crate::output::Output;
 use holdup_diagnose::rules::{ALL, Page};
 use holdup_render::{Format, SCHEMA, markdown, text};
 
-/// Run it.
+/// Run the verb.
 pub(crate) fn run(args: &RulesArgs) -> Result<u8> {
     let chosen = match &args.id {
         None => None,

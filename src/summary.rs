@@ -1,4 +1,4 @@
-//! `holdup summary`: everything at a glance.
+//! `holdup summary`: all tables in short form.
 
 use crate::cli::SummaryArgs;
 use crate::exit::Result;
@@ -46,7 +46,7 @@ fn sections(
     if phases.len() > 1 {
         sections.insert(2, Section::Phases(phases));
     }
-    // Most recordings lack them.
+    // Most recordings lack locks.
     if analysis.sees_locks() {
         sections.push(with(locks_by_class(analysis), entries));
     }

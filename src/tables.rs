@@ -1,4 +1,4 @@
-//! What the verbs of one table each have in common.
+//! Shared code of the verbs that show one table.
 
 use crate::cli::TableArgs;
 use crate::exit::{Result, usage};
@@ -10,13 +10,13 @@ use holdup_profile::{Code, KnowsCode};
 use holdup_render::{Body, Table, schema};
 use holdup_trace::{Capabilities, Reader};
 
-/// Rows per table of text.
+/// Default number of rows per table in text.
 pub(crate) const ENTRIES: usize = 20;
 
-/// Histograms in text.
+/// Default number of histograms in text.
 pub(crate) const HISTS: usize = 5;
 
-/// A verb with one table; `empty` has its columns.
+/// Run a verb with one table; `empty` has its columns.
 pub(crate) fn table(
     command: &'static str,
     args: &TableArgs,
@@ -28,7 +28,7 @@ pub(crate) fn table(
     })
 }
 
-/// The same, with more kept about waits.
+/// [`table`] with more detail about waits.
 pub(crate) fn table_with(
     command: &'static str,
     (args, symbols): (&TableArgs, &SymbolArgs),
@@ -38,7 +38,7 @@ pub(crate) fn table_with(
 ) -> Result<()> {
     let sort = args.sort.sort.as_deref();
     if let Some(keys) = sort {
-        // A wrong key shows before the trace is read.
+        // A wrong key is reported before the trace is read.
         empty.sort(keys).map_err(|e| usage(format!("--sort: {e}")))?;
     }
     report_as(command, (&args.common, symbols), detail, None, |reader, analysis, config| {
@@ -72,15 +72,16 @@ pub(crate) fn missing(table: &str, capabilities: &Capabilities) -> Option<&'stat
     }
 }
 
-/// Name the events that a table lacks. Interrupt vectors have rows although they do not prove that
-/// all interrupts were recorded. What a choice of system calls leaves out is told below the table.
+/// Note the events that a table lacks. Interrupt vectors have rows although they do not prove that
+/// all interrupts were recorded. Calls left out by a choice of system calls are noted below the
+/// table.
 pub(crate) fn mark_missing(table: &mut Table, capabilities: &Capabilities) {
     let partial = table.name == "irqs" && !table.rows.is_empty();
     table.missing = if partial { None } else { missing(table.name, capabilities) };
     table.notes.extend(untraced(table.name, capabilities));
 }
 
-/// What a table cannot show where a choice of system calls was recorded.
+/// What a table cannot show if only some system calls were recorded.
 fn untraced(table: &str, capabilities: &Capabilities) -> Option<String> {
     /// More names would fill the line.
     const NAMES: usize = 5;
@@ -122,13 +123,13 @@ pub(crate) fn any_table(
     Some(table)
 }
 
-/// With what readers of the names of code should know.
+/// Add remarks on the names of code.
 pub(crate) fn with_remarks(mut table: Table, code: Option<Code<'_>>) -> Table {
     table.notes.extend(code.into_iter().flat_map(|code| code.remarks()));
     table
 }
 
-/// Where no names of functions are looked up, nothing may be said about that.
+/// Reject options for function names if none are looked up.
 pub(crate) fn no_symbols(symbols: &SymbolArgs, by: &str) -> Result<()> {
     if symbols.any() {
         return Err(usage(format!("--symfs, --kallsyms and --no-symbols need --by {by}")));

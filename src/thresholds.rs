@@ -10,7 +10,7 @@ pub(crate) fn thresholds(path: Option<&Path>) -> Result<Thresholds> {
     Thresholds::parse(&read(path)?).map_err(|e| usage(format!("{}: {e}", path.display())))
 }
 
-/// The text of a file that the command line names in addition to the trace.
+/// The text of a file named on the command line in addition to the trace.
 pub(crate) fn read(path: &Path) -> Result<String> {
     std::fs::read_to_string(path)
         .map_err(|e| usage(format!("{}: cannot be read: {e}", path.display())))

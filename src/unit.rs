@@ -7,12 +7,12 @@ use holdup_passes::{Analysis, Group};
 use holdup_trace::{Event, EventId, TraceInfo, What};
 use std::collections::BTreeSet;
 
-/// Names that an error lists.
+/// Most names that an error lists.
 const NAMES: usize = 8;
-/// Numbers of system calls that are usual.
+/// Ordinary system calls have numbers below this.
 const ORDINARY: u32 = 1024;
 
-/// What ends a unit of work.
+/// The event that ends a unit of work.
 pub(crate) enum Ends {
     Syscall(String),
     Event(String),
@@ -30,7 +30,7 @@ impl Ends {
         }
     }
 
-    /// Do something with it as it is in a trace.
+    /// Resolve it for a trace, and call `then` with it.
     pub(crate) fn with<T>(
         &self,
         info: &TraceInfo,
@@ -47,7 +47,7 @@ impl Ends {
                 let is_it = |nr| analysis.call_name(nr) == *name;
                 let numbers: BTreeSet<u32> = (0..ORDINARY).filter(|&nr| is_it(nr)).collect();
                 let ends = |e: &Event| match e.what {
-                    // Those of other ways into the kernel are beyond these.
+                    // Numbers of other ways into the kernel are above these.
                     What::SysEnter { nr, .. } if nr < ORDINARY => numbers.contains(&nr),
                     What::SysEnter { nr, .. } => is_it(nr),
                     _ => false,

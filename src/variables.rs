@@ -1,9 +1,9 @@
-//! Names of the variables that threads wait at, from the files of this machine.
+//! Names of the variables at which threads wait, from the files of this machine.
 
 use holdup_passes::{NamesVariables, Variable, Variables};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Looks into files, each once.
+/// Looks up variables in files, reading each file once.
 struct OfFiles(Mutex<holdup_symbols::Variables>);
 
 impl NamesVariables for OfFiles {
@@ -13,7 +13,7 @@ impl NamesVariables for OfFiles {
     }
 }
 
-/// Names from these places.
+/// A finder that looks for files in these places.
 pub(crate) fn of(places: holdup_symbols::Options) -> Variables {
     Variables(Arc::new(OfFiles(Mutex::new(holdup_symbols::Variables::new(places)))))
 }

@@ -10,7 +10,7 @@ enum Edge {
     Part(u64),
 }
 
-/// A window as typed; percentages wait for the span of the trace.
+/// A window as typed; percentages are resolved when the trace's span is known.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Window {
     from: Option<Edge>,
@@ -54,7 +54,7 @@ impl Window {
         }
     }
 
-    /// Times of the trace's clock. A window that shows nothing of the trace is an error.
+    /// The window in times of the trace's clock. A window outside of the trace is an error.
     pub(crate) fn resolve(
         self,
         span: Option<(Nanos, Nanos)>,

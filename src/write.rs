@@ -1,4 +1,4 @@
-//! From a trace to what is written: open, analyse, build, write.
+//! From a trace to the output: open, analyse, build, write.
 
 use crate::cli::CommonArgs;
 use crate::config::Config;
@@ -9,7 +9,7 @@ use holdup_passes::{Analysis, Detail};
 use holdup_render::{Body, Format, Report, TraceHead, text};
 use holdup_trace::{QualityEntry, Reader, Severity};
 
-/// Open, analyse, and write what `build` makes of it.
+/// Open, analyse, and write the result of `build`.
 pub(crate) fn report(
     command: &'static str,
     args: &CommonArgs,
@@ -18,7 +18,7 @@ pub(crate) fn report(
     report_as(command, (args, &SymbolArgs::default()), Detail::Sums, None, build)
 }
 
-/// The same, with more kept about waits, and perhaps in another format than the common options say.
+/// [`report`] with more detail about waits, and possibly another format than the options'.
 pub(crate) fn report_as(
     command: &'static str,
     (args, symbols): (&CommonArgs, &SymbolArgs),
@@ -33,7 +33,7 @@ pub(crate) fn report_as(
     report_with(command, config, detail, build)
 }
 
-/// The same, of arguments that are resolved.
+/// [`report_as`] with resolved arguments.
 pub(crate) fn report_with(
     command: &'static str,
     config: Config,
@@ -47,7 +47,7 @@ pub(crate) fn report_with(
     write(command, config, &*reader, &analysis, build)
 }
 
-/// Write what `build` makes of `analysis`.
+/// Write the result of `build` for `analysis`.
 pub(crate) fn write(
     command: &'static str,
     config: Config,
@@ -65,14 +65,14 @@ pub(crate) fn write(
     write_report(config, &report)
 }
 
-/// Say what went wrong where the output has no place for it: losses must not pass in silence.
+/// Print quality problems if the output has no place for them: losses must not go unnoticed.
 pub(crate) fn warn_of_losses(path: &str, quality: &[QualityEntry]) {
     for entry in quality.iter().filter(|e| e.severity > Severity::Info) {
         eprintln!("holdup: {}: {}", text::escape(path), text::quality_words(entry));
     }
 }
 
-/// Write `report` where and how it was asked for.
+/// Write `report` to the requested destination in the requested form.
 pub(crate) fn write_report(config: Config, report: &Report) -> Result<()> {
     crate::progress::end();
     if matches!(config.format, Format::Csv { .. }) && !config.quiet {

@@ -1,4 +1,4 @@
-//! What many verbs take: which trace, which part of it, and how the answer is written.
+//! Arguments of many verbs: the trace, the part of it, and the form of the answer.
 
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ pub(crate) struct TraceArg {
 }
 
 impl TraceArg {
-    /// Whether none is named.
+    /// Whether no trace is named.
     pub(crate) fn is_default(&self) -> bool {
         self.trace.is_none() && self.input.is_none()
     }

@@ -1,4 +1,4 @@
-//! `holdup --help` lists the verbs by what they are for.
+//! `holdup --help` lists the verbs by purpose.
 
 /// The groups that a newcomer needs first come first.
 const GROUPS: &[(&str, &[&str])] = &[
@@ -12,7 +12,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Look up and set up", &["rules", "completions", "man"]),
 ];
 
-/// Columns of a line; the list is the same on every terminal.
+/// Width of a line in columns; the list is the same on every terminal.
 const WIDTH: usize = 80;
 /// Column at which the description of a verb begins.
 const INDENT: usize = 15;

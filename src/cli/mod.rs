@@ -1,4 +1,4 @@
-//! The command line as typed: the verbs, and what they are called with.
+//! The command line as typed: the verbs and their arguments.
 
 mod common;
 mod cut;
@@ -64,7 +64,7 @@ impl Cli {
     }
 }
 
-/// The command line with what people type by habit: `holdup help VERB`, and `holdup FILE` for
+/// The command line, with habitual forms accepted: `holdup help VERB`, and `holdup FILE` for
 /// `holdup diagnose FILE`.
 pub(crate) fn typed(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<OsString> = words.collect();

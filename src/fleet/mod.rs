@@ -21,10 +21,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-/// Rows of each ranking in text.
+/// Default number of rows of each ranking in text.
 const ENTRIES: usize = 10;
 
-/// Run it.
+/// Run the verb.
 pub(crate) fn run(args: &FleetArgs) -> Result<u8> {
     if args.inputs.iter().any(|input| input.as_os_str() == "-") {
         return Err(usage("fleet: a trace cannot come from standard input; name files or folders"));
@@ -39,8 +39,8 @@ pub(crate) fn run(args: &FleetArgs) -> Result<u8> {
     }
 }
 
-/// Print which files would be judged. Files that are certainly no traces are left out, and traces
-/// that the journal of an output already has.
+/// Print which files would be judged. Skips files that are certainly no traces, and traces that the
+/// output's journal already has.
 fn list(args: &FleetArgs, settings: &Settings) -> Result<u8> {
     let mut known = Store::new(settings.key());
     if let Some(journal) = args.to.as_ref().map(|to| to.join(JOURNAL)).filter(|path| path.exists())
@@ -125,7 +125,7 @@ fn judged(
     Ok((report, progress.judged.load(Relaxed)))
 }
 
-/// Make the tables of what others judged.
+/// Make the tables from traces judged elsewhere.
 fn merged(
     args: &FleetArgs,
     to: &Path,
@@ -178,7 +178,7 @@ fn merged(
     Ok(write(&entries, &store, to, dataset)?)
 }
 
-/// What was done, in words: it differs from run to run, so it is not a part of the answer.
+/// A summary of this run, which differs from run to run and is therefore not part of the answer.
 fn account(judged: Option<usize>, seconds: f64, report: &FleetReport, to: &Path) -> String {
     let head = &report.head;
     let to = to.display();

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Judge the trace, write its part, and print what came of it.
+/// Judge the trace, write its part, and print the result.
 pub(super) fn run(args: &FleetArgs, to: &Path, settings: &Settings) -> Result<u8> {
     let [trace] = &args.inputs[..] else {
         return Err(usage("--one takes one trace; --merge takes the parts of many traces"));
@@ -53,14 +53,14 @@ fn named(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.ndjson"))
 }
 
-/// The name of the part of a trace whose content nobody knows.
+/// The name of the part of a trace whose content is unreadable.
 fn unread(trace: &Path) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     let name: String = trace.to_string_lossy().chars().map(plain).collect();
     format!("unread-{}", &name[name.len().saturating_sub(200)..])
 }
 
-/// What was made of this content before.
+/// The earlier result for this content, if there is one.
 fn kept(part: &Path, hash: &str, key: &str) -> Option<Record> {
     let mut store = Store::new(key.to_owned());
     store.read(part).ok()?;
@@ -70,7 +70,7 @@ fn kept(part: &Path, hash: &str, key: &str) -> Option<Record> {
     is_judged.then(|| Record { head: entry.head.clone(), rows })
 }
 
-/// Write a part; it has its name only when it is whole.
+/// Write a part; it gets its name only when it is complete.
 fn put(part: &Path, record: &Record) -> io::Result<()> {
     let mut name = part.as_os_str().to_owned();
     name.push(format!(".{}.part", std::process::id()));

@@ -10,7 +10,7 @@ use holdup_gate::judge::Sides;
 use holdup_gate::metric::Per;
 use holdup_render::compare::{Comparison, DiffReport, SideHead};
 
-/// Rows of text where nobody says how many.
+/// Default number of rows in text.
 const ENTRIES: usize = 25;
 
 /// Run the verb.

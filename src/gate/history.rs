@@ -1,4 +1,4 @@
-//! `holdup history`: the course of a metric over baselines.
+//! `holdup history`: the history of a metric over baselines.
 
 use super::args::HistoryArgs;
 use super::load;

@@ -21,7 +21,7 @@ pub(crate) fn run(args: &GateArgs) -> Result<u8> {
     if !args.pair.len().is_multiple_of(2) {
         return Err(usage("--pair: the number of traces must be even: A1 B1 A2 B2 ..."));
     }
-    // A baseline that cannot be used shows before minutes of reading.
+    // An unusable baseline is reported before minutes of reading.
     let before = args.baseline.as_deref().map(load::baseline).transpose()?.unwrap_or_default();
     progress::start(args.output.quiet);
     let mut sides = match args.pair.is_empty() {
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &GateArgs) -> Result<u8> {
         _ => load::work(&args.compare, kept.as_deref())?,
     };
     let work = match work {
-        // A recording of a round is the work.
+        // A recording of a round counts as one unit of work.
         Work::Unknown if args.scaling => Work::Units(1.0),
         work => work,
     };
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &GateArgs) -> Result<u8> {
     Ok(code)
 }
 
-/// The policy, and whether it says which metric decides.
+/// The policy, and whether it names the deciding metric.
 fn policy(args: &GateArgs) -> Result<(Policy, bool)> {
     if let Some(path) = &args.policy {
         let policy = Policy::parse(&crate::thresholds::read(path)?)
@@ -103,7 +103,7 @@ fn policy(args: &GateArgs) -> Result<(Policy, bool)> {
     Ok((Policy::of(metric), args.metric.is_some()))
 }
 
-/// A mistake in the policy, or in the metric given instead of one.
+/// The error for a mistake in the policy, or in the metric given instead of a policy.
 fn wrong(args: &GateArgs, why: &str) -> Failure {
     match &args.policy {
         Some(path) => usage(format!("{}: {why}", path.display())),
@@ -129,7 +129,7 @@ fn try_itself(
         self_test(&before.runs, policy, work, runs).map_err(|e| wrong(args, &e.to_string()))?;
     let code = match (test.passed(), test.slowed.outcome) {
         (true, _) => exit::OK,
-        // The gate is blind with this baseline: no failure of the software, and no proof either.
+        // The gate detects nothing with this baseline: neither a failure nor a proof.
         (false, Outcome::Inconclusive) => exit::INCONCLUSIVE,
         (false, _) => exit::FAILED,
     };

@@ -11,8 +11,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Read recordings in order. A baseline file stands for its runs; a folder that is not a trace for
-/// the files in it, by name.
+/// Read recordings in order. A baseline file stands for its runs; a folder that is not a trace
+/// stands for its files, by name.
 pub(crate) fn all(paths: &[PathBuf]) -> Result<Baseline> {
     let mut all = Baseline::default();
     for path in paths {
@@ -32,7 +32,7 @@ fn one(path: &Path) -> Result<Baseline> {
         Err(error) if path.is_dir() => {
             let files = files(path)?;
             return match files.is_empty() {
-                // What it lacks to be a trace matters less than that there is nothing at all.
+                // Report that it is empty rather than why it is no trace.
                 true => Err(bad_input(path, "is an empty folder: it contains no recording")),
                 false => all(&files).map_err(|_| error.into()),
             };
@@ -62,7 +62,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The baseline files that a path stands for: itself, or those in the folder.
+/// The baseline files of a path: itself, or the files in the folder.
 pub(crate) fn baselines_in(path: &Path) -> Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
@@ -97,8 +97,8 @@ fn parse(path: &Path, text: &str) -> Result<Baseline> {
     Baseline::parse(text).map_err(|e| bad_input(path, e.to_string()))
 }
 
-/// The text of a file of JSON, which no trace is; `None` for anything else. Where in it the schema
-/// stands is left to whoever sorted its keys.
+/// The text of a file if it is JSON, which no trace is; otherwise `None`. The schema may be
+/// anywhere in it, because other tools may have sorted its keys.
 fn baseline_text(path: &Path) -> Result<Option<String>> {
     if path.as_os_str() == "-" || !path.is_file() {
         return Ok(None);
@@ -115,7 +115,7 @@ fn baseline_text(path: &Path) -> Result<Option<String>> {
     String::from_utf8(bytes).map(Some).map_err(|_| bad_input(path, "is not text"))
 }
 
-/// What a unit of work is: as asked for, or as `kept` has it.
+/// The definition of a unit of work: as requested, or as in `kept`.
 pub(crate) fn work(args: &CompareArgs, kept: Option<&str>) -> Result<Work> {
     match args.work.as_deref().or(kept) {
         Some(text) => Work::parse(text).map_err(|e| usage(format!("--work: {e}"))),
@@ -123,7 +123,7 @@ pub(crate) fn work(args: &CompareArgs, kept: Option<&str>) -> Result<Work> {
     }
 }
 
-/// What may differ.
+/// The settings that may differ.
 pub(crate) fn allowed(args: &CompareArgs) -> Vec<Aspect> {
     if args.allow.contains(&AllowName::All) {
         return Aspect::ALL.to_vec();

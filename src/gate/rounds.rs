@@ -1,4 +1,4 @@
-//! The two sides of `holdup gate`: runs as they are, or rounds on several numbers of CPUs.
+//! The two sides of `holdup gate`: single runs, or rounds on several numbers of CPUs.
 
 use super::args::{CompareArgs, GateArgs};
 use super::load;
@@ -22,8 +22,8 @@ impl From<Baseline> for Side {
     }
 }
 
-/// A path of the command line, and the number before it. A file of that name is meant, even if it
-/// is called `4=4`.
+/// A path of the command line, and the number before it. If a file has that name, the file is
+/// meant, even if it is called `4=4`.
 fn numbered<'a>(path: &'a Path, args: &GateArgs) -> (Option<u32>, &'a Path) {
     let split = || {
         let (number, rest) = path.to_str()?.split_once('=')?;
@@ -54,7 +54,7 @@ pub(super) fn read(paths: &[PathBuf], args: &GateArgs) -> Result<Side> {
     Ok(side)
 }
 
-/// One run of each: pairs must stay pairs.
+/// Read one run from each path: pairs must stay pairs.
 pub(super) fn read_each(paths: &[PathBuf], args: &GateArgs) -> Result<Side> {
     let side = read(paths, args)?;
     match side.read.runs.len() == paths.len() {
@@ -63,7 +63,7 @@ pub(super) fn read_each(paths: &[PathBuf], args: &GateArgs) -> Result<Side> {
     }
 }
 
-/// Make rounds of both sides. What decides about them, if nobody says.
+/// Combine both sides' runs into rounds. Returns the default policy for them.
 pub(super) fn fold(
     before: &mut Side,
     after: &mut Side,
@@ -93,8 +93,8 @@ pub(super) fn fold(
     Ok(rounds::policy(&numbers))
 }
 
-/// The runs of a side with their numbers: those of their CPUs where nobody says. They are of one
-/// machine, or a round says nothing.
+/// The runs of a side with their numbers: by default their numbers of CPUs. They must be from one
+/// machine, or a round means nothing.
 fn side(side: &mut Side, args: &CompareArgs) -> Result<rounds::Numbered> {
     let mut allowed = load::allowed(args);
     allowed.push(Aspect::Cpus);

@@ -11,7 +11,7 @@ use holdup_gate::setting::{Aspect, first_difference};
 use holdup_render::compare::{Comparison, ScaleReport};
 use std::path::{Path, PathBuf};
 
-/// Leaves and system calls of text for each number of CPUs, where nobody says how many.
+/// Default number of leaves and system calls in text, for each number of CPUs.
 const ENTRIES: usize = 5;
 
 /// Run the verb.
@@ -51,7 +51,7 @@ fn time(text: &str) -> Result<f64> {
     }
 }
 
-/// All recordings must be from one machine: except for the CPUs, they have the same setting.
+/// All recordings must be from one machine: apart from the CPUs, they have the same settings.
 fn alike(steps: &[Step], args: &super::args::CompareArgs) -> Result<()> {
     let mut allowed = load::allowed(args);
     allowed.push(Aspect::Cpus);
@@ -63,7 +63,7 @@ fn alike(steps: &[Step], args: &super::args::CompareArgs) -> Result<()> {
     }
 }
 
-/// What stands behind `CPUS=`.
+/// The value after `CPUS=`.
 enum Value {
     Known(Known),
     Path(PathBuf),
@@ -75,12 +75,12 @@ impl Value {
     }
 }
 
-/// What a number of a step is.
+/// The meaning of a step's number.
 #[derive(Clone, Copy)]
 enum Unit {
-    /// How much is done in a second.
+    /// A rate per second.
     Rate,
-    /// A time: of so many seconds.
+    /// A time in this many seconds.
     Seconds(f64),
 }
 
@@ -99,7 +99,7 @@ fn parse(text: &str) -> Result<(u32, Value)> {
         || usage(format!("'{text}': write CPUS=TIME, CPUS=RATE/s or CPUS=TRACE, such as 4=190s"));
     let (cpus, value) = text.split_once('=').ok_or_else(wrong)?;
     let cpus = cpus.parse().ok().filter(|&n| n > 0).ok_or_else(wrong)?;
-    // A file of that name is meant, even if it is called 12.
+    // If a file has that name, the file is meant, even if it is called 12.
     let path = PathBuf::from(value);
     if path.exists() {
         return Ok((cpus, Value::Path(path)));

@@ -1,5 +1,5 @@
-//! Where a comparison goes: standard output or a file, additional files in other formats, and the
-//! page of the job that runs holdup.
+//! The destinations of a comparison: standard output or a file, additional files in other formats,
+//! and the summary page of the CI job that runs holdup.
 //!
 //! All are opened before the first trace is read: a wrong path must not cost minutes.
 
@@ -23,37 +23,37 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Open it; never on top of an input.
+    /// Open the destination; never overwrite an input.
     pub(super) fn open(args: &OutputArgs, inputs: &[&Path]) -> Result<Answer> {
         let output = Output::open(args.output.as_deref(), inputs)?;
         let format = config::format(args, &output)?;
         Ok(Answer { output, format })
     }
 
-    /// Rows to show: see [`config::entries`].
+    /// Number of rows to show: see [`config::entries`].
     pub(super) fn entries(&self, asked: Option<usize>, text: usize) -> Option<usize> {
         config::entries(&self.format, asked, text)
     }
 
-    /// Write it.
+    /// Write the comparison.
     pub(super) fn write(self, comparison: &Comparison) -> Result<()> {
         self.output.write_with(|out| compare::write(comparison, &self.format, out))
     }
 }
 
-/// A form that stands in a file of its own.
+/// A form that is written to a separate file.
 type Form = fn(&GateReport, &mut dyn Write) -> io::Result<()>;
 
-/// Every place that a gate's verdict goes to.
+/// All destinations of a gate's verdict.
 pub(super) struct Sinks {
     answer: Answer,
     files: Vec<(PathBuf, File, Form)>,
-    /// Print annotations for GitHub.
+    /// Whether to print annotations for GitHub.
     annotate: bool,
 }
 
 impl Sinks {
-    /// Open all of them.
+    /// Open all destinations.
     pub(super) fn open(args: &GateArgs) -> Result<Sinks> {
         let inputs: Vec<&Path> = rounds::inputs(args).chain(args.policy.as_deref()).collect();
         let asked: [(&Option<PathBuf>, Form); 3] = [
@@ -77,7 +77,7 @@ impl Sinks {
         };
         let page = env::var_os("GITHUB_STEP_SUMMARY").filter(|v| annotate && !v.is_empty());
         if let Some(path) = page.map(PathBuf::from) {
-            // The page of the job has what earlier steps wrote.
+            // Append, because the job's page has the output of earlier steps.
             let file = OpenOptions::new().append(true).create(true).open(&path);
             let file = file.map_err(|e| unwritable(&path, &e))?;
             files.push((path, file, markdown::gate));
@@ -95,8 +95,8 @@ impl Sinks {
         if self.annotate {
             annotations::write(&report, &mut commands).map_err(Failure::Stdout)?;
         }
-        // GitHub reads commands from both streams; behind JSON on standard output they would make
-        // it none.
+        // GitHub reads commands from both streams; after JSON on standard output they would make it
+        // invalid.
         let beside = matches!(self.answer.format, Format::Json | Format::Csv { .. });
         self.answer.write(&Comparison::Gate(Box::new(report)))?;
         let written = match beside {
@@ -106,7 +106,7 @@ impl Sinks {
         written.map_err(Failure::Stdout)
     }
 
-    /// Write something else where the answer goes.
+    /// Write another comparison to the answer's destination.
     pub(super) fn other(self, comparison: &Comparison) -> Result<()> {
         self.answer.write(comparison)
     }

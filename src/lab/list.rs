@@ -10,7 +10,7 @@ use std::io::{self, Write};
 
 use super::args::ListArgs;
 
-/// Run it.
+/// Run the verb.
 pub(super) fn run(args: &ListArgs) -> Result<u8> {
     let output = Output::open(args.output.output.as_deref(), &[])?;
     match config::format(&args.output, &output)? {
@@ -48,7 +48,7 @@ fn text(out: &mut dyn Write) -> io::Result<()> {
     params(out, COMMON)
 }
 
-/// The settings of the fixed variant as they are typed.
+/// The settings of the fixed variant as typed.
 fn fix(workload: &Workload) -> String {
     let words: Vec<_> = workload.fix.iter().map(|(key, value)| format!("{key}={value}")).collect();
     words.join(",")

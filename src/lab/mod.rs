@@ -18,7 +18,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Run it.
+/// Run the verb.
 pub(crate) fn run(args: &LabArgs) -> Result<u8> {
     match &args.verb {
         LabVerb::List(args) => list::run(args),
@@ -84,12 +84,12 @@ fn worker(args: &WorkerArgs) -> Result<u8> {
     Ok(exit::OK)
 }
 
-/// The file of the counts, next to the recording.
+/// The file for the counts, next to the recording.
 fn truth_of(recording: &Path) -> PathBuf {
     recording.with_extension("truth.json")
 }
 
-/// The command line that records a workload: words behind the name of the program.
+/// The command line that records a workload: the arguments after the program's name.
 fn record_words(of: &OfWorkload, recording: &Path) -> Result<Vec<OsString>> {
     let mut words: Vec<OsString> = vec!["record".into(), "-o".into(), recording.into()];
     words.extend(["--".into(), this_program()?, "lab".into(), "run".into()]);
@@ -103,7 +103,7 @@ fn record_words(of: &OfWorkload, recording: &Path) -> Result<Vec<OsString>> {
 }
 
 fn record(args: &RecordArgs) -> Result<u8> {
-    // A mistake must show before anything is recorded.
+    // A mistake must be reported before anything is recorded.
     chosen(&args.of)?;
     let recording = args.output.clone().unwrap_or_else(|| format!("{}.data", args.of.name).into());
     let truth = truth_of(&recording);

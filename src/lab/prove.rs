@@ -22,16 +22,16 @@ const RUNS: usize = 3;
 const UNTRACED: &str = "300ms";
 const RECORDED: &str = "700ms";
 
-/// The form of the JSON.
+/// The schema of the JSON.
 pub(super) const SCHEMA: &str = "holdup-lab-prove/1";
 
-/// What this host cannot show.
+/// A workload that this host cannot run.
 struct Dark {
     workload: &'static Workload,
     lack: Lack,
 }
 
-/// Run it.
+/// Run the verb.
 pub(super) fn run(args: &ProveArgs) -> Result<u8> {
     let output = Output::open(args.output.output.as_deref(), &[])?;
     let format = config::format(&args.output, &output)?;
@@ -75,7 +75,7 @@ pub(super) fn run(args: &ProveArgs) -> Result<u8> {
     })
 }
 
-/// Whether the host allows recordings; if so, what keeps it from counting.
+/// Fails if the host allows no recordings; returns what it lacks for counters, if anything.
 fn allowed() -> Result<Option<Lack>> {
     let host = Host::look(&Root::host());
     let facts = facts(&host, &try_out(&host));
@@ -90,12 +90,12 @@ fn allowed() -> Result<Option<Lack>> {
     }))
 }
 
-/// The workloads that are asked for: all that stand for a class, or those named.
+/// The requested workloads: all that stand for a class, or the named ones.
 fn wanted(only: &[String]) -> Result<Vec<&'static Workload>> {
     if !only.is_empty() {
         return only.iter().map(|name| named(name)).collect();
     }
-    // Jobs are there for their own figures.
+    // `jobs` exists for its own figures, not for a class.
     Ok(WORKLOADS.iter().filter(|workload| workload.name != "jobs").collect())
 }
 

@@ -17,7 +17,7 @@ const RECORDED: &str = "400ms";
 struct Dice(u64);
 
 impl Dice {
-    /// From 0 to 1.
+    /// A random number from 0 to 1.
     fn throw(&mut self) -> f64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -26,9 +26,9 @@ impl Dice {
     }
 }
 
-/// What makes a workload strong, as its key; and the values between which it is thrown.
+/// The parameter that makes a workload's bottleneck strong, and the range of its random values.
 ///
-/// Times of work that is no trouble stay as they are, so that the strength alone differs.
+/// Other times of work stay unchanged, so that only the strength differs.
 const STRENGTH: &[(&str, Unit, f64, f64)] = &[
     ("hold", Unit::Time, 5e3, 1e6),
     ("service", Unit::Time, 5e3, 5e5),
@@ -55,7 +55,7 @@ fn strength(workload: &Workload, dice: &mut Dice) -> Option<Vec<String>> {
     Some(set)
 }
 
-/// Run them. A workload comes as often as the others.
+/// Run the workloads, each equally often.
 pub(super) fn run(
     workloads: &[&'static Workload],
     number: u32,

@@ -1,8 +1,8 @@
-//! What the lab says: a line that is written over, and tables.
+//! What the lab says: a line that is overwritten, and tables.
 
 use std::io::{self, IsTerminal, Write};
 
-/// Over the last such line, where somebody watches.
+/// Overwrite the last such line, if standard error is a terminal.
 pub(super) fn say(text: &str, quiet: bool) {
     if !quiet && io::stderr().is_terminal() {
         let _ = write!(io::stderr(), "\r\x1b[Kholdup: {text}");
@@ -13,7 +13,7 @@ pub(super) fn times(times: f64) -> String {
     format!("{times:.2}x")
 }
 
-/// A table whose columns are as wide as what stands in them.
+/// Write a table whose columns are as wide as their content.
 pub(super) fn table(out: &mut dyn Write, rows: &[Vec<String>]) -> io::Result<()> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |i: usize| rows.iter().filter_map(|r| r.get(i)).map(String::len).max();

@@ -14,10 +14,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// From this gain on the work had a bottleneck, by the limit of verdicts: a finding is a verdict if
-/// it costs 15 % of the wanted CPU time, and the work without it is 1 / 0.85 times as fast.
+/// From this gain on the workload has a bottleneck, by the limit of verdicts: a finding is a
+/// verdict if it costs 15 % of the wanted CPU time, and the workload without it is 1 / 0.85 times
+/// as fast.
 pub(super) const MATTERS: f64 = 1.0 / 0.85;
-/// Up to this gain the work had no bottleneck.
+/// Up to this gain the workload has no bottleneck.
 pub(super) const NOTHING: f64 = 1.05;
 
 /// The class of a verdict that decides nothing: the machine was busy with other programs.
@@ -33,7 +34,7 @@ pub(super) struct Trial<'a> {
     /// How long each of these runs takes, and a recorded one.
     pub(super) untraced: &'static str,
     pub(super) recorded: &'static str,
-    /// Where recordings go.
+    /// The folder for recordings.
     pub(super) folder: &'a Path,
     /// A name for the recordings.
     pub(super) stem: String,
@@ -61,7 +62,7 @@ pub(super) struct Gain {
     pub(super) high: f64,
 }
 
-/// What a diagnosis said of a recording.
+/// The diagnosis of a recording.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Verdict {
     pub(super) class: String,
@@ -74,26 +75,26 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    /// Whether it is one of these classes; `None` of one that decides nothing.
+    /// Whether it is one of these classes; `None` if it decides nothing.
     fn is_one_of(&self, right: &[&str]) -> Option<bool> {
         (self.class != UNDECIDED).then(|| right.contains(&self.class.as_str()))
     }
 }
 
 impl Tried {
-    /// The trouble is what the verdict says.
+    /// Whether the verdict names the bottleneck.
     pub(super) fn is_found(&self) -> bool {
         let said = self.verdict.class.as_str();
         said == self.makes || said != HEALTHY && self.right_classes.contains(&said)
     }
 }
 
-/// How a trial went.
+/// The result of a trial.
 #[derive(Debug, Serialize)]
 pub(super) struct Tried {
     pub(super) name: &'static str,
     pub(super) settings: Value,
-    /// The class that the workload is there for.
+    /// The class that the workload is meant to cause.
     pub(super) makes: &'static str,
     /// How much more the fixed variant did in the same time, untraced.
     pub(super) gained: Option<f64>,
@@ -102,13 +103,13 @@ pub(super) struct Tried {
     pub(super) verdict: Verdict,
     /// Classes that are right, by what the fixed variant gained.
     pub(super) right_classes: Vec<&'static str>,
-    /// `None` where the machine was too busy with other programs to judge.
+    /// `None` if the machine was too busy with other programs to judge.
     pub(super) right: Option<bool>,
     pub(super) culprit: Option<Named>,
     /// The verdict on the fixed variant, and whether it is right.
     pub(super) fixed: Option<Verdict>,
     pub(super) fixed_right: Option<bool>,
-    /// By what share a recorded run did less.
+    /// Loss of throughput of a recorded run, per cent.
     pub(super) cost_pct: f64,
     pub(super) took_s: f64,
 }
@@ -119,7 +120,7 @@ impl Tried {
         self.right == Some(false) || self.fixed_right == Some(false)
     }
 
-    /// Whether a verdict could not be reached.
+    /// Whether no verdict could be reached.
     pub(super) fn open(&self) -> bool {
         self.right.is_none() || (self.fixed.is_some() && self.fixed_right.is_none())
     }
@@ -179,7 +180,7 @@ impl Trial<'_> {
     }
 
     fn of(&self, fixed: bool, duration: &str) -> OfWorkload {
-        // What fixes it counts before what makes it strong.
+        // Settings of the fix take precedence over the strength.
         let fixes = |set: &&String| {
             fixed && self.workload.fix.iter().any(|(key, _)| halves(set).is_ok_and(|h| h.0 == *key))
         };
@@ -197,7 +198,7 @@ impl Trial<'_> {
         counted(&this(&words)?)
     }
 
-    /// Record it and diagnose the recording.
+    /// Record the workload and diagnose the recording.
     fn judged(&self, fixed: bool) -> Result<(Counted, Verdict)> {
         let stem = if fixed { format!("{}-fixed", self.stem) } else { self.stem.clone() };
         let file = self.folder.join(format!("{stem}.data"));
@@ -283,7 +284,7 @@ fn verdict(text: &[u8]) -> Result<Verdict> {
     })
 }
 
-/// Where one of `wanted` stands among `named`.
+/// The position of one of `wanted` in `named`.
 fn place(wanted: &[Vec<String>], named: &[String]) -> Named {
     let is_it = |name: &String| wanted.iter().any(|w| w.iter().all(|word| name.contains(word)));
     match named.iter().position(is_it) {
@@ -293,7 +294,7 @@ fn place(wanted: &[Vec<String>], named: &[String]) -> Named {
     }
 }
 
-/// The middle of the values; of an even number the mean of both in the middle.
+/// The median; for an even number of values the mean of the two in the middle.
 pub(super) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -22,7 +22,7 @@ pub(crate) enum TreeWay {
     BottomUp,
 }
 
-/// What a table has and other forms have not.
+/// Options of tables that other forms do not support.
 const OF_TABLES: [&str; 8] =
     ["format", "json", "separator", "entries", "sort", "by", "children", "tree"];
 
@@ -98,7 +98,7 @@ pub(crate) struct SymbolArgs {
 }
 
 impl SymbolArgs {
-    /// Whether anything was said.
+    /// Whether any of the options was given.
     pub(crate) fn any(&self) -> bool {
         self.symfs.is_some() || self.kallsyms.is_some() || self.no_symbols || self.no_inline
     }

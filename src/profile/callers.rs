@@ -1,4 +1,5 @@
-//! `holdup waits --by caller`, `holdup syscalls --by caller`: by the code that waits, or calls.
+//! `holdup waits --by caller`, `holdup syscalls --by caller`: tables by the code that waits or
+//! calls.
 
 use super::args::SymbolArgs;
 use crate::cli::TableArgs;
@@ -14,7 +15,7 @@ use holdup_render::{Body, Table, schema, text};
 use holdup_symbols::Options;
 use holdup_trace::{Reader, Severity};
 
-/// Waits.
+/// Run `waits --by caller`.
 pub(crate) fn waits(args: &TableArgs, symbols: &SymbolArgs) -> Result<()> {
     run("waits", schema::callers(&[]), args, symbols, &|reader, analysis, places| {
         let words = Attribution::from(analysis).object_words();
@@ -23,7 +24,7 @@ pub(crate) fn waits(args: &TableArgs, symbols: &SymbolArgs) -> Result<()> {
     })
 }
 
-/// Waits by whole chains. Remarks go to standard error.
+/// Write waits by whole chains. Remarks go to standard error.
 pub(crate) fn folded(args: &TableArgs, symbols: &SymbolArgs) -> Result<()> {
     let config = Config::new(&args.common)?;
     let places = places(symbols)?;
@@ -47,7 +48,7 @@ pub(crate) fn folded(args: &TableArgs, symbols: &SymbolArgs) -> Result<()> {
 const NO_CHAINS: &str =
     "no call chains were recorded (holdup record -g, perf record -g), so callers are not known";
 
-/// System calls.
+/// Run `syscalls --by caller`.
 pub(crate) fn syscalls(args: &TableArgs, symbols: &SymbolArgs) -> Result<()> {
     run("syscalls", schema::calls(&[]), args, symbols, &|reader, analysis, places| {
         let (rows, remarks) = calls(reader, analysis, &JUDGE, places)?;
@@ -58,7 +59,7 @@ pub(crate) fn syscalls(args: &TableArgs, symbols: &SymbolArgs) -> Result<()> {
 /// Makes a table, and remarks on the files of code.
 type Build = dyn Fn(&dyn Reader, &Analysis, Options) -> Result<(Table, Vec<String>)>;
 
-/// `empty` has the columns of what `build` makes.
+/// Write the table of `build`; `empty` has its columns.
 fn run(
     verb: &'static str,
     mut empty: Table,

@@ -17,7 +17,7 @@ use holdup_render::{Body, Table, schema, text};
 use holdup_symbols::Symbols;
 use holdup_trace::{EventId, Quality, Reader};
 
-/// Per cent of all samples that a branch of a tree has at least, if the user does not say: perf's.
+/// Default for the smallest branch of a tree, in per cent of all samples; as in perf.
 const LEAST_PCT: f64 = 0.5;
 
 /// Run the verb.
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<u8> {
             (Some(_), Some(way)) => {
                 let way = self::way(way);
                 let least = args.min_pct.unwrap_or(LEAST_PCT);
-                // The shares decide how much of a tree is shown.
+                // A tree is limited by shares, not by a number of rows.
                 entries = args.table.entries.entries.filter(|&n| n > 0);
                 let rows = tree(&profile, &options.filter, way, least, &mut symbols);
                 noted(schema::profile_tree(&rows, way), &profile, &symbols)
@@ -149,7 +149,7 @@ fn event(name: &str, reader: &dyn Reader) -> Result<EventId> {
     })
 }
 
-/// A table with what to know of its samples and names.
+/// A table with notes on its samples and names.
 fn noted(mut table: Table, profile: &Profile, symbols: &Symbols<'_>) -> Table {
     if let Some(event) = &profile.event {
         table.notes.push(format!("samples of {}", event.name));
@@ -167,7 +167,7 @@ fn noted(mut table: Table, profile: &Profile, symbols: &Symbols<'_>) -> Table {
     table
 }
 
-/// What a trace without samples of CPU time shows instead, and what would show more.
+/// Notes for a trace without samples of CPU time: what it shows instead, and how to record more.
 fn no_samples(profile: &Profile) -> Vec<String> {
     let mut notes = vec![
         "no samples say which code ran: the table shows the time that threads were on a CPU, from \

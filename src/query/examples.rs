@@ -1,4 +1,4 @@
-//! Queries to begin with. `tests/sql/query.rs` runs each of them.
+//! Example queries. `tests/sql/query.rs` runs each of them.
 
 /// A query, and the question it answers.
 pub(crate) struct Example {

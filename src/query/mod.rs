@@ -1,5 +1,5 @@
-//! `holdup query`: SQL over the tables of traces. What answers it is `crates/tables`, which the
-//! feature `tables` links in; without it the verb says how to get there.
+//! `holdup query`: SQL over the tables of traces. The engine is `crates/tables`, which the feature
+//! `tables` links in; without it the verb explains how to get it.
 
 pub(crate) mod args;
 mod examples;
@@ -19,10 +19,10 @@ use holdup_render::Format;
 use holdup_render::answer::{Answer, Value};
 
 #[cfg(feature = "tables")]
-/// Rows of text; more would bury the prompt, and LIMIT asks for fewer.
+/// Most rows in text: more would hide the prompt; LIMIT gives fewer.
 const ENTRIES: usize = 100;
 
-/// Run it.
+/// Run the verb.
 pub(crate) fn run(args: &QueryArgs) -> Result<u8> {
     if args.list {
         return print(args, &list());
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &QueryArgs) -> Result<u8> {
 #[cfg(feature = "tables")]
 use run::answer;
 
-/// What this build cannot do, and the two ways out.
+/// The error of a build without the feature, with two remedies.
 #[cfg(not(feature = "tables"))]
 fn answer(_: &QueryArgs) -> Result<u8> {
     Err(exit::usage(
@@ -47,7 +47,7 @@ fn answer(_: &QueryArgs) -> Result<u8> {
     ))
 }
 
-/// Every table and column, with what it means.
+/// Every table and column, with its meaning.
 fn list() -> Answer {
     let text = |words: &str| Value::Text(words.to_owned());
     let heads = ["table", "column", "type", "unit", "meaning"];

@@ -1,4 +1,4 @@
-//! The prompt: a query a line, with completion of names and a history.
+//! The prompt: one query per line, with completion of names and a history.
 
 use crate::exit::{Failure, Result};
 use holdup_tables::Frames;
@@ -12,7 +12,7 @@ use rustyline::{CompletionType, Config, Context, Editor, Helper};
 use std::io;
 use std::path::PathBuf;
 
-/// What is printed when the prompt begins, and at `help`.
+/// Text printed when the prompt starts, and for `help`.
 pub(crate) const HELP: &str = "A query may take several lines; a semicolon ends it. Tab completes \
 names of tables and columns.
 tables: all tables; columns TABLE: the columns of a table; examples; \
@@ -58,7 +58,7 @@ const KEYWORDS: &[&str] = &[
 /// Commands of the prompt itself, which end with the line.
 const COMMANDS: &[&str] = &["tables", "columns", "examples", "help", "quit", "exit"];
 
-/// Ask until the input ends; `answer` gets each line.
+/// Prompt until the input ends; `answer` gets each line.
 pub(crate) fn ask(frames: &Frames, answer: impl FnMut(&str) -> io::Result<()>) -> Result<()> {
     asked(frames, answer).map_err(|error| match error {
         ReadlineError::Io(error) => Failure::Stdout(error),
@@ -76,7 +76,7 @@ fn asked(frames: &Frames, mut answer: impl FnMut(&str) -> io::Result<()>) -> rus
     editor.set_helper(Some(Names::of(frames)));
     let history = history();
     if let Some(file) = &history {
-        // The first time there is none.
+        // Ignore errors: the first time there is no history.
         let _ = editor.load_history(file);
     }
     loop {
@@ -98,7 +98,7 @@ fn asked(frames: &Frames, mut answer: impl FnMut(&str) -> io::Result<()>) -> rus
         }
     }
     if let Some(file) = &history {
-        // A history that cannot be kept must not make a failure of an answered query.
+        // Failing to save the history must not turn an answered query into a failure.
         let folder = file.parent().map(std::fs::create_dir_all);
         if matches!(folder, Some(Ok(()))) {
             let _ = editor.save_history(file);
@@ -114,7 +114,7 @@ fn history() -> Option<PathBuf> {
     Some(state.or_else(home)?.join("holdup/query_history"))
 }
 
-/// Completes what tables and columns are called.
+/// Completes names of tables and columns.
 struct Names {
     words: Vec<String>,
 }
@@ -134,7 +134,7 @@ impl Names {
     }
 }
 
-/// Where the word begins that ends at `at`.
+/// The start of the word that ends at `at`.
 fn word_before(line: &str, at: usize) -> usize {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     line[..at]

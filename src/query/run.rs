@@ -1,4 +1,4 @@
-//! With SQL linked in: export what has to be, open the frames, answer.
+//! `holdup query` with SQL linked in: export the needed tables, open them, answer.
 
 use super::args::QueryArgs;
 use super::words::Words;
@@ -15,7 +15,7 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Answer the query, or ask for some.
+/// Answer the query, or prompt for queries.
 pub(super) fn answer(args: &QueryArgs) -> Result<u8> {
     let Words { mut inputs, mut sql } = Words::of(&args.words)?;
     if inputs.is_empty() {
@@ -52,12 +52,12 @@ pub(super) fn answer(args: &QueryArgs) -> Result<u8> {
     Ok(exit::OK)
 }
 
-/// A panic inside of polars is told as an error of the query; its own message helps nobody.
+/// Silence panics inside polars: they are reported as errors of the query.
 fn silence_panics() {
     std::panic::set_hook(Box::new(|_| {}));
 }
 
-/// A query that is wrong is a mistake of the user's, a file that is wrong is not.
+/// A wrong query is a usage error, a wrong file is an input error.
 fn told(error: Error) -> Failure {
     match error {
         Error::Input(message) => Failure::Input(message),
@@ -65,7 +65,7 @@ fn told(error: Error) -> Failure {
     }
 }
 
-/// Frames, and the folders of tables that were made for them.
+/// Frames, and the temporary folders of their tables.
 struct Opened {
     frames: Frames,
     /// Deleted when the last query is answered.
@@ -73,7 +73,7 @@ struct Opened {
 }
 
 impl Opened {
-    /// Folders are opened as they are, traces are exported first: the tables `named`, or all.
+    /// Open folders directly; first export traces: the tables `named`, or all.
     fn new(inputs: &[PathBuf], named: Option<&BTreeSet<String>>) -> Result<Opened> {
         let (mut sources, mut exports) = (Vec::new(), Vec::new());
         for input in inputs {
@@ -111,7 +111,7 @@ fn export(trace: &Path, folder: &Path, named: Option<&BTreeSet<String>>) -> Resu
     crate::export::run(&args).map(drop)
 }
 
-/// A table that exports have; a wrong name shows before the trace is read.
+/// Check that exports have this table, so that a wrong name is reported before the trace is read.
 fn exists(name: &str) -> Result<String> {
     let known: Vec<&str> = holdup_export::definitions().iter().map(|table| table.name).collect();
     if known.contains(&name) {
@@ -125,7 +125,7 @@ fn exists(name: &str) -> Result<String> {
     Err(usage(format!("query: no table {name}; {hint}")))
 }
 
-/// A folder that is not a trace: LTTng's and trace-cmd's are folders too.
+/// Whether a folder is an export, not a trace: LTTng's and trace-cmd's are folders too.
 fn is_export(input: &Path) -> bool {
     input.is_dir() && Source::find(input).is_ok()
 }

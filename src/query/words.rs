@@ -1,4 +1,4 @@
-//! The words of the command line: which are traces, and which is the query.
+//! Splits the arguments into traces and the query.
 
 use crate::exit::{Result, usage};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// The last word is the query unless a file has this name: no file is called `SELECT …`.
+    /// The last argument is the query unless a file has this name: no file is called `SELECT …`.
     pub(super) fn of(words: &[String]) -> Result<Words> {
         let exists = |word: &String| Path::new(word).exists();
         let (inputs, sql) = match words.split_last() {

@@ -20,10 +20,11 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Samples a second with call chains. Not 100: what a program does every 10 ms would be in each.
+/// Samples per second with call chains. Not 100: anything done every 10 ms would be in every
+/// sample.
 const SAMPLES: u32 = 99;
 
-/// The file when nobody says another.
+/// The default output file.
 const OUTPUT: &str = "perf.data";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -183,7 +184,7 @@ pub(crate) struct RunArgs {
 }
 
 impl RecordArgs {
-    /// What the recorder needs to know.
+    /// The recorder's settings.
     pub(crate) fn plan(&self) -> Result<Plan> {
         let mut plan = self.what.plan(self.compression_level, &self.command)?;
         if let Some(size) = self.keep {
@@ -192,7 +193,7 @@ impl RecordArgs {
         Ok(plan)
     }
 
-    /// How it is cut into files.
+    /// How the recording is split into files.
     pub(crate) fn rotation(&self) -> Option<Rotation> {
         Some(Rotation { due: self.switch_output?, keep: self.switch_max_files })
     }
@@ -204,7 +205,7 @@ impl RecordArgs {
 }
 
 impl WhatArgs {
-    /// What the recorder needs to know.
+    /// The recorder's settings.
     pub(crate) fn plan(&self, compression: Option<i32>, command: &[OsString]) -> Result<Plan> {
         let cpus = match &self.cpu {
             None => None,
@@ -258,7 +259,7 @@ impl WhatArgs {
     }
 }
 
-/// The files that somebody named, and the program that the command is.
+/// The files named by the user, and the program of the command.
 fn programs(named: &[OsString], command: &[OsString]) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> =
         named.iter().filter(|path| !path.is_empty()).map(PathBuf::from).collect();
@@ -287,7 +288,7 @@ fn duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "is not a time; write 10s, 500ms or 2m".to_owned())
 }
 
-/// A size, whose unit is a capital letter, or a time: `m` is a minute, as it is for perf.
+/// A size, whose unit is a capital letter, or a time: `m` is a minute, as in perf.
 fn due(text: &str) -> Result<Due, String> {
     let due = match text.ends_with(['B', 'K', 'M', 'G']) {
         true => size(text).ok().map(|bytes| Due::Size(bytes as u64)),
@@ -321,10 +322,10 @@ fn size(text: &str) -> Result<usize, String> {
         .ok_or_else(|| "is not a size; write 512K or 8M, or a number of pages".to_owned())
 }
 
-/// The most that one CPU's events may have on their way: no kernel gives more in one piece.
+/// The largest ring buffer of one CPU: no kernel allocates more in one piece.
 const MOST: usize = 1 << 30;
 
-/// A size of the memory of one CPU.
+/// The size of the ring buffer of one CPU.
 fn ring(text: &str) -> Result<usize, String> {
     match size(text)? {
         much if much > MOST => {

@@ -1,4 +1,4 @@
-//! `holdup record`: a recording of what diagnose needs, without perf.
+//! `holdup record`: records what `diagnose` needs, without perf.
 
 pub(crate) mod args;
 pub(crate) mod run;
@@ -26,12 +26,12 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// So long a recorder waits until the events of the one before it are closed.
+/// Longest wait until the previous recorder's events are closed.
 const CLOSING: Duration = Duration::from_secs(30);
-/// And so long without saying so.
+/// Wait this long without a message.
 const UNSAID: Duration = Duration::from_millis(500);
 
-/// Run it.
+/// Run the verb.
 pub(crate) fn run(args: &RecordArgs) -> Result<u8> {
     let output = args.output();
     if args.switch_output.is_some() && output.as_os_str() == "-" {
@@ -64,7 +64,7 @@ fn hold_signals() -> Result<Signals> {
     Signals::hold().map_err(|e| usage(format!("signals cannot be waited for: {e}")))
 }
 
-/// Open what is to be recorded, and say what is different from what was asked for.
+/// Open the events to record, and report differences from the request.
 fn open(what: &WhatArgs, plan: Plan) -> Result<Recorder> {
     let recorder = unless_quick(!what.quiet, || Recorder::open(plan)).map_err(error)?;
     if !what.quiet {
@@ -80,8 +80,8 @@ fn open(what: &WhatArgs, plan: Plan) -> Result<Recorder> {
     Ok(recorder)
 }
 
-/// Do it, and say what for if it takes long: opening an event waits for the same lock of the kernel
-/// as closing those of another recording, seconds at worst.
+/// Run `work`, with a message if it takes long: opening an event waits for the same kernel lock as
+/// closing the events of another recording, in the worst case seconds.
 fn unless_quick<T>(tell: bool, work: impl FnOnce() -> T) -> T {
     let (done, over) = mpsc::channel::<()>();
     let teller = tell.then(|| {
@@ -97,34 +97,34 @@ fn unless_quick<T>(tell: bool, work: impl FnOnce() -> T) -> T {
     });
     let result = work();
     drop(done);
-    // The recording ends in a process of one thread.
+    // Join the thread, so that the recording continues in a process with one thread.
     let _ = teller.map(thread::JoinHandle::join);
     result
 }
 
-/// What a recording is of.
+/// What is recorded.
 struct Work<'a> {
     what: &'a WhatArgs,
     command: &'a [OsString],
-    /// Whether to say what to type then.
+    /// Whether to print the next command to type.
     next_step: bool,
-    /// What the recording is called where that is not its file.
+    /// The name to show for the recording, if that is not its file.
     shown: Option<&'a Path>,
-    /// The recording ends when its file is so large.
+    /// File size in bytes at which the recording ends.
     size: Option<u64>,
-    /// How it is cut into files.
+    /// How the recording is split into files.
     rotation: Option<Rotation>,
     /// How long each recording took.
     took: RefCell<Vec<Duration>>,
 }
 
 impl Work<'_> {
-    /// The command, ready to go, if there is one.
+    /// The command, prepared to start, if there is one.
     fn prepare(&self, signals: &Signals, output: &Path) -> Result<Option<Child>> {
         if self.command.is_empty() {
             return Ok(None);
         }
-        // What goes to a pipe must not be mixed with what the command prints.
+        // A recording to a pipe must not be mixed with the command's output.
         let own_stdout = output.as_os_str() == "-";
         let child = Child::prepare(self.command, signals, own_stdout, self.what.user.as_ref());
         child.map(Some).map_err(|e| self.not_started(&e))
@@ -132,7 +132,7 @@ impl Work<'_> {
 
     fn course<'a>(&self, child: &'a mut Option<Child>) -> Course<'a> {
         let (duration, processes) = (self.what.duration, self.what.pid.clone());
-        // What a command prints would be in the way.
+        // Progress would mix with a command's output.
         let tell = child.is_none() && !self.what.quiet && io::stderr().is_terminal();
         let tell = tell.then_some(told::so_far as fn(Duration, &Written));
         Course { child: child.as_mut(), duration, processes, size: self.size, tell }
@@ -157,7 +157,7 @@ impl Work<'_> {
     }
 }
 
-/// Record the command, or until somebody ends it. Returns the command's exit status.
+/// Record the command, or until the user ends the recording. Returns the command's exit status.
 fn record(recorder: &Recorder, signals: &Signals, work: &Work<'_>, output: &Path) -> Result<u8> {
     let mut child = work.prepare(signals, output)?;
     if child.is_none() && work.what.duration.is_none() {
@@ -166,7 +166,7 @@ fn record(recorder: &Recorder, signals: &Signals, work: &Work<'_>, output: &Path
     let collected = match recorder.record(output, signals, work.course(&mut child), work.rotation) {
         Err(Error::Start(StartError::Command(e))) => {
             if output.as_os_str() != "-" {
-                // There is nothing in it.
+                // The file is empty.
                 let _ = std::fs::remove_file(output);
             }
             return Err(work.not_started(&e));
@@ -224,7 +224,7 @@ fn keep(
     }
 }
 
-/// See that the command ends as the recording has. Returns its exit status.
+/// Make the command end after the recording has ended. Returns its exit status.
 fn finish(
     child: Option<Child>,
     ended: Result<Ended, holdup_record::file::Error>,
@@ -232,19 +232,19 @@ fn finish(
 ) -> Result<u8> {
     let mut status = exit::OK;
     if let Some(mut child) = child {
-        // A flight recorder may be done before the command is, and nobody has asked it to end.
+        // A flight recorder may be done before the command, which was not asked to end yet.
         let mut asked = !matches!(ended, Ok(Ended::Work));
         match ended {
             Ok(Ended::Work) => {}
             Ok(Ended::Signal(signal)) => child.send(signal),
-            // As perf does.
+            // As in perf.
             Ok(Ended::Time | Ended::Size) | Err(_) => child.send(libc::SIGTERM),
         }
         while child.ended().is_none() {
             signals.wait();
             while let Some(signal) = signals.next() {
                 if let Signal::End(signal) = signal {
-                    // Who asks again means it.
+                    // A second request kills the command.
                     child.send(if asked { libc::SIGKILL } else { signal });
                     asked = true;
                 }
@@ -255,7 +255,7 @@ fn finish(
     ended.map(|_| status).map_err(|e| usage(e.to_string()))
 }
 
-/// What does not work, by whose fault it is.
+/// Converts a recorder's error to a failure by its cause.
 fn error(error: Error) -> Failure {
     let host = || Host::look(&Root::host());
     match &error {
@@ -268,7 +268,7 @@ fn error(error: Error) -> Failure {
     }
 }
 
-/// What the kernel refused to do, and the way out, in the words of doctor.
+/// What the kernel refused, and the remedy, in the words of `doctor`.
 fn denied(attempt: &Attempt<'_>, error: &io::Error) -> Failure {
     let host = Host::look(&Root::host());
     let tried = Tried { call: Some(empty_call()), ..Tried::default() };

@@ -1,4 +1,4 @@
-//! `holdup run`: a recording, and at once what it shows.
+//! `holdup run`: records, and diagnoses the recording at once.
 
 use crate::cli::{CommonArgs, DiagnoseArgs, OutputArgs, SelectArgs, TraceArg};
 use crate::diagnose::{self, KEPT, NOT_KEPT};
@@ -11,12 +11,12 @@ use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The folder of several recordings when nobody says another.
+/// The default folder for several recordings.
 const FOLDER: &str = "holdup-runs";
 
-/// Run it. Its exit code is the command's if that failed, else that of the diagnosis.
+/// Run the verb. The exit code is the command's if that failed, else the diagnosis's.
 pub(crate) fn run(args: &RunArgs) -> Result<u8> {
-    // A report goes to standard output, and the command may write there too: its affair.
+    // The report goes to standard output, where the command may write too.
     let (files, _temporary) = files(args)?;
     let signals = hold_signals()?;
     let recorder = open(&args.what, args.what.plan(None, &args.command)?)?;
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
         }
     }
     recorder.close();
-    // From here on Ctrl-C ends the program, as with every other verb.
+    // From here on Ctrl-C ends the program, as in every other verb.
     drop(signals);
     let status = recorded?;
     let Some(last) = last else { return Ok(status) };
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     Ok(if status == exit::OK { verdict } else { status })
 }
 
-/// The files to record into, and the folder that goes with the end of the program.
+/// The files to record into, and the temporary folder that is deleted when the program ends.
 fn files(args: &RunArgs) -> Result<(Vec<PathBuf>, Option<tempfile::TempDir>)> {
     let failed = |path: &Path, e| exit::unwritable(path, &e);
     if let Some(runs) = args.runs {
@@ -73,7 +73,7 @@ fn files(args: &RunArgs) -> Result<(Vec<PathBuf>, Option<tempfile::TempDir>)> {
     }
 }
 
-/// Whether the recording stays.
+/// Whether the recording is kept.
 fn kept(args: &RunArgs) -> bool {
     args.output.is_some() || args.runs.is_some()
 }
@@ -86,7 +86,7 @@ fn again() -> String {
     format!("holdup run -o {KEPT} {}", rest.join(" ")).trim_end().to_owned()
 }
 
-/// The same as `holdup diagnose FILE` with the options that were given.
+/// The arguments of the equivalent `holdup diagnose FILE`, with the options given.
 fn diagnosis(args: &RunArgs, file: &Path) -> DiagnoseArgs {
     let output = OutputArgs {
         format: args.format,

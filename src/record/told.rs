@@ -1,4 +1,4 @@
-//! What a recorder says on standard error.
+//! Messages of a recorder on standard error.
 
 use holdup_record::choice::Calls;
 use holdup_record::collect::Collected;
@@ -11,12 +11,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A line. That nobody reads it is no reason to stop.
+/// Print a line. A closed standard error is no reason to stop.
 pub(crate) fn line(text: &str) {
     let _ = writeln!(std::io::stderr(), "holdup: {}", escape(text));
 }
 
-/// What is different from what was asked for.
+/// Report differences between the recording and the request.
 pub(crate) fn opened(recorder: &Recorder, asked: Option<usize>) {
     let choice = &recorder.choice;
     if !choice.missing.is_empty() {
@@ -61,7 +61,7 @@ pub(crate) fn opened(recorder: &Recorder, asked: Option<usize>) {
     }
 }
 
-/// What was recorded on so many CPUs, and what it cost.
+/// Report what was recorded on `cpus` CPUs, and its cost.
 pub(crate) fn collected(collected: &Collected, cpus: usize, output: &Path) {
     for cpu in &collected.gone {
         line(&format!("CPU {cpu} was taken offline; its events end at that time"));
@@ -69,7 +69,7 @@ pub(crate) fn collected(collected: &Collected, cpus: usize, output: &Path) {
     what_and_cost(collected, cpus, output, collected.took);
 }
 
-/// Whether another recorder took the name `path`.
+/// Report that another recorder took the name `path`.
 pub(crate) fn taken(name: Name, path: &Path) {
     let what = match name {
         Name::Own => return,
@@ -80,13 +80,13 @@ pub(crate) fn taken(name: Name, path: &Path) {
     line(&format!("meanwhile, another recording replaced {path}, or the file was moved: {what}"));
 }
 
-/// What a flight recorder kept of so many CPUs, and what it cost.
+/// Report what a flight recorder kept from `cpus` CPUs, and its cost.
 pub(crate) fn kept(collected: &Collected, cpus: usize, output: &Path) {
     let span = collected.written.tally.span.unwrap_or_default();
     what_and_cost(collected, cpus, output, Duration::from_nanos(span.1 - span.0));
 }
 
-/// Of a file that holds so much time.
+/// Content and cost of a file that covers the time `holds`.
 fn what_and_cost(collected: &Collected, cpus: usize, output: &Path, holds: Duration) {
     let tally = collected.written.tally;
     let seconds = holds.as_secs_f64();
@@ -103,7 +103,7 @@ fn what_and_cost(collected: &Collected, cpus: usize, output: &Path, holds: Durat
     ));
     let cost = collected.cost.as_secs_f64();
     let capacity = collected.took.as_secs_f64() * cpus as f64;
-    // Of a moment, or of a handful of events, they would be figures of the start and the end.
+    // For a very short recording the figures would only show its start and end.
     let share = match collected.took.as_millis() {
         ..100 => String::new(),
         _ => format!(", {:.2} % of {cpus} CPUs", 100.0 * cost / capacity),
@@ -115,7 +115,7 @@ fn what_and_cost(collected: &Collected, cpus: usize, output: &Path, holds: Durat
     line(&format!("the recorder took {cost:.3} s of CPU time{share}{each}"));
 }
 
-/// How far a recording is, on the terminal's last line.
+/// Show the progress of a recording on the terminal's last line.
 pub(crate) fn so_far(elapsed: Duration, written: &Written) {
     let text = format!(
         "\r\x1b[Kholdup: {} s, {} events, {}; Ctrl-C ends it\r",
@@ -126,13 +126,13 @@ pub(crate) fn so_far(elapsed: Duration, written: &Written) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-/// What to type now.
+/// Print the next command to type.
 pub(crate) fn next_step(output: &Path) {
     let path = shell_word(&output.to_string_lossy());
     line(&format!("to see what it shows: holdup diagnose {path}"));
 }
 
-/// What to do with several recordings, and how long each took.
+/// Print what to do with several recordings, and how long each took.
 pub(crate) fn runs(files: &[PathBuf], times: &[Duration]) {
     if let Some(words) = scatter(times) {
         line(&words);
@@ -146,7 +146,7 @@ pub(crate) fn runs(files: &[PathBuf], times: &[Duration]) {
     ));
 }
 
-/// Mean and scatter of several runs; `None` of fewer than two.
+/// Mean and scatter of several runs; `None` for fewer than two.
 fn scatter(times: &[Duration]) -> Option<String> {
     let seconds: Vec<f64> = times.iter().map(Duration::as_secs_f64).collect();
     let (n, sum) = (seconds.len(), seconds.iter().sum::<f64>());
@@ -166,7 +166,7 @@ fn scatter(times: &[Duration]) -> Option<String> {
     ))
 }
 
-/// A number of bytes in words.
+/// A number of bytes as text.
 pub(crate) fn bytes(n: u64) -> String {
     let units = ["bytes", "KiB", "MiB", "GiB"];
     let unit = units.iter().enumerate().rev().find(|(i, _)| n >> (10 * i) > 0);

@@ -1,4 +1,4 @@
-//! The command line of `holdup whatif`, and what it asks for before a trace is read.
+//! The command line of `holdup whatif`, and the changes it requests, before a trace is read.
 
 use crate::cli::{CommonArgs, EntriesArgs};
 use crate::exit::{Result, usage};
@@ -91,7 +91,7 @@ pub(crate) struct WhatifArgs {
     pub(crate) rank: bool,
 }
 
-/// A change as typed; names wait for the trace.
+/// A change as typed; names are resolved when the trace is known.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Asked {
     Lock { object: String, how: LockChange },
@@ -145,8 +145,8 @@ fn parts(text: &str) -> Option<u32> {
     text.trim().parse().ok().filter(|n| PARTS.contains(n))
 }
 
-/// `OBJ=hold*0.5`, `OBJ=split:4`, `OBJ=awake`, `OBJ=first`, `OBJ=none`. A name may have `=` in it,
-/// a change has none.
+/// `OBJ=hold*0.5`, `OBJ=split:4`, `OBJ=awake`, `OBJ=first`, `OBJ=none`. A name may contain `=`, a
+/// change may not.
 fn lock(text: &str) -> Result<Asked> {
     let change = |how: &str| match how.trim() {
         "none" => Some(LockChange::None),

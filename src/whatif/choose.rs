@@ -1,4 +1,4 @@
-//! Which object, thread or system call of the trace a word of the command line means.
+//! Resolves names on the command line to objects, threads or system calls of the trace.
 
 use super::args::Asked;
 use crate::exit::{Failure, Result, usage};
@@ -7,12 +7,12 @@ use holdup_replay::{Change, ObjectId, Program};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// Names that an error lists.
+/// Most names that an error lists.
 const LISTED: usize = 8;
-/// A word of so many hexadecimal digits is an address even without `0x`.
+/// A word of this many hexadecimal digits is an address even without `0x`.
 const ADDRESS_DIGITS: usize = 8;
 
-/// What the words may mean.
+/// The objects, threads and calls that can be named.
 pub(super) struct Chooser<'a> {
     analysis: &'a Analysis,
     program: &'a Program,
@@ -23,7 +23,7 @@ impl<'a> Chooser<'a> {
         Chooser { analysis, program }
     }
 
-    /// The change of this program that was asked for.
+    /// The requested change of this program.
     pub(super) fn change(&self, asked: &Asked) -> Result<Change> {
         Ok(match asked {
             Asked::Lock { object, how } => Change::Lock(self.object(object)?, *how),
@@ -88,7 +88,7 @@ impl<'a> Chooser<'a> {
         let threads = &self.program.threads;
         let all = || threads.iter().enumerate();
         if let Ok(tid) = word.parse::<u32>() {
-            // An id may have been used again: the one who ran most is meant.
+            // An id may have been reused: the thread that ran most is meant.
             let found = all().filter(|(_, t)| t.tid == tid).max_by_key(|(_, t)| t.run_ns);
             return match found {
                 Some((i, _)) => Ok(i),
@@ -132,7 +132,7 @@ impl<'a> Chooser<'a> {
                 *spent.entry(tid).or_default() += ns;
             }
         }
-        // Rows are of thread ids, of which several threads may have had one, one after the other.
+        // Rows are per thread id, which several threads may have had one after the other.
         let mut ran: HashMap<u32, u64> = HashMap::new();
         for t in &self.program.threads {
             *ran.entry(t.tid).or_default() += t.run_ns;
@@ -163,8 +163,8 @@ fn has_address(name: &str, address: u64) -> bool {
         .any(|digits| u64::from_str_radix(digits, 16) == Ok(address))
 }
 
-/// Nothing is called so: the names of `known` that come nearest, or where none does, those that
-/// took most time.
+/// The error for an unknown name: lists the names of `known` that are most similar, or else those
+/// that took most time.
 fn unknown<'n>(
     option: &str,
     what: &str,
@@ -186,7 +186,7 @@ fn unknown<'n>(
     usage(format!("{option}: {what} '{word}'; the trace has {}", listed(&names, known.len())))
 }
 
-/// Several are called so.
+/// The error for a name that matches several.
 fn ambiguous(option: &str, word: &str, fitting: impl ExactSizeIterator<Item = String>) -> Failure {
     let count = fitting.len();
     let names: Vec<String> = fitting.take(LISTED).collect();

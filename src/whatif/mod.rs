@@ -50,12 +50,12 @@ pub(crate) fn run(args: &WhatifArgs) -> Result<u8> {
     };
     head.doubts = words::doubts(&head, &rows, &analysis, &program);
     if matches!(config.format, Format::Csv { .. }) && !config.quiet {
-        // CSV has no place for them.
+        // CSV has no place for doubts.
         head.doubts.iter().for_each(|doubt| eprintln!("holdup: {}", escape(doubt)));
     }
     write::write("whatif", config, &*reader, &analysis, |_, _, config| {
         let mut table = schema::whatif(&rows, ranks);
-        // Who asks for changes wants to see all of them; the unchanged replay is no row of theirs.
+        // Requested changes are all shown; the unchanged replay does not count as a row.
         let default = if ranks { ENTRIES } else { rows.len() };
         table.entries = config.entries(args.entries.entries, default).map(|n| n.saturating_add(1));
         table.notes = notes;
@@ -64,22 +64,22 @@ pub(crate) fn run(args: &WhatifArgs) -> Result<u8> {
     Ok(exit::OK)
 }
 
-/// The rows, the unchanged replay first, and what to say of them.
+/// The rows, the unchanged replay first, and remarks on them.
 struct Answer {
-    /// How far the unchanged replay is off.
+    /// Error of the unchanged replay, per cent.
     off_pct: f64,
     rows: Vec<WhatifRow>,
     conclusions: Vec<String>,
     notes: Vec<String>,
 }
 
-/// What each fix is worth.
+/// The gain of each possible fix, ranked.
 fn ranked(program: &Program, judged: &Attribution<'_>) -> Answer {
     let found = estimate(program, judged, Depth::Each);
     let unchanged = &found.unchanged;
     let mut fixes: Vec<Estimate> = Vec::new();
     for fix in found.rows {
-        // Of one part, all of it and the part are the same.
+        // If an object has one part, fixing the part equals fixing the object.
         if !fixes.iter().any(|other| other.change == fix.change) {
             fixes.push(fix);
         }
@@ -96,7 +96,7 @@ fn ranked(program: &Program, judged: &Attribution<'_>) -> Answer {
     Answer { off_pct, rows, conclusions, notes: words::notes(false) }
 }
 
-/// What was asked for.
+/// The requested changes.
 fn one_by_one(program: &Program, cpus: &[u32], changes: Vec<Change>) -> Result<Answer> {
     let seeds = Seeds::of(program);
     let alternatives = holds_alternatives(&changes);
@@ -116,7 +116,7 @@ fn one_by_one(program: &Program, cpus: &[u32], changes: Vec<Change>) -> Result<A
     })
 }
 
-/// A replay needs all that happened: whoever is left out may be the one that others waited for.
+/// A replay needs the whole trace: other threads may have waited for a thread that is left out.
 fn whole(select: &SelectArgs) -> Result<()> {
     let given = [
         ("--pid", !select.pid.is_empty()),
@@ -138,8 +138,8 @@ fn whole(select: &SelectArgs) -> Result<()> {
     }
 }
 
-/// What to replay: first without a change, then each number of CPUs, each change, and at last all
-/// of them together, for each number of CPUs if there are several.
+/// What to replay: first no change, then each number of CPUs, each change, and at last all changes
+/// together, for each number of CPUs if there are several.
 fn sets(cpus: &[u32], changes: Vec<Change>, alternatives: bool) -> Vec<Vec<Change>> {
     let machines: Vec<Change> = cpus.iter().map(|&n| Change::Cpus(n)).collect();
     let mut sets: Vec<Vec<Change>> = vec![Vec::new()];
@@ -157,7 +157,7 @@ fn sets(cpus: &[u32], changes: Vec<Change>, alternatives: bool) -> Vec<Vec<Chang
     sets
 }
 
-/// Whether two of the changes are of one thing, so that there is no doing both.
+/// Whether two of the changes concern the same thing, so that both cannot be applied.
 fn holds_alternatives(changes: &[Change]) -> bool {
     let same = |a: &Change, b: &Change| match (a, b) {
         (Change::Lock(a, _), Change::Lock(b, _)) => a == b,
@@ -212,7 +212,7 @@ fn shown(program: &Program, changes: &[Change]) -> String {
     replay::words::shown(program, changes)
 }
 
-/// The resource that the changes are about, or what else they change.
+/// The resource that the changes concern, or what else they change.
 fn kind(program: &Program, changes: &[Change]) -> &'static str {
     let resource = match changes {
         [] => return UNCHANGED,

@@ -54,8 +54,8 @@ pub(super) fn notes(alternatives: bool) -> Vec<String> {
     notes
 }
 
-/// What a ranking says: what is worth most, and what holds the work up once that is done. `rows`
-/// are those of the ranking.
+/// The conclusions of a ranking: which fix gains most, and what the bottleneck is after that fix.
+/// `rows` are the rows of the ranking.
 pub(super) fn conclusions(
     program: &Program,
     ranking: &[Estimate],

@@ -1,4 +1,4 @@
-//! What the tests of the binary share: how to run it, and where the recordings are.
+//! Shared code of the tests of the binary: runs holdup, and finds the recordings.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 pub(crate) mod profiles;
@@ -21,8 +21,8 @@ pub(crate) fn recording(scenario: &str) -> PathBuf {
     fixture(scenario).join("perf.data")
 }
 
-/// holdup itself. It runs in the repository's root, so that a relative path prints the same on
-/// every machine; the caller's settings of colours and its terminal are out of its sight.
+/// A command that runs holdup in the repository's root, so that a relative path prints the same on
+/// every machine; it does not see the caller's colour settings and terminal.
 pub(crate) fn holdup() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_holdup"));
     command
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &[&str]) -> Output {
     holdup().args(args).output().expect("holdup runs")
 }
 
-/// What a run prints that must end with exit code 0.
+/// The output of a run, which must end with exit code 0.
 #[track_caller]
 pub(crate) fn stdout(args: &[&str]) -> String {
     let out = run(args);
@@ -48,7 +48,8 @@ pub(crate) fn stdout(args: &[&str]) -> String {
     String::from_utf8(out.stdout).expect("UTF-8")
 }
 
-/// The files below a folder whose names end so, but for what is built or hidden.
+/// The files below a folder whose names end with one of `ends`, except build output and hidden
+/// files.
 pub(crate) fn files_below(folder: &Path, ends: &[&str]) -> Vec<PathBuf> {
     let (mut found, mut todo) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(folder) = todo.pop() {
@@ -76,13 +77,13 @@ pub(crate) fn verbs() -> Vec<String> {
     lines.filter(|l| l.starts_with("  ") && !l.starts_with("   ")).map(first).collect()
 }
 
-/// The text with each printed command on one line: where a command is folded depends on the
-/// length of the paths in it, and so on where the checkout lies.
+/// The text with each printed command on one line: where a command is folded depends on the length
+/// of its paths, and so on the location of the checkout.
 pub(crate) fn commands_unfolded(text: &str) -> String {
     text.replace(" \\\n    ", " ")
 }
 
-/// What stands in a document, such as `docs/models.md`, between the two marks must be `made`;
+/// The text between the two marks in a document, such as `docs/models.md`, must be `made`;
 /// `HOLDUP_BLESS=1` writes it.
 #[track_caller]
 pub(crate) fn is_written(document: &str, (begin, end): (&str, &str), made: &str) {

@@ -1,11 +1,11 @@
-//! Profiles of the fixtures that have their programs beside them.
+//! Profiles of the fixtures that include their programs.
 
 use super::{fixture, holdup, recording};
 use serde_json::Value;
 use std::process::Command;
 
-/// The arguments, with the recording of a fixture and its files; caches of perf and debuginfod are
-/// out of sight.
+/// The command's arguments, with the recording of a fixture and its files; caches of perf and
+/// debuginfod are hidden.
 pub(crate) fn command(name: &str, args: &[&str]) -> Command {
     let mut holdup = holdup();
     holdup.env("HOME", fixture(name)).args(["profile", "--symfs"]).arg(fixture(name).join("root"));
@@ -13,13 +13,13 @@ pub(crate) fn command(name: &str, args: &[&str]) -> Command {
     holdup
 }
 
-/// What that prints.
+/// The output of that command.
 #[track_caller]
 pub(crate) fn profile(name: &str, args: &[&str]) -> String {
     String::from_utf8(written(name, args)).unwrap()
 }
 
-/// The same, if it is not text.
+/// The output of that command as bytes.
 #[track_caller]
 pub(crate) fn written(name: &str, args: &[&str]) -> Vec<u8> {
     let out = command(name, args).output().unwrap();

@@ -1,4 +1,4 @@
-//! What hardware counters are called, what they mean, and what `perf stat` says of them.
+//! Names and meanings of hardware counters, and the output of `perf stat`.
 //!
 //! ```
 //! use holdup_counters::{Counter, stat};
@@ -12,11 +12,11 @@
 //! ```
 //!
 //! * [`meaning`]: from the name of an event, as Intel, AMD, Arm and perf spell it, to what it
-//!   counts and in which mode. The only list of these names.
+//!   counts and in which mode. This is the only list of these names.
 //! * [`stat`]: reads the output of `perf stat -x` and `perf stat -j`, with `-I`, `-A`, `-r` and
 //!   the aggregations `--per-socket`, `--per-core` and so on.
 //! * [`Measurement`]: the counts of one run or one interval.
-//! * [`Tally`]: what follows from counts, wherever they come from.
+//! * [`Tally`]: figures computed from counts of any source.
 
 mod meaning;
 mod measurement;

@@ -1,25 +1,25 @@
 //! From the name of an event to what it counts.
 //!
-//! perf has its own names for what most processors count (`cycles`), and takes those of the maker
-//! (`cpu_clk_unhalted.thread`). A name may stand inside its PMU (`cpu_core/cycles/u`), and may be
+//! perf has its own names for what most processors count (`cycles`), and accepts the manufacturer's
+//! (`cpu_clk_unhalted.thread`). A name may be inside its PMU (`cpu_core/cycles/u`), and may be
 //! followed by modifiers (`cycles:u`).
 
 use std::fmt;
 
-/// Bytes that one miss of the last cache moves: a cache line of x86 and nearly all of Arm.
+/// Bytes that one miss of the last-level cache moves: a cache line of x86 and nearly all of Arm.
 pub const LINE: f64 = 64.0;
 
-/// Makes [`Counter`] and the look-up of its names out of one list.
+/// Generates [`Counter`] and the look-up of its names from one list.
 macro_rules! counters {
     ($($(#[doc = $doc:literal])+ $counter:ident: $($name:literal)|+;)+) => {
-        /// A thing counted that says how well processors get on with the application's code.
+        /// A quantity whose count shows how efficiently processors execute the application's code.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Counter {
             $($(#[doc = $doc])+ $counter,)+
         }
 
         impl Counter {
-            /// Every one, in a fixed order.
+            /// All counters, in a fixed order.
             pub const ALL: &[Counter] = &[$(Counter::$counter),+];
 
             fn by_name(name: &str) -> Option<Counter> {
@@ -29,7 +29,7 @@ macro_rules! counters {
                 }
             }
 
-            /// How perf spells it.
+            /// perf's name of the counter.
             pub const fn name(self) -> &'static str {
                 match self { $(Counter::$counter => counters!(@first $($name)+),)+ }
             }
@@ -38,7 +38,7 @@ macro_rules! counters {
     (@first $name:literal $($more:literal)*) => { $name };
 }
 
-// Makers' names: the event lists of the kernel's `tools/perf/pmu-events/arch`.
+// Manufacturers' names: the event lists of the kernel's `tools/perf/pmu-events/arch`.
 counters! {
     /// Cycles of a processor while it was not halted.
     Cycles: "cycles" | "cpu-cycles" | "cpu_cycles" | "cpu_clk_unhalted.thread"
@@ -47,36 +47,36 @@ counters! {
     /// Instructions completed.
     Instructions: "instructions" | "inst_retired" | "inst_retired.any" | "inst_retired.any_p"
         | "ex_ret_instr";
-    /// Accesses of any kind that missed the last cache.
+    /// Accesses of any kind that missed the last-level cache.
     CacheMisses: "cache-misses" | "longest_lat_cache.miss";
-    /// Loads that asked the last cache.
+    /// Loads that reached the last-level cache.
     LlcLoads: "LLC-loads" | "ll_cache_rd";
-    /// Loads that missed the last cache.
+    /// Loads that missed the last-level cache.
     LlcMisses: "LLC-load-misses" | "ll_cache_miss_rd" | "mem_load_retired.l3_miss"
         | "ls_dmnd_fills_from_sys.mem_io_local";
-    /// Cycles in which nothing could be executed, mostly because data were not there.
+    /// Cycles in which nothing could be executed, mostly because data were not available.
     Stalled: "stalled-cycles-backend" | "idle-cycles-backend" | "stall_backend"
         | "cycle_activity.stalls_mem_any" | "memory_activity.stalls_l1d_miss";
-    /// Places for an operation that stayed empty because execution waited.
+    /// Pipeline slots that stayed empty because execution waited.
     StalledSlots: "topdown-be-bound" | "topdown-backend-bound";
-    /// Places for an operation, used or not.
+    /// Pipeline slots, used or not.
     Slots: "slots" | "topdown-total-slots" | "topdown.slots";
-    /// What memory controllers read.
+    /// Data that memory controllers read.
     MemoryRead: "data_reads" | "data_read" | "cas_count_read" | "unc_m_cas_count.rd"
         | "unc_m_cas_count_rd";
-    /// What memory controllers wrote.
+    /// Data that memory controllers wrote.
     MemoryWritten: "data_writes" | "data_write" | "cas_count_write" | "unc_m_cas_count.wr"
         | "unc_m_cas_count_wr";
     /// Time that threads were on CPUs.
     TaskClock: "task-clock";
-    /// Time that CPUs were watched, idle or not.
+    /// Time that CPUs were counted, idle or not.
     CpuClock: "cpu-clock";
     /// Time from begin to end.
     Duration: "duration_time";
 }
 
 impl Counter {
-    /// Whether memory controllers count it, whatever the CPUs do.
+    /// Whether memory controllers count it, independently of the CPUs.
     pub const fn is_of_memory(self) -> bool {
         matches!(self, Counter::MemoryRead | Counter::MemoryWritten)
     }
@@ -88,23 +88,23 @@ impl fmt::Display for Counter {
     }
 }
 
-/// Whose work is counted.
+/// Whose execution is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mode {
     /// Application code only (`:u`).
     User,
     /// The kernel only (`:k`).
     Kernel,
-    /// Both.
+    /// Application code and the kernel.
     Both,
 }
 
 /// What an event counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meaning {
-    /// The thing counted.
+    /// The quantity counted.
     pub counter: Counter,
-    /// Whose.
+    /// Whose execution is counted.
     pub mode: Mode,
 }
 
@@ -120,11 +120,11 @@ pub(crate) fn parts(event: &str) -> (&str, &str) {
     event.split_once(':').unwrap_or((event, ""))
 }
 
-/// What `event` counts, `cycles:u` or `cpu_core/cycles/u`; `None` for what holdup draws no
-/// conclusion from.
+/// What `event` counts, e.g. `cycles:u` or `cpu_core/cycles/u`; `None` for events from which holdup
+/// draws no conclusion.
 pub fn meaning(event: &str) -> Option<Meaning> {
     let (name, modifiers) = parts(event);
-    // Makers' names are spelled in capitals in their manuals, perf takes both.
+    // Manufacturers' manuals use capitals; perf accepts both.
     let counter =
         Counter::by_name(name).or_else(|| Counter::by_name(&name.to_ascii_lowercase()))?;
     let mode = match (modifiers.contains('u'), modifiers.contains('k')) {

@@ -1,4 +1,4 @@
-//! The counts of one run, or of one interval of it, and what follows from them.
+//! The counts of one run, or of one interval of it, and figures computed from them.
 
 use crate::meaning::{Counter, LINE, Meaning, Mode, parts};
 use crate::tally::{Bandwidth, Tally};
@@ -22,12 +22,12 @@ impl fmt::Display for Missing {
     }
 }
 
-/// What was counted, or why nothing was.
+/// The count, or why there is none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
     /// The count for the whole time; perf has scaled it up if it counted part of the time.
     Counted {
-        /// In [`Count::unit`].
+        /// The count, in [`Count::unit`].
         value: f64,
         /// Per cent of the time in which the counter counted. Below 100 several counters took
         /// turns (multiplexing), and the count is an estimate.
@@ -43,25 +43,25 @@ pub enum Value {
 pub struct Count {
     /// Its name as perf printed it.
     pub event: String,
-    /// What it counts; `None` for what holdup draws no conclusion from.
+    /// What it counts; `None` for events from which holdup draws no conclusion.
     pub meaning: Option<Meaning>,
     /// The count, or why there is none.
     pub value: Value,
-    /// Its unit, empty for numbers of things.
+    /// Its unit, empty for plain numbers.
     pub unit: String,
 }
 
 /// The counts of one run or interval.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measurement {
-    /// Of `perf stat -I`: end of the interval, in nanoseconds from the start of the run.
+    /// With `perf stat -I`: end of the interval, in nanoseconds from the start of the run.
     pub until_ns: Option<u64>,
-    /// Length, in nanoseconds, where perf stat says it or it follows from what it says.
+    /// Length in nanoseconds, if perf stat prints it or it can be computed.
     pub length_ns: Option<u64>,
-    /// How many CPUs the program kept busy on average; `None` where perf stat does not say, as of
-    /// measurements of a whole machine.
+    /// How many CPUs the program kept busy on average; `None` if perf stat does not print it, e.g.
+    /// for measurements of a whole machine.
     pub cpus_busy: Option<f64>,
-    /// In the order in which they were printed.
+    /// The counts in the order in which they were printed.
     pub counts: Vec<Count>,
 }
 
@@ -75,15 +75,15 @@ impl Tally for InMode<'_> {
 }
 
 impl Measurement {
-    /// What follows from the counts of application code, else from those of all code. They are
+    /// A figure from the counts of application code, else from the counts of all code. The two are
     /// never mixed.
     fn find(&self, figure: impl Fn(&InMode<'_>) -> Option<f64>) -> Option<f64> {
         [Mode::User, Mode::Both].into_iter().find_map(|mode| figure(&InMode(self, mode)))
     }
 
-    /// The count in one mode. Counts of the parts of one processor (`cpu_core/cycles/` and
-    /// `cpu_atom/cycles/`), and of several memory controllers, are summed. Other names for the same
-    /// thing are not counted twice: the first is taken.
+    /// The count in one mode. Counts of parts of one processor (`cpu_core/cycles/` and
+    /// `cpu_atom/cycles/`) and of several memory controllers are summed. Synonyms are not counted
+    /// twice: the first one is used.
     pub fn count_in(&self, counter: Counter, mode: Mode) -> Option<f64> {
         let meaning = Some(Meaning { counter, mode });
         let counted = |c: &&Count| c.meaning == meaning && c.counted().is_some();
@@ -97,7 +97,7 @@ impl Measurement {
         self.find(|m| m.total(counter))
     }
 
-    /// Whether [`Measurement::cycles_per_instruction`] is of application code alone.
+    /// Whether [`Measurement::cycles_per_instruction`] covers application code only.
     pub fn is_of_application(&self) -> bool {
         InMode(self, Mode::User).cycles_per_instruction().is_some()
     }
@@ -108,27 +108,27 @@ impl Measurement {
         self.find(|m| m.cycles_per_instruction())
     }
 
-    /// Per cent of cycles, or of places for an operation, in which execution waited.
+    /// Per cent of cycles, or of pipeline slots, in which execution waited.
     pub fn stalled_pct(&self) -> Option<f64> {
         self.find(|m| m.stalled_pct())
     }
 
-    /// Misses of the last cache per thousand instructions.
+    /// Misses of the last-level cache per thousand instructions.
     pub fn misses_per_1000(&self) -> Option<f64> {
         self.find(|m| m.misses_per_1000())
     }
 
-    /// What the memory carried per second: as its controllers counted it, else estimated from
-    /// misses of the last cache, of all code if that was counted. `None` without either, or where
-    /// the length is not known.
+    /// Memory traffic per second: counted by the memory controllers, else estimated from misses of
+    /// the last-level cache, of all code if that was counted. `None` without either, or if the
+    /// length is unknown.
     pub fn bandwidth(&self) -> Option<Bandwidth> {
         let ns = self.length_ns?;
         let of = |mode| InMode(self, mode).bandwidth(ns);
         of(Mode::Both).or_else(|| of(Mode::User))
     }
 
-    /// Least per cent of the time in which one of the counts used here was counted: below 100 they
-    /// took turns on the PMU.
+    /// The lowest per cent of the time in which one of the counters used here was running: below
+    /// 100 the counters were multiplexed.
     pub fn running_pct(&self) -> Option<f64> {
         let used = |c: &&Count| {
             c.meaning.is_some_and(|m| !matches!(m.counter, Counter::TaskClock | Counter::Duration))
@@ -143,7 +143,7 @@ impl Measurement {
             .reduce(f64::min)
     }
 
-    /// Why there is no count of this; `None` if there is one, or it was not asked for.
+    /// Why there is no count of this; `None` if there is one, or it was not requested.
     pub fn missing(&self, counter: Counter) -> Option<Missing> {
         let of = self.counts.iter().filter(|c| c.meaning.is_some_and(|m| m.counter == counter));
         of.map(|c| match c.value {
@@ -162,7 +162,7 @@ impl Count {
         }
     }
 
-    /// What the count must be multiplied with to be in bytes or in numbers of things.
+    /// The factor that converts the count to bytes or plain numbers.
     fn scale(&self) -> f64 {
         match self.unit.as_str() {
             "KiB" => 1024.0,

@@ -1,8 +1,8 @@
-//! What follows from counts, wherever they come from.
+//! Figures computed from counts of any source.
 
 use crate::meaning::{Counter, LINE};
 
-/// What the memory carried.
+/// Memory traffic per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bandwidth {
     /// Bytes per second.
@@ -11,9 +11,9 @@ pub struct Bandwidth {
     pub estimated: bool,
 }
 
-/// Counts of one stretch of time and one mode.
+/// Counts of one period of time and one mode.
 pub trait Tally {
-    /// How many, or how many bytes; `None` for what was not counted.
+    /// The count, or number of bytes; `None` if it was not counted.
     fn total(&self, counter: Counter) -> Option<f64>;
 
     /// Cycles per instruction.
@@ -22,7 +22,7 @@ pub trait Tally {
         Some(self.total(Counter::Cycles).filter(|&n| n > 0.0)? / instructions)
     }
 
-    /// Per cent of cycles, or of places for an operation, in which execution waited.
+    /// Per cent of cycles, or of pipeline slots, in which execution waited.
     fn stalled_pct(&self) -> Option<f64> {
         let share = |part, whole| {
             let whole = self.total(whole).filter(|&n| n > 0.0)?;
@@ -32,19 +32,19 @@ pub trait Tally {
             .or_else(|| share(Counter::Stalled, Counter::Cycles))
     }
 
-    /// Misses of the last cache: all, else those of loads.
+    /// Misses of the last-level cache: all misses, else only those of loads.
     fn misses(&self) -> Option<f64> {
         self.total(Counter::CacheMisses).or_else(|| self.total(Counter::LlcMisses))
     }
 
-    /// Misses of the last cache per thousand instructions.
+    /// Misses of the last-level cache per thousand instructions.
     fn misses_per_1000(&self) -> Option<f64> {
         let instructions = self.total(Counter::Instructions).filter(|&n| n > 0.0)?;
         Some(self.misses()? * 1000.0 / instructions)
     }
 
-    /// What the memory carried per second in `ns` nanoseconds: as its controllers counted it, else
-    /// estimated from misses of the last cache.
+    /// Memory traffic per second over `ns` nanoseconds: counted by the memory controllers, else
+    /// estimated from misses of the last-level cache.
     fn bandwidth(&self, ns: u64) -> Option<Bandwidth> {
         let seconds = Some(ns).filter(|&ns| ns > 0)? as f64 / 1e9;
         let sides = [Counter::MemoryRead, Counter::MemoryWritten];

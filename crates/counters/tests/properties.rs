@@ -1,9 +1,9 @@
-//! No bytes make the reader of `perf stat` panic, and what perf prints is read back.
+//! No input makes the reader of `perf stat` panic, and all output of perf is read back.
 
 use holdup_counters::{Counter, Value, stat};
 use proptest::prelude::*;
 
-/// Values, names, units and marks as they stand in such files.
+/// Values, names, units and marks as they occur in such files.
 fn field() -> impl Strategy<Value = String> {
     prop_oneof![
         Just(String::new()),

@@ -1,4 +1,4 @@
-//! Events in holdup's terms.
+//! Turns CTF events into holdup's events.
 
 use crate::kind::{Meaning, reg};
 use crate::lane::{Here, LaneCursor, LaneInfo, Next, Store};
@@ -9,10 +9,10 @@ use holdup_trace::{
     QualityCode, Result, RunDecoder, StackRef, StatKind, Tid, What,
 };
 
-/// The thread a CPU runs, as its switches tell.
+/// The thread that a CPU runs, from its switches.
 ///
-/// Who ran at the beginning, and after a loss, the next switch tells: it names the thread that
-/// leaves. Opening the trace has looked ahead, and `hints` has the answers in their order.
+/// At the beginning, and after a loss, the thread is the one that the next switch switches out.
+/// Opening the trace has looked ahead for this; `hints` has these threads in order.
 pub(crate) struct Current<'a> {
     tid: Tid,
     hints: std::slice::Iter<'a, Tid>,
@@ -35,7 +35,7 @@ pub(crate) struct Decoder<'a> {
     lane: &'a LaneInfo,
     current: Current<'a>,
     names: LocalNames,
-    /// What went wrong before the first batch.
+    /// What went wrong before the first batch, to be reported with it.
     early: Quality,
 }
 
@@ -82,7 +82,7 @@ impl RunDecoder for Decoder<'_> {
     }
 }
 
-/// Where events go, and what is known there of the next.
+/// Where an event goes, and what is known of it in advance.
 struct Place<'a> {
     cpu: Cpu,
     /// The thread the CPU runs.
@@ -91,8 +91,8 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Add an event. Called with each kind of `what` apart, so that its fields are written where
-    /// the event comes to lie: a value of any kind is copied twice on its way, as bytes.
+    /// Add an event. Each kind of `what` has its own call, so that its fields are written in place:
+    /// a common call would copy a value of any kind twice, as bytes.
     #[inline(always)]
     fn put(&mut self, here: &Here<'_>, names: &mut LocalNames, what: What) {
         let (stream, regs) = (here.stream, here.regs);
@@ -105,7 +105,7 @@ impl Place<'_> {
         let tid = match what {
             _ if stream.has_tid || own_tid => Tid(register(reg::TID)),
             What::Switch { prev, .. } => prev,
-            // An event of the CPU that nobody knows says nothing about any CPU's thread.
+            // Events of an unknown CPU say nothing about any CPU's thread.
             _ if self.cpu == Cpu::UNKNOWN => Tid::UNKNOWN,
             _ => *self.current,
         };
@@ -312,7 +312,7 @@ fn rare(kind: EventKind, v: &mut Values<'_, '_>) -> What {
         EventKind::LockAcquired => What::LockAcquired { lock: v.int(0), name: lock_name(v) },
         EventKind::LockRelease => What::LockRelease { lock: v.int(0), name: lock_name(v) },
         EventKind::CpuIdle => What::CpuIdle { state: v.u32(0), cpu: v.cpu(1) },
-        // Taken by the caller.
+        // The caller handles switches.
         EventKind::Switch
         | EventKind::Waking
         | EventKind::Wakeup

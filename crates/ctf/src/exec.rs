@@ -1,27 +1,27 @@
-//! Carries plans out: bytes in, registers full.
+//! Executes plans: reads bytes into registers.
 
 use crate::plan::{Count, Dest, Load, NOTED, NOTED_DATA, Plain, Step};
 use std::ops::Range;
 
-/// Where plans leave what they read. Registers that a plan does not write keep what was there.
+/// Where plans store the values they read. Registers that a plan does not write keep their value.
 pub(crate) struct Regs {
     pub(crate) int: [u64; 256],
     /// Byte offset in the packet and length.
     pub(crate) text: [(u32, u32); 8],
     /// The last time read, and its width in bits; 0 is none.
     pub(crate) time: (u64, u8),
-    /// Where text and bytes were, for plans that note all of them.
+    /// Positions of text and bytes, for plans that note all of them.
     pub(crate) spots: Vec<Spot>,
 }
 
-/// Where text or bytes are.
+/// The position of text or bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spot {
-    /// In the packet.
+    /// Range of bits in the packet.
     pub bits: Range<u64>,
-    /// Not words but bytes of memory.
+    /// Bytes of memory, not text.
     pub data: bool,
-    /// Where the plan leaves it.
+    /// The slot in which the plan stores it.
     pub(crate) slot: u8,
 }
 
@@ -47,7 +47,7 @@ impl Regs {
     }
 }
 
-/// The data ends before the plan does, or says what no plan foresees.
+/// The data ends before the plan does, or has a value that no plan covers.
 #[derive(Debug)]
 pub(crate) struct Short;
 
@@ -117,7 +117,7 @@ fn dynamic(step: &Step, data: &[u8], at: &mut u64, end: u64, regs: &mut Regs) ->
             }
             if let Some(slot) = text {
                 match slot & NOTED_DATA {
-                    // Not of whole bytes.
+                    // Data that is not made of whole bytes.
                     NOTED_DATA => regs.note(*slot, *at, bits),
                     _ => regs.text(*slot, *at / 8, n),
                 }
@@ -128,7 +128,7 @@ fn dynamic(step: &Step, data: &[u8], at: &mut u64, end: u64, regs: &mut Regs) ->
             for _ in 0..times(*count, regs) {
                 let before = *at;
                 run(body, data, at, end, regs)?;
-                // Elements without a single bit: any number of them is nothing.
+                // Elements of zero bits: any number of them reads nothing.
                 if *at == before {
                     break;
                 }
@@ -140,7 +140,7 @@ fn dynamic(step: &Step, data: &[u8], at: &mut u64, end: u64, regs: &mut Regs) ->
             let option = ranges.iter().find(|r| (r.0..=r.1).contains(&tag)).ok_or(Short)?.2;
             run(options.get(usize::from(option)).ok_or(Short)?, data, at, end, regs)?;
         }
-        // Never handed on by `run`.
+        // `run` handles these itself.
         Step::Block { .. } | Step::Align(_) | Step::Str(_) => {}
     }
     Ok(())
@@ -192,7 +192,7 @@ fn whole_bytes(data: &[u8], start: u64, load: &Plain) -> u64 {
 #[inline(always)]
 fn integer(data: &[u8], at: u64, load: &Load) -> u64 {
     let (first, shift, size) = ((at / 8) as usize, (at % 8) as u32, u32::from(load.size));
-    // Most: little endian, within eight bytes that are there.
+    // Fast path for most: little endian, within eight bytes inside the data.
     if !load.big
         && (1..=64 - shift).contains(&size)
         && let Some(&window) = data.get(first..).and_then(|b| b.first_chunk())
@@ -206,7 +206,7 @@ fn integer(data: &[u8], at: u64, load: &Load) -> u64 {
     rare(data, at, load)
 }
 
-/// [`integer`] where it does not lie so well.
+/// [`integer`] for fields that the fast path does not cover.
 #[inline(never)]
 fn rare(data: &[u8], at: u64, load: &Load) -> u64 {
     let raw = if at.is_multiple_of(8) {
@@ -238,7 +238,7 @@ fn packed(data: &[u8], at: u64, load: &Load) -> u64 {
     let first = (at / 8) as usize;
     let shift = (at % 8) as u32;
     let size = u32::from(load.size);
-    // What fits into eight bytes, as nearly all does, where these are there.
+    // Nearly all integers fit into eight bytes; this is for those with all eight inside the data.
     if shift + size <= 64
         && let Some(&window) = data.get(first..).and_then(|b| b.first_chunk())
     {

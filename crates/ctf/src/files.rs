@@ -7,9 +7,9 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Folders below the one opened. A session of LTTng with all its parts has seven.
+/// Deepest nesting of folders that is searched. A complete LTTng session has seven levels.
 const DEPTH: u32 = 10;
-/// Files and folders looked at.
+/// Most files and folders that are looked at.
 const ENTRIES: usize = 200_000;
 
 /// The content of a file of the trace: all of a file, or a part of an archive.
@@ -50,12 +50,12 @@ impl Content {
         self.whole.all().get(self.from..self.from.saturating_add(self.len)).unwrap_or(&[])
     }
 
-    /// The file has become shorter, and what is read now are zeros.
+    /// Whether the file has shrunk, so that reads now return zeros.
     pub(crate) fn shrank(&self) -> bool {
         self.whole.shrank()
     }
 
-    /// These bytes have been read.
+    /// Release these bytes, which have been read.
     pub(crate) fn done_with(&self, start: u64, len: u64) {
         let start = self.from + start as usize;
         self.whole.done_with(start..start + len as usize);
@@ -64,10 +64,10 @@ impl Content {
 
 /// A folder with a file called `metadata` and the streams of the trace.
 pub(crate) struct Folder {
-    /// Below what was opened; empty for that itself.
+    /// Path relative to the folder opened; empty for that folder itself.
     pub(crate) name: String,
     pub(crate) metadata: Content,
-    /// By name.
+    /// The stream files, by name.
     pub(crate) streams: Vec<(String, Content)>,
 }
 
@@ -147,8 +147,8 @@ pub(crate) fn is_tar(head: &[u8]) -> bool {
     head.get(257..262) == Some(b"ustar")
 }
 
-/// All traces in a tar archive, and whether it ends too early. Nothing is unpacked: the streams are
-/// parts of the archive.
+/// All traces in a tar archive, and whether the archive was cut off. Nothing is unpacked: the
+/// streams are parts of the archive.
 pub(crate) fn tar(archive: Bytes) -> Result<(Vec<Folder>, bool), ErrorKind> {
     let whole = Arc::new(archive);
     let mut files: Vec<(String, Content)> = Vec::new();

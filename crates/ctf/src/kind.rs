@@ -1,21 +1,21 @@
-//! LTTng's events in holdup's terms: which of their fields say what.
+//! Maps LTTng's events and their fields to holdup's events.
 //!
-//! Fields that the kernel names `pid` are `tid` here, for that is what they hold.
+//! Fields that the kernel names `pid` are `tid` here, because they hold a thread's id.
 
 use crate::plan::{Slot, Want};
 use crate::types::Type;
 use holdup_trace::EventKind;
 
-/// What an event tells.
+/// The meaning of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Meaning {
     Other,
     Kernel(EventKind),
-    /// `lttng_statedump_process_state`: a thread there was when recording began.
+    /// `lttng_statedump_process_state`: a thread that existed when recording began.
     Process,
 }
 
-/// Registers of what all events of a stream share.
+/// Registers for fields that all events of a stream share.
 pub(crate) mod reg {
     pub(crate) const STREAM: u8 = 1;
     pub(crate) const INSTANCE: u8 = 2;
@@ -30,7 +30,7 @@ pub(crate) mod reg {
     pub(crate) const TID: u8 = 11;
     pub(crate) const PID: u8 = 12;
     pub(crate) const MAGIC: u8 = 13;
-    /// The first of an event's own.
+    /// The first register of an event's own fields.
     pub(crate) const OWN: u8 = 20;
     /// Texts: an event's own, the name of the thread, the uuid of a packet.
     pub(crate) const TEXT: u8 = 0;
@@ -39,11 +39,12 @@ pub(crate) mod reg {
     pub(crate) const UUID: u8 = 3;
 }
 
-/// What LTTng up to 2.5 writes when any call returns, and how it names those that begin.
+/// LTTng up to 2.5: the event of any call's return, and the prefix of events of a call's begin.
 pub(crate) const OLD_EXIT: &str = "exit_syscall";
 const OLD_ENTRIES: [&str; 2] = ["sys_", "compat_sys_"];
 
-/// The same for a trace of LTTng up to 2.5, which records all system calls or none.
+/// The meaning of a system call's event in a trace of LTTng up to 2.5, which records all system
+/// calls or none.
 pub(crate) fn old_call(name: &str) -> Option<(Meaning, String)> {
     if name == OLD_EXIT {
         return Some((Meaning::Kernel(EventKind::SysExitNamed), "sys_exit_".to_owned()));
@@ -52,7 +53,7 @@ pub(crate) fn old_call(name: &str) -> Option<(Meaning, String)> {
     Some((Meaning::Kernel(EventKind::SysEnterNamed), format!("sys_enter_{call}")))
 }
 
-/// What the kernel's event `name` tells, and the kernel's own name of it.
+/// The meaning of the kernel's event `name`, and the kernel's own name for it.
 pub(crate) fn kernel(name: &str) -> (Meaning, String) {
     if name == "lttng_statedump_process_state" {
         return (Meaning::Process, name.to_owned());
@@ -68,7 +69,7 @@ pub(crate) fn kernel(name: &str) -> (Meaning, String) {
     }
 }
 
-/// A field of an event, whether the event is worthless without, and what stands for it then.
+/// A field of an event, whether the event is useless without it, and the default value if not.
 pub(crate) struct Field {
     pub(crate) want: Want<'static>,
     pub(crate) needed: bool,
@@ -100,8 +101,8 @@ const LOCK: &[Field] =
 const WORK: &[Field] = &[int(0, &["work"]), maybe(1, &["function"], 0)];
 const VECTOR: &[Field] = &[int(0, &["vector"])];
 
-/// The fields that are read of an event. Arguments of system calls are not among them: which there
-/// are differs from call to call.
+/// The fields that are read of an event. Arguments of system calls are not among them, because they
+/// differ from call to call.
 pub(crate) fn fields(meaning: Meaning) -> &'static [Field] {
     let kind = match meaning {
         Meaning::Other => return &[],
@@ -175,19 +176,19 @@ pub(crate) fn fields(meaning: Meaning) -> &'static [Field] {
     }
 }
 
-/// What LTTng writes for a call that it has no name for: one newer than itself, in fields of its
-/// own.
+/// The event that LTTng writes for a call newer than itself, which it cannot name; it has fields of
+/// its own.
 pub(crate) const UNKNOWN_CALL: &str = "unknown";
 
-/// Where the number of such a call goes, behind the arguments.
+/// The register for the number of such a call, after the arguments.
 pub(crate) const CALL_ID: Field = int(6, &["id"]);
 
-/// Its arguments.
+/// The argument fields of such a call.
 pub(crate) const RAW_ARGS: [&str; 6] =
     ["args[0]", "args[1]", "args[2]", "args[3]", "args[4]", "args[5]"];
 
-/// What `perf data convert --to-ctf` writes of each event in addition to its fields, where it is
-/// not in the context of the stream: the CPU, the thread, the process, the thread's name.
+/// Fields that `perf data convert --to-ctf` adds to each event if they are not in the context of
+/// the stream: the CPU, the thread, the process, the thread's name.
 pub(crate) const PERF: [Want<'static>; 4] = [
     Want { names: &["perf_cpu"], to: Slot::Register(reg::CPU) },
     Want { names: &["perf_tid"], to: Slot::Register(reg::TID) },
@@ -206,12 +207,12 @@ pub(crate) fn names(of: Option<&Type>) -> impl Iterator<Item = (&str, &Type)> {
 
 /// The arguments among the fields of a `syscall_entry_*`: the name of each that is an integer.
 ///
-/// The fields stand in the order of the arguments, but those that only the kernel writes are left
-/// out and come with the exit. Where there are such (`outs`), only the first argument, which no
-/// call gets back, is known to be where it stands.
+/// The fields are in the order of the arguments, but output arguments, which only the kernel
+/// writes, are missing and come with the exit. If the call has any (`outs`), only the first
+/// argument is sure to be in its place, because no call returns data by it.
 pub(crate) fn arguments(of: Option<&Type>, outs: bool) -> [Option<&str>; 6] {
     let mut args = [None; 6];
-    // Lengths of sequences begin with an underscore of their own.
+    // Names of sequence lengths begin with a second underscore.
     let fields = names(of).filter(|(name, _)| !name.starts_with('_'));
     for (arg, (name, of)) in args.iter_mut().zip(fields).take(if outs { 1 } else { 6 }) {
         *arg = matches!(of, Type::Int(_) | Type::Enum(_)).then_some(name);

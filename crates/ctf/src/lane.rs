@@ -1,8 +1,8 @@
 //! All events of one CPU in time order.
 //!
-//! An LTTng event does not say which thread it happened in. It follows from the CPU's last
-//! `sched_switch`, which may be in another channel than the event: so the channels of a CPU are
-//! merged before anything is made of their events.
+//! An LTTng event does not carry its thread. The thread follows from the CPU's last `sched_switch`,
+//! which may be in another channel than the event. So the channels of a CPU are merged before their
+//! events are interpreted.
 
 use crate::exec::{Regs, run};
 use crate::files::Content;
@@ -14,7 +14,7 @@ use crate::time::widen;
 use holdup_trace::{Cpu, Nanos, Quality, QualityCode, Tid, progress};
 use std::ops::Range;
 
-/// The number in a compact header that says that another one follows; the plan reads that.
+/// The number in a compact header that means that the real number follows; the plan reads that.
 const EXTENDED: u32 = 31;
 
 /// The packets of one stream, in time order.
@@ -28,15 +28,15 @@ pub(crate) struct Lane {
     pub(crate) channels: Vec<Channel>,
 }
 
-/// What packets refer to by number.
+/// Everything that packets refer to by index.
 pub(crate) struct Store {
     pub(crate) traces: Vec<TraceClass>,
     pub(crate) files: Vec<Content>,
-    /// More bytes than are kept in memory between two looks at them.
+    /// Whether there are too many bytes to keep in memory between the two passes over them.
     pub(crate) large: bool,
 }
 
-/// What comes next in a lane.
+/// The next item of a lane.
 pub(crate) enum Next<'a> {
     /// Events were lost.
     Gap(Gap),
@@ -48,13 +48,13 @@ pub(crate) enum Next<'a> {
 pub(crate) struct Gap {
     /// When the next packet was begun.
     pub(crate) ts: Nanos,
-    /// How many; 0 if nobody counted.
+    /// How many events were lost; 0 if unknown.
     pub(crate) lost: u64,
-    /// Switches may be among them.
+    /// Whether switches may be among them.
     pub(crate) switches: bool,
 }
 
-/// An event, read but not yet understood.
+/// An event, read but not yet interpreted.
 pub(crate) struct Here<'a> {
     pub(crate) ts: Nanos,
     pub(crate) stream: &'a StreamClass,
@@ -64,7 +64,7 @@ pub(crate) struct Here<'a> {
     pub(crate) data: &'a [u8],
     /// The bit where its context begins.
     body: u64,
-    /// Nothing but its header has been read.
+    /// Whether only its header has been read.
     skipped: bool,
 }
 
@@ -76,7 +76,7 @@ impl<'a> Here<'a> {
         };
         let (mut at, end) = (self.body, self.data.len() as u64 * 8);
         for steps in [&self.stream.context, steps] {
-            // What was skipped is there: its size was checked.
+            // The skipped bytes exist, because their size was checked.
             let _ = run(steps, self.data, &mut at, end, regs);
         }
         Here { regs, ..self }
@@ -108,11 +108,11 @@ pub(crate) struct Cursor<'a> {
     head: Head<'a>,
 }
 
-/// Reads a lane. If it skims, it reads no more of an event than it takes to find the next one:
+/// Reads a lane. With `SKIM` it reads only as much of an event as is needed to find the next one:
 /// [`Here::read`] reads the rest.
 pub(crate) struct LaneCursor<'a, const SKIM: bool> {
     cursors: Vec<Cursor<'a>>,
-    /// Whose head was handed out last.
+    /// Index of the channel whose event was returned last.
     taken: Option<usize>,
 }
 
@@ -126,7 +126,7 @@ impl<'a, const SKIM: bool> LaneCursor<'a, SKIM> {
         LaneCursor { cursors, taken: None }
     }
 
-    /// The next event or gap. Equal times: the channel declared first.
+    /// The next event or gap. At equal times the channel declared first wins.
     #[inline]
     pub(crate) fn next(&mut self, quality: &mut Quality) -> Option<Next<'_>> {
         if let Some(taken) = self.taken.take() {
@@ -160,16 +160,16 @@ impl<'a, const SKIM: bool> LaneCursor<'a, SKIM> {
 /// Skipped events.
 pub(crate) struct Passed {
     pub(crate) events: u64,
-    /// Times of the first and the last, which are the earliest and the latest.
+    /// Times of the first and the last event, which are the earliest and the latest.
     pub(crate) first: Nanos,
     pub(crate) last: Nanos,
 }
 
 impl LaneCursor<'_, true> {
-    /// Pass over the events that follow the one handed out last, as long as nobody asks for more
-    /// of them than that they are there, and each is found by number and size alone. Whatever is
-    /// not as simple is left to [`LaneCursor::next`]: several channels, other headers, sizes that
-    /// are in the data, the end of the packet. `passes` sees the kinds and may stop before one.
+    /// Skip the events after the one returned last, as long as the caller only needs to know that
+    /// they exist, and each is found by number and size alone. Everything more complex is left to
+    /// [`LaneCursor::next`]: several channels, other headers, sizes that are in the data, the end
+    /// of the packet. `passes` sees each kind and may stop before an event.
     pub(crate) fn pass(&mut self, passes: impl FnMut(&EventClass) -> bool) -> Option<Passed> {
         match (&mut self.cursors[..], self.taken) {
             ([only], Some(_)) => only.pass(passes),
@@ -200,7 +200,7 @@ impl<'a> Cursor<'a> {
             }
             (clock, events) = (now, events + 1);
             at += size;
-            // The next one begins with a byte.
+            // The next event begins at a byte.
             self.at = at;
             at = at.next_multiple_of(8);
         }
@@ -209,8 +209,8 @@ impl<'a> Cursor<'a> {
         (events > 0).then(|| Passed { events, first: nanos(first), last: nanos(clock) })
     }
 
-    /// The next packet with what was lost before it, and in `each` its events: the bits they take,
-    /// the clock's value, and what was read.
+    /// The next packet, preceded by its losses; calls `each` for its events with the bits they
+    /// occupy, the clock's value, and the registers.
     pub(crate) fn packet(
         &mut self,
         quality: &mut Quality,
@@ -291,7 +291,8 @@ impl<'a> Cursor<'a> {
                     self.head = Head::Event(stream.time.nanos(self.clock), class);
                     return;
                 }
-                // Where an event ends is known only from its start: what follows is lost.
+                // The next event can only be found by reading this one, so the rest of the packet
+                // is lost.
                 Err(code) => {
                     quality.add(code, 1);
                     let left = self.end.saturating_sub(self.at) / 8;
@@ -342,7 +343,7 @@ impl<'a> Cursor<'a> {
             }
             let steps = class.steps.as_ref().map_err(|_| QualityCode::MissingFormat)?;
             run(steps, self.data, &mut at, end, regs).map_err(bad)?;
-            // Over what an event before this one left behind.
+            // Overwrite values left over from an earlier event.
             for (slot, value) in &class.absent {
                 match *slot {
                     Slot::Register(register) => regs.int[usize::from(register)] = *value,
@@ -350,7 +351,7 @@ impl<'a> Cursor<'a> {
                 }
             }
         }
-        // Without a single bit there would be events without end.
+        // An event of zero bits would repeat endlessly.
         if at == self.at {
             return Err(QualityCode::BadRecords);
         }
@@ -358,12 +359,12 @@ impl<'a> Cursor<'a> {
         Ok(class)
     }
 
-    /// Begin the next packet: nothing if there is none, else what was lost before it.
+    /// Begin the next packet: `None` if there is none, else the loss before it.
     #[inline(never)]
     fn enter_next<const SKIM: bool>(&mut self, quality: &mut Quality) -> Option<Option<Gap>> {
         let last = self.next.checked_sub(1).and_then(|n| self.packets.get(n));
         if let Some(last) = last {
-            // What was skimmed over is about to be read.
+            // The skimmed bytes are about to be read.
             let file = &self.store.files[last.file as usize];
             if !SKIM || self.store.large {
                 file.done_with(last.start, last.len);
@@ -399,17 +400,17 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// A packet that was read, and what is known where its events begin.
+/// A packet whose header was read, and the state at its first event.
 pub(crate) struct Entered<'a> {
     pub(crate) packet: &'a Packet,
     pub(crate) gap: Option<Gap>,
-    /// Packets that are missing before it, as they are counted.
+    /// Packets missing before it, by their sequence numbers.
     pub(crate) skipped: u64,
     pub(crate) stream: &'a StreamClass,
     pub(crate) data: &'a [u8],
     /// The bit where its events begin.
     pub(crate) first: u64,
-    /// The clock when it was begun.
+    /// The clock when the packet was begun, in steps.
     pub(crate) begin: u64,
 }
 
@@ -417,18 +418,19 @@ pub(crate) struct Entered<'a> {
 struct Loss {
     /// Events thrown away while all buffers were full.
     events: u64,
-    /// Whole packets, of as many events as nobody knows.
+    /// Whole packets are missing, with an unknown number of events.
     packets: bool,
 }
 
-/// Both are counted by the recorder, from when the stream began: of the first packet there is, only
-/// the stream's own first says what was lost during the trace.
+/// What is missing before `packet`. The recorder counts both from the stream's beginning; so for
+/// the first packet in the file, losses during the trace are known only if it is the stream's own
+/// first.
 fn loss(last: Option<&Packet>, packet: &Packet) -> Loss {
     let before = match last {
         Some(last) => last.discarded,
         None => (packet.seq == Some(0)).then_some(0),
     };
-    // A count that falls begins anew.
+    // A count that falls was restarted.
     let events = match (before, packet.discarded) {
         (Some(before), Some(now)) => now.saturating_sub(before),
         _ => 0,
@@ -440,9 +442,9 @@ fn loss(last: Option<&Packet>, packet: &Packet) -> Loss {
     Loss { events, packets }
 }
 
-/// A CPU, and what opening found out about it.
+/// A CPU, and what opening the trace found out about it.
 pub(crate) struct LaneInfo {
     pub(crate) lane: Lane,
-    /// Who ran at the beginning, and after each loss.
+    /// The threads that ran at the beginning and after each loss.
     pub(crate) hints: Vec<Tid>,
 }

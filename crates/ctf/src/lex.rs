@@ -1,6 +1,6 @@
-//! Words of the metadata language (TSDL, CTF 1.8 appendix C): C's, a little simplified.
+//! Tokens of the metadata language (TSDL, CTF 1.8 appendix C): C's, a little simplified.
 
-/// A word.
+/// A token.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Token {
     Word(String),
@@ -17,7 +17,7 @@ pub(crate) const ASSIGN: char = '≔';
 /// `...`
 pub(crate) const RANGE: char = '…';
 
-/// Reads words one after the other.
+/// Reads tokens one after the other.
 pub(crate) struct Lexer<'a> {
     text: &'a [u8],
     at: usize,
@@ -35,7 +35,7 @@ impl<'a> Lexer<'a> {
     fn skip_blanks(&mut self) {
         loop {
             match (self.peek(0), self.peek(1)) {
-                // NULs: metadata of a crashed recorder ends in what was not written.
+                // NULs: the metadata of a crashed recorder may end in unwritten bytes.
                 (b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c, _) => self.at += 1,
                 (0, _) if self.at < self.text.len() => self.at += 1,
                 (b'/', b'*') => {
@@ -52,7 +52,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The next word and where it begins.
+    /// The next token and its offset.
     pub(crate) fn next(&mut self) -> (usize, Token) {
         self.skip_blanks();
         let start = self.at;
@@ -91,7 +91,7 @@ impl<'a> Lexer<'a> {
             [b'0', _, ..] => i128::from_str_radix(&digits[1..], 8),
             _ => digits.parse(),
         };
-        // Not a number after all: whoever wanted one says so.
+        // Not a number after all: a caller that expects one reports the error.
         parsed.map_or(Token::Word(text), Token::Number)
     }
 
@@ -119,7 +119,7 @@ impl<'a> Lexer<'a> {
 }
 
 impl Token {
-    /// For messages.
+    /// The token as text, for messages.
     pub(crate) fn show(&self) -> String {
         match self {
             Token::Word(word) => word.clone(),

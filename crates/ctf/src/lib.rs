@@ -20,11 +20,11 @@
 //! ```
 //!
 //! A trace is a folder with a file `metadata`, which declares every bit of the other files. All
-//! traces below the folder opened are read together: LTTng makes one of the kernel and one or more
-//! of user space.
+//! traces below the opened folder are read together: LTTng makes one for the kernel and one or more
+//! for user space.
 //!
-//! Files are mapped, and nothing is believed: lengths are checked against what is there, damage is
-//! counted, and what can be read is read.
+//! Files are mapped, and no length is trusted: lengths are checked against the file sizes, damage
+//! is counted, and everything readable is read.
 //!
 //! Sources: the specification of CTF 1.8 (diamon.org/ctf), lttng-modules 2.13, Babeltrace 2.
 
@@ -56,7 +56,7 @@ use holdup_trace::{ErrorKind, QualityCode, Reader, Result};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What the first bytes of a file give away.
+/// Which part of a trace a file is, by its first bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
     /// The metadata of a trace: its folder is the trace.
@@ -68,7 +68,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// What was recognised, in words.
+    /// By what it was recognised, in words.
     pub fn why(self) -> &'static str {
         match self {
             Part::Metadata => "the metadata of CTF (LTTng) in its folder",
@@ -91,14 +91,14 @@ pub fn sniff(head: &[u8]) -> Option<Part> {
     files::is_tar(head).then_some(Part::Tar)
 }
 
-/// Whether there is a trace in this folder or below.
+/// Whether this folder or one below holds a trace.
 pub fn is_trace(folder: &Path) -> bool {
     files::has_trace(folder)
 }
 
 /// Open a folder with a trace in it or below, one file of such a folder, or an archive of one.
 ///
-/// Looks at all events once, so that [`CtfTrace`] can tell which occur and when.
+/// Looks at all events once, so that [`CtfTrace`] knows which occur and when.
 ///
 /// # Errors
 /// A file cannot be read; there is no trace; the metadata cannot be understood; the traces are of
@@ -110,7 +110,7 @@ pub fn open(path: &Path) -> Result<CtfTrace> {
     Ok(trace)
 }
 
-/// The traces in `path`, what is to be said it was, and whether it is an archive that was cut off.
+/// The traces in `path`, the path to show to the user, and whether it is a truncated archive.
 fn find(path: &Path) -> Result<(PathBuf, Vec<Folder>, bool)> {
     let fail = |kind: ErrorKind| kind.in_file(path);
     let all = |folder: &Path| files::below(folder).and_then(some).map_err(fail);
@@ -132,8 +132,8 @@ fn find(path: &Path) -> Result<(PathBuf, Vec<Folder>, bool)> {
     Ok((folder.to_owned(), all(folder)?, false))
 }
 
-/// Read an archive (tar) with a trace in it from a stream. It is kept in memory up to 64 MiB, in a
-/// temporary file beyond. `name` stands for the file in errors and reports.
+/// Read an archive (tar) with a trace in it from a stream. Up to 64 MiB are kept in memory, more in
+/// a temporary file. `name` stands for the file in errors and reports.
 ///
 /// # Errors
 /// As [`open`]; also if the stream is not an archive: a trace is more than one file.

@@ -17,7 +17,7 @@ pub(crate) fn is_packets(head: &[u8]) -> bool {
     })
 }
 
-/// What CTF 2 is, in packets or not.
+/// The error for metadata of CTF 2, which is JSON, in packets or not.
 fn json() -> ErrorKind {
     ErrorKind::Unsupported {
         what: "a CTF 2 trace (its metadata is JSON)".into(),
@@ -28,7 +28,7 @@ fn json() -> ErrorKind {
     }
 }
 
-/// The text, and whether some of it is missing at the end.
+/// The text of the metadata, and whether its end is missing.
 pub(crate) fn text(bytes: &[u8]) -> Result<(Vec<u8>, bool), ErrorKind> {
     if bytes.first() == Some(&0x1e) || bytes.starts_with(b"{") {
         return Err(json());

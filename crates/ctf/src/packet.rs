@@ -1,4 +1,4 @@
-//! The packets of a stream file: where they are, what they hold, what was lost before them.
+//! The packets of a stream file: their offsets, contents and losses.
 
 use crate::exec::{Regs, run};
 use crate::kind::reg;
@@ -14,28 +14,28 @@ pub(crate) struct Packet {
     /// Number of the file and first byte in it.
     pub(crate) file: u32,
     pub(crate) start: u64,
-    /// Bytes that belong to it and are there.
+    /// Bytes of the packet that exist in the file.
     pub(crate) len: u64,
     /// Bits that hold header, context and events.
     pub(crate) content: u64,
     /// Number of the trace, and of the stream's kind in it.
     pub(crate) class: (u32, u32),
-    /// Time when it was begun, steps of the clock.
+    /// Time at which it was begun, in steps of the clock.
     pub(crate) begin: Option<u64>,
     pub(crate) cpu: Cpu,
-    /// Which of several streams of one kind.
+    /// Number of the stream among several of one kind.
     pub(crate) instance: u64,
-    /// Packets of a stream are counted.
+    /// Sequence number of the packet in its stream.
     pub(crate) seq: Option<u64>,
-    /// Events thrown away up to its end, since the stream began.
+    /// Events discarded between the stream's beginning and the packet's end.
     pub(crate) discarded: Option<u64>,
 }
 
-/// Why a file is read no further.
+/// Why the rest of a file is not read.
 enum Stop {
     /// Not where a packet begins, or not one of this trace.
     NoPacket,
-    /// Its sizes cannot be.
+    /// Its sizes are impossible.
     Sizes,
 }
 
@@ -56,11 +56,11 @@ pub(crate) fn index(
             Ok((mut packet, size)) => {
                 packet.file = file;
                 packet.start = start as u64;
-                // The recorder died, or the file was cut: the events that are there are sound.
+                // The recorder died, or the file was cut: the events before the cut are sound.
                 if packet.len < size {
                     quality.add(QualityCode::Truncated, 1);
                 }
-                // Less than the header that says so.
+                // Less than the size of the header itself.
                 if packet.content == 0 {
                     quality.add(QualityCode::BadRecords, 1);
                 }
@@ -68,7 +68,7 @@ pub(crate) fn index(
                 packets.push(packet);
             }
             Err(stop) => {
-                // Buffers of a crashed machine end in what was never written.
+                // Buffers of a crashed machine end in bytes never written.
                 if rest.iter().all(|&b| b == 0) {
                     break;
                 }
@@ -83,7 +83,7 @@ pub(crate) fn index(
     packets
 }
 
-/// The packet that `bytes` begin with, and its size in bytes as it says itself.
+/// The packet at the start of `bytes`, and its size in bytes by its own account.
 fn one(
     bytes: &[u8],
     number: u32,
@@ -115,7 +115,8 @@ fn one(
     let class = &trace.streams[stream];
     enter(class, bytes, &mut at, end, regs).map_err(|()| Stop::NoPacket)?;
     let get = |r: u8| Some(regs.int[usize::from(r)]).filter(|&v| v != u64::MAX);
-    // Either size stands for the other, and the file's end for both.
+    // If one size is missing, the other replaces it; if both are, the packet reaches to the file's
+    // end.
     let whole = get(reg::PACKET).or(get(reg::CONTENT)).unwrap_or(end);
     let content = get(reg::CONTENT).unwrap_or(whole);
     if !whole.is_multiple_of(8) || whole < at || whole == 0 || content > whole {

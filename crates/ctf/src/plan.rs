@@ -1,29 +1,29 @@
 //! Plans: a type compiled to the steps that read it.
 //!
 //! Fields of fixed size that follow each other become one [`Step::Block`]: one length check, and a
-//! load for each field that anybody wants. What nobody wants costs nothing. Only strings,
-//! sequences and variants, whose sizes are in the data, are steps of their own.
+//! load for each field that is wanted. Unwanted fields cost nothing. Only strings, sequences and
+//! variants, whose sizes are in the data, are steps of their own.
 //!
-//! Values land in numbered registers ([`crate::exec::Regs`]): those the caller wants, and those a
-//! later step needs, the length of a sequence or the tag of a variant.
+//! Values go to numbered registers ([`crate::exec::Regs`]): fields that the caller wants, and
+//! fields that a later step needs (the length of a sequence, the tag of a variant).
 
 use crate::types::{Enum, Int, Order, Type};
 use std::sync::Arc;
 
-/// Fields and steps of one plan. The largest real ones have a few hundred.
+/// Most fields and steps of one plan. The largest real ones have a few hundred.
 const FIELDS: usize = 4096;
 
 /// Registers for lengths and tags of headers and contexts, from here …
 const SHARED: u8 = 64;
-/// … and of the event's own fields. Those below [`SHARED`] are the callers'.
+/// … and of the event's own fields. Registers below [`SHARED`] belong to the callers.
 const OWN: u8 = 160;
 
-/// Set in the number of a slot: what is there is noted.
+/// Set in the number of a slot: the position of its text is noted.
 pub(crate) const NOTED: u8 = 0x80;
-/// The same of what is not text.
+/// Set in the number of a slot: the position of its data, which is no text, is noted.
 pub(crate) const NOTED_DATA: u8 = 0xc0;
 
-/// Where a value goes.
+/// The register or other place that receives a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Dest {
     Nowhere,
@@ -43,7 +43,7 @@ pub(crate) struct Load {
     pub(crate) dest: Dest,
 }
 
-/// A [`Load`] as nearly all are: whole bytes, little endian, into a register.
+/// The most common kind of [`Load`]: whole bytes, little endian, into a register.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plain {
     /// Bytes from the start of its block.
@@ -62,14 +62,14 @@ impl Plain {
         (whole && !big).then_some(Plain { byte: offset / 8, size, signed, register })
     }
 
-    /// The same in general.
+    /// The same load in the general form.
     pub(crate) fn load(self) -> Load {
         let Plain { byte, size, signed, register } = self;
         Load { offset: byte * 8, size, signed, big: false, dest: Dest::Register(register) }
     }
 }
 
-/// Text of fixed size: bytes from the start of the block.
+/// Text of fixed size: its offset in bytes from the start of the block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TextLoad {
     pub(crate) offset: u32,
@@ -77,10 +77,10 @@ pub(crate) struct TextLoad {
     pub(crate) slot: u8,
 }
 
-/// Where a text goes that nobody wants.
+/// The slot for unwanted text.
 const UNWANTED: u8 = 7;
 
-/// How many times.
+/// The number of elements.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Count {
     Fixed(u64),
@@ -90,21 +90,21 @@ pub(crate) enum Count {
 /// One step of reading.
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// Go on at a multiple of so many bits from the start of the packet.
+    /// Advance to a multiple of this many bits from the start of the packet.
     Align(u32),
     Block {
         bits: u64,
         plain: Box<[Plain]>,
-        /// All others.
+        /// All other loads.
         loads: Box<[Load]>,
         texts: Box<[TextLoad]>,
     },
-    /// Bytes up to a NUL; kept as text where it is wanted.
+    /// Bytes up to a NUL; kept as text if it is wanted.
     Str(Option<u8>),
-    /// Elements of fixed size, each behind the other; kept as text where that is wanted.
+    /// Elements of fixed size, one after the other; kept as text if that is wanted.
     Sequence {
         count: Count,
-        /// Bits of one, and from the start of one to the start of the next.
+        /// Bits of one element, and bits from one element's start to the next.
         size: u64,
         stride: u64,
         text: Option<u8>,
@@ -116,14 +116,14 @@ pub(crate) enum Step {
     Choose {
         tag: u8,
         signed: bool,
-        /// Smallest and largest tag, and which of the options.
+        /// Smallest and largest tag, and the index of the option.
         ranges: Box<[(i128, i128, u16)]>,
         options: Box<[Box<[Step]>]>,
     },
 }
 
-/// Where steps end that begin at bit `at`, counted from the start of a byte, if that is the same
-/// wherever the byte is and whatever the data says.
+/// The bit at which steps end that begin at bit `at` of a byte, if it does not depend on the byte's
+/// position or on the data.
 pub(crate) fn size(at: u64, steps: &[Step]) -> Option<u64> {
     steps.iter().try_fold(at, |at, step| match step {
         Step::Block { bits, .. } => at.checked_add(*bits),
@@ -142,7 +142,7 @@ pub(crate) struct Want<'a> {
     pub(crate) to: Slot,
 }
 
-/// Where it goes.
+/// The slot that receives it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Slot {
     Register(u8),
@@ -154,20 +154,20 @@ pub(crate) enum Slot {
 pub(crate) enum NoPlan {
     /// More fields than any sensible trace has.
     TooLarge,
-    /// A length or tag that is no field before.
+    /// A length or tag does not refer to an earlier field.
     NoField(String),
 }
 
-/// A field that has been passed, for lengths and tags.
+/// An earlier field, which lengths and tags may refer to.
 #[derive(Clone)]
 struct Passed {
     path: String,
     load: usize,
-    /// Its names for values, if it has some.
+    /// Its enumeration, if it has one.
     labels: Option<Arc<Enum>>,
 }
 
-/// A step whose loads are still indices, as wishes for them may come later.
+/// A step whose loads are still indices, because later steps may ask for their registers.
 enum Draft {
     Align(u32),
     Block { bits: u64, loads: Vec<usize>, texts: Vec<TextLoad> },
@@ -182,7 +182,8 @@ enum CountDraft {
     Load(usize),
 }
 
-/// The fields of one scope (header, context, fields of an event) with their plan to be.
+/// The fields of one scope (header, context, fields of an event) with their plan under
+/// construction.
 pub(crate) struct Scope {
     steps: Vec<Draft>,
     /// Named fields, for scopes that follow.
@@ -190,18 +191,17 @@ pub(crate) struct Scope {
     prefix: &'static str,
 }
 
-/// Compiles the scopes of a kind of events one after the other; those that come first are shared
-/// by many events.
+/// Compiles the scopes of a kind of events one after the other; many events share the first scopes.
 pub(crate) struct Compiler {
     big: bool,
     loads: Vec<Load>,
     scopes: Vec<Scope>,
     next: u8,
     fields: usize,
-    /// Fields that may still be walked or looked at, over all plans of a trace: shared types let
-    /// a short text ask for work without end.
+    /// How many more fields may be walked or looked at, over all plans of a trace. Without a limit,
+    /// shared types would let a short text demand endless work.
     pub(crate) budget: u64,
-    /// Note all text and bytes, wanted or not.
+    /// Note positions of all text and bytes, wanted or not.
     pub(crate) noting: bool,
 }
 
@@ -219,8 +219,8 @@ impl Compiler {
         }
     }
 
-    /// Add a scope that all events share; `prefix` is its name in paths. Names of integers that
-    /// map a clock, or are called `timestamp`, are times if `timed`.
+    /// Add a scope that all events share; `prefix` is its name in paths. If `timed`, integers that
+    /// map a clock or are called `timestamp` are times.
     pub(crate) fn share(
         &mut self,
         of: Option<&Type>,
@@ -233,8 +233,8 @@ impl Compiler {
         Ok(())
     }
 
-    /// The plan of fields of one event. What it refers to in shared scopes is noted there.
-    /// Also tells which of the wants were found.
+    /// The plan of the fields of one event. Registers that it needs from shared scopes are recorded
+    /// in their plans. Also returns which of the wanted fields were found.
     pub(crate) fn event(
         &mut self,
         context: Option<&Type>,
@@ -290,7 +290,7 @@ impl Compiler {
         Ok(Scope { steps: walker.steps, passed, prefix })
     }
 
-    /// The register of a load, given one if it has none.
+    /// The register of a load, assigned now if it has none.
     fn register(&mut self, load: usize) -> Option<u8> {
         match self.loads[load].dest {
             Dest::Register(r) => Some(r),
@@ -298,7 +298,7 @@ impl Compiler {
             Dest::Nowhere => {
                 let register = self.next;
                 self.next = self.next.checked_add(1)?;
-                // Those of shared scopes end where the events' own begin.
+                // Registers of shared scopes end where those of events begin.
                 if register == OWN - 1 {
                     return None;
                 }
@@ -312,7 +312,7 @@ impl Compiler {
 fn finish(draft: &Draft, all: &[Load]) -> Step {
     let register = |load: usize| match all[load].dest {
         Dest::Register(r) => r,
-        // The walker gave it one.
+        // The walker assigned a register.
         Dest::Nowhere | Dest::Time => 0,
     };
     let count = |c: &CountDraft| match c {
@@ -351,13 +351,13 @@ struct Walker<'a> {
     wants: &'a [Want<'a>],
     timed: bool,
     steps: Vec<Draft>,
-    /// The block that grows.
+    /// The block under construction.
     bits: u64,
     loads: Vec<usize>,
     texts: Vec<TextLoad>,
-    /// The start of the block is known to be a multiple of so many bits, a power of two.
+    /// The start of the block is known to be a multiple of this many bits, a power of two.
     base: u32,
-    /// Fields passed, by the struct they are in, the innermost last.
+    /// Earlier fields, by the struct they are in, the innermost last.
     open: Vec<Vec<Passed>>,
     /// Structs around the field; 1 is the outermost.
     depth: u32,
@@ -371,7 +371,8 @@ impl Walker<'_> {
                 loads: std::mem::take(&mut self.loads),
                 texts: std::mem::take(&mut self.texts),
             });
-            // What is known of the end: the lowest bit set of its length, at most what was known.
+            // Known alignment of the end: the lowest set bit of the length, at most the start's
+            // alignment.
             let low = 1u64 << self.bits.trailing_zeros().min(20);
             self.base = self.base.min(u32::try_from(low).unwrap_or(1));
             self.bits = 0;
@@ -398,7 +399,7 @@ impl Walker<'_> {
     }
 
     fn wanted(&self, name: &str) -> Option<Slot> {
-        // Headers may nest what is wanted in variants; events do not.
+        // Headers may nest wanted fields in variants; events do not.
         if self.depth != 1 && !self.timed {
             return None;
         }
@@ -477,7 +478,7 @@ impl Walker<'_> {
     }
 
     fn grow(&mut self, bits: u64) {
-        // A block of this size is longer than any packet, and so is what overflows.
+        // A block of this size is longer than any packet, so capping an overflow here is safe.
         self.bits = self.bits.saturating_add(bits).min(1 << 62);
     }
 
@@ -502,7 +503,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Fields of a struct or variant are known to what follows it by a longer path.
+    /// After a struct or variant, its fields are known by a longer path.
     fn leave(&mut self, name: &str, inner: Vec<Passed>) {
         let Some(outer) = self.open.last_mut() else { return };
         for field in inner {
@@ -511,8 +512,8 @@ impl Walker<'_> {
         }
     }
 
-    /// A field passed before, looked for as C would: from the innermost struct outwards, then in
-    /// the scopes before this one.
+    /// An earlier field, looked up as in C: from the innermost struct outwards, then in the scopes
+    /// before this one.
     fn find(&mut self, path: &str) -> Option<Passed> {
         let scopes = self.compiler.scopes.iter().map(|s| &s.passed);
         let all: usize = self.open.iter().chain(scopes).map(Vec::len).sum();
@@ -535,7 +536,7 @@ impl Walker<'_> {
         Some(found)
     }
 
-    /// Steps of a type that may or may not be read, or many times.
+    /// Steps of a type that may be read not at all, once or many times.
     fn apart(&mut self, name: &str, of: &Type) -> Result<(Vec<Draft>, Vec<Passed>), NoPlan> {
         self.flush();
         let before = std::mem::take(&mut self.steps);
@@ -559,7 +560,7 @@ impl Walker<'_> {
             Type::Int(int) if int.size == 8 && align >= 8 => {
                 self.noted(slot, int.text || slot.is_some())
             }
-            // Letters that begin anywhere, or take more than a byte, are no names.
+            // Characters that are not byte-aligned, or larger than a byte, are no names.
             Type::Int(int) if int.size == 8 || int.text => self.noted(None, false),
             _ => None,
         };
@@ -569,7 +570,7 @@ impl Walker<'_> {
             return Ok(());
         };
         let stride = size.next_multiple_of(u64::from(align));
-        // What is noted by the bit is a step of its own.
+        // Data noted by bit position needs a step of its own.
         let apart = text.is_some_and(|slot| slot & NOTED_DATA == NOTED_DATA);
         match count {
             CountDraft::Fixed(n) if !apart => {
@@ -624,7 +625,7 @@ impl Walker<'_> {
     }
 }
 
-/// Bits of a number; of others it depends, or is not worth knowing.
+/// Size of a number in bits; `None` for types whose size varies or is not needed.
 fn fixed_size(of: &Type) -> Option<u64> {
     match of {
         Type::Int(int) => Some(u64::from(int.size)),

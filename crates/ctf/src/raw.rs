@@ -1,10 +1,10 @@
-//! A trace as it lies there, for who writes a part of it into another: the metadata as text, and
-//! the packets of each stream one by one, with the places and times of their events.
+//! A trace in its raw form, for code that copies a part of it into another: the metadata as text,
+//! and the packets of each stream with the positions and times of their events.
 //!
 //! A part of a packet is a packet again: header and context as they were, with other sizes and
-//! times, and a row of its events. As time stamps are widened from the packet's own, the row may
-//! begin with any event that lies as the packet's first one does (CTF 1.8, 4.1.2: alignments count
-//! from the start of the packet).
+//! times, and consecutive events of the original. Time stamps are widened from the packet's own, so
+//! the part may begin with any event aligned like the packet's first one (CTF 1.8, 4.1.2:
+//! alignments count from the start of the packet).
 
 use crate::exec::{Regs, Spot, run};
 use crate::files::Folder;
@@ -24,11 +24,11 @@ use std::path::Path;
 pub struct RawCtf {
     /// The traces.
     pub folders: Vec<RawFolder>,
-    /// The folder of each file of packets, and its name there.
+    /// The folder of each file of packets, and its name in that folder.
     pub files: Vec<(usize, String)>,
     /// How the packets of each kind of stream may be divided, by trace and kind.
     layouts: Vec<Vec<Layout>>,
-    /// By trace.
+    /// Whether each trace is big-endian.
     big: Vec<bool>,
     store: Store,
     lanes: Vec<Lane>,
@@ -36,68 +36,68 @@ pub struct RawCtf {
 
 /// A folder with metadata.
 pub struct RawFolder {
-    /// Below what was opened; empty for that itself.
+    /// Path relative to the folder opened; empty for that folder itself.
     pub name: String,
-    /// It is of the kernel, not of programs.
+    /// It is a trace of the kernel, not of user space.
     pub kernel: bool,
-    /// The metadata, whatever it was packed in.
+    /// The text of the metadata, without packet headers.
     pub text: Vec<u8>,
 }
 
-/// What is known of an event.
+/// What the event means for copying.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RawKind {
-    /// A CPU goes from one thread to another: by these alone it is known who did the other events.
+    /// A context switch: only switches reveal the threads of the other events.
     Switch,
-    /// A thread there was when recording began.
+    /// A thread that existed when recording began.
     Process,
     /// Switches are missing here.
     Lost,
-    /// Any other.
+    /// Any other event.
     Other,
 }
 
 /// An event.
 #[derive(Clone, Debug)]
 pub struct RawEvent {
-    /// When.
+    /// Its time.
     pub time: Nanos,
-    /// The CPU that it says it is of, which mostly is the stream's.
+    /// The CPU it names, which is usually the stream's.
     pub cpu: Cpu,
-    /// What.
+    /// Its kind.
     pub kind: RawKind,
-    /// Its bits in the packet.
+    /// The bits it occupies in the packet.
     pub bits: Range<u64>,
-    /// The clock, in steps.
+    /// The clock at the event, in steps.
     clock: u64,
 }
 
 /// Events that are missing before a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct RawGap {
-    /// When the packet was begun.
+    /// Time at which the packet was begun.
     pub time: Nanos,
     /// The stream's CPU.
     pub cpu: Cpu,
-    /// How many.
+    /// Number of missing events.
     pub events: u64,
-    /// And so many packets, of which nobody knows what they held.
+    /// Number of missing packets, with an unknown number of events.
     pub packets: u64,
 }
 
 /// A packet.
 pub struct RawPacket<'a> {
-    /// Number of its file.
+    /// Index of its file.
     pub file: usize,
-    /// All of it.
+    /// The whole packet.
     pub bytes: &'a [u8],
     /// Its events.
     pub events: &'a [RawEvent],
     /// What is missing before it.
     pub gap: Option<RawGap>,
-    /// Where text and bytes of memory are, if that was asked for.
+    /// Positions of text and bytes of memory, if requested.
     pub spots: &'a [Spot],
-    /// Bits of a byte are counted from its highest.
+    /// Big endian: bits of a byte are counted from its highest.
     pub big: bool,
     first: u64,
     begin: u64,
@@ -105,7 +105,7 @@ pub struct RawPacket<'a> {
     fields: &'a [Place],
 }
 
-/// Where a number stands in the packet's header or context.
+/// The position of a number in the packet's header or context.
 #[derive(Clone, Copy)]
 struct Place {
     register: u8,
@@ -117,16 +117,16 @@ struct Place {
 /// How the packets of a kind of stream may be divided.
 #[derive(Clone, Copy)]
 struct Layout {
-    /// An event begins at a multiple of so many bits.
+    /// Alignment of events, in bits.
     align: u64,
-    /// Nothing in it depends on more than where it begins by this measure.
+    /// The layout of an event depends only on its start modulo this many bits.
     measure: u64,
 }
 
-/// Open what [`crate::open`] opens. `noting` asks where text is in the packets.
+/// Open what [`crate::open`] opens. `noting` requests the positions of text in the packets.
 ///
 /// # Errors
-/// As there.
+/// As [`crate::open`].
 pub fn open_raw(path: &Path, noting: bool) -> Result<RawCtf> {
     let (name, folders, _) = crate::find(path)?;
     let mut quality = Quality::default();
@@ -154,12 +154,12 @@ pub fn open_raw(path: &Path, noting: bool) -> Result<RawCtf> {
 }
 
 impl RawCtf {
-    /// CPUs, ascending; the last may be none, for streams that do not say.
+    /// CPUs, ascending; the last may be unknown, for streams that do not name theirs.
     pub fn cpus(&self) -> impl Iterator<Item = Cpu> + '_ {
         self.lanes.iter().map(|lane| lane.cpu)
     }
 
-    /// All that happened on CPU number `lane`, in order.
+    /// Call `each` for all events of the CPU with index `lane`, in order.
     pub fn each_event(&self, lane: usize, each: &mut dyn FnMut(Nanos, Cpu, RawKind)) {
         let Some(lane) = self.lanes.get(lane) else { return };
         let mut quality = Quality::default();
@@ -177,7 +177,7 @@ impl RawCtf {
         }
     }
 
-    /// How many streams CPU number `lane` has.
+    /// How many streams the CPU with index `lane` has.
     pub fn streams(&self, lane: usize) -> usize {
         self.lanes.get(lane).map_or(0, |lane| lane.channels.len())
     }
@@ -185,7 +185,7 @@ impl RawCtf {
     /// The packets of a stream, in order.
     ///
     /// # Errors
-    /// Those of `each`.
+    /// Errors of `each`.
     pub fn each_packet<E>(
         &self,
         lane: usize,
@@ -204,7 +204,7 @@ impl RawCtf {
                 let cpu = own_cpu(class.own[0], regs, lane.cpu);
                 let kind = kind(class.meaning);
                 events.push(RawEvent { time: 0, cpu, kind, bits, clock });
-                // Lock classes are words of the kernel's source.
+                // Names of lock classes come from the kernel's source.
                 if !matches!(class.meaning, Meaning::Kernel(kind) if kind.system() == "lock") {
                     spots.extend_from_slice(&regs.spots);
                 }
@@ -253,17 +253,17 @@ fn kind(meaning: Meaning) -> RawKind {
     }
 }
 
-/// What a part of a packet has of its own.
+/// Counters that a part of a packet has of its own.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
-    /// Which packet of its stream it is.
+    /// Sequence number of the packet in its stream.
     pub seq: u64,
     /// Events that are missing since the stream began.
     pub discarded: u64,
 }
 
 impl<'a> RawPacket<'a> {
-    /// The same with other bytes, as many.
+    /// The same packet with other bytes of the same length.
     pub fn with_bytes<'b>(&self, bytes: &'b [u8]) -> RawPacket<'b>
     where
         'a: 'b,
@@ -271,14 +271,14 @@ impl<'a> RawPacket<'a> {
         RawPacket { bytes, ..*self }
     }
 
-    /// Bytes that hold header, context and events, and no others.
+    /// Ranges of bytes that hold header, context and events, and nothing else.
     pub fn used(&self) -> impl Iterator<Item = Range<usize>> + '_ {
         let head = 0..self.first.div_ceil(8) as usize;
         let bytes = |bits: &Range<u64>| (bits.start / 8) as usize..bits.end.div_ceil(8) as usize;
         std::iter::once(head).chain(self.events.iter().map(move |e| bytes(&e.bits)))
     }
 
-    /// Whether it says itself how long it is and when it was begun: else it stays whole.
+    /// Whether the packet states its own size and begin time; otherwise it cannot be divided.
     pub fn is_divisible(&self) -> bool {
         let has = |r: u8| self.fields.iter().any(|f| f.register == r);
         let said = has(reg::CONTENT) && has(reg::PACKET) && has(reg::BEGIN);
@@ -293,8 +293,8 @@ impl<'a> RawPacket<'a> {
         })
     }
 
-    /// Append a packet of these events to `out`; without any it is only as old as the whole. It
-    /// must be divisible, and a part may begin with the first event.
+    /// Append a packet of these events to `out`; without events it only carries the packet's times.
+    /// The packet must be divisible, and a part may begin with the first event.
     pub fn part(&self, events: Range<usize>, counts: &Counts, out: &mut Vec<u8>) {
         let start = out.len();
         let head = self.first.div_ceil(8) as usize;
@@ -326,7 +326,7 @@ impl<'a> RawPacket<'a> {
     }
 }
 
-/// Write a number where it stands: little endian counts bits from a byte's lowest, big endian from
+/// Write a number at its position: little endian counts bits from a byte's lowest, big endian from
 /// its highest.
 fn put(bytes: &mut [u8], field: &Place, value: u64) {
     let size = u64::from(field.size);
@@ -340,7 +340,7 @@ fn put(bytes: &mut [u8], field: &Place, value: u64) {
     }
 }
 
-/// Where the numbers stand that another packet has otherwise.
+/// The positions of the numbers that differ in a part of the packet.
 fn places(entered: &Entered<'_>, spots: &mut Vec<Spot>) -> Vec<Place> {
     let mut found = Vec::new();
     let mut regs = Regs::new();

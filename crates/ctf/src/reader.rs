@@ -26,7 +26,7 @@ pub struct CtfTrace {
     store: Store,
 }
 
-/// Which stream a packet belongs to: trace, kind, instance, CPU. The same trace may lie in several
+/// Which stream a packet belongs to: trace, kind, instance, CPU. The same trace may be in several
 /// folders, as parts of a recording or as snapshots.
 type StreamKey = ([u8; 16], u32, u64, u64);
 
@@ -53,12 +53,12 @@ impl CtfTrace {
 
         let kernel: Vec<bool> = metadatas.iter().map(is_kernel).collect();
         let (files, lanes) = sort_out(folders, &traces, &mut quality);
-        // Of the machine's CPUs: as the kernel's trace has them, if there is one.
+        // Count the machine's CPUs in the kernel's trace, if there is one.
         let whole = |p: &Packet| kernel[p.class.0 as usize] || !kernel.contains(&true);
         let cpus = lanes.iter().filter(|lane| {
             lane.cpu != Cpu::UNKNOWN && lane.channels.iter().flat_map(|c| &c.packets).any(whole)
         });
-        // LTTng writes a packet for each CPU that is there, if only an empty one.
+        // LTTng writes at least an empty packet for each CPU that exists.
         info.cpus_online = u32::try_from(cpus.count()).ok().filter(|&n| n > 0);
 
         let size = files.iter().map(|f| f.bytes().len() as u64).sum();
@@ -106,7 +106,7 @@ impl Reader for CtfTrace {
 /// The text of each trace's metadata, and what it declares.
 type Declared = (Vec<Vec<u8>>, Vec<Metadata>);
 
-/// What the metadata of each trace declares, and its text; or which file could not be read, and
+/// The declarations and the text of each trace's metadata; or which file could not be read, and
 /// why.
 pub(crate) fn declarations(
     folders: &[Folder],
@@ -126,7 +126,7 @@ pub(crate) fn declarations(
     Ok((texts, metadatas))
 }
 
-/// Plans of all traces, and in `events` the kinds of events of all.
+/// Plans of all traces; adds the kinds of their events to `events`.
 pub(crate) fn compiled(
     metadatas: &[Metadata],
     events: &mut Events,
@@ -158,7 +158,7 @@ pub(crate) fn sort_out(
                 let key = (uuid, number as u32, id, packet.instance);
                 // Parts of one recording share the trace's uuid.
                 let key = if trace.uuid.is_some() { (key.0, 0, key.2, key.3) } else { key };
-                // Nothing says that two files are parts of one stream.
+                // Nothing shows that two files are parts of one stream.
                 let apart = packet.cpu == Cpu::UNKNOWN && !trace.header.has_instance;
                 let key = if apart { (key.0, key.1, key.2, u64::from(file)) } else { key };
                 streams.entry((packet.cpu.0, key)).or_default().push(packet);
@@ -177,8 +177,8 @@ pub(crate) fn sort_out(
     (files, lanes)
 }
 
-/// In time order, and each packet once: snapshots of one recording repeat what was still in the
-/// buffers, and of two copies the longer one was taken later.
+/// Sort by time and remove duplicates: snapshots of one recording repeat what was still in the
+/// buffers. Of two copies of a packet the longer one was taken later.
 fn sort(packets: &mut Vec<Packet>) {
     packets.sort_by_key(|p| (p.begin, p.seq, p.file, p.start));
     packets.dedup_by(|later, earlier| {
@@ -204,7 +204,7 @@ fn one_machine(metadatas: &[Metadata]) -> Result<(), ErrorKind> {
     Ok(())
 }
 
-/// Whether all time stamps are values of one clock, whose own 0 they may then be counted from.
+/// Whether all time stamps are values of one clock; then times may count from its own 0.
 pub(crate) fn share_clock(metadatas: &[Metadata]) -> bool {
     let mut clocks = metadatas
         .iter()
@@ -212,7 +212,7 @@ pub(crate) fn share_clock(metadatas: &[Metadata]) -> bool {
         .map(|c| (c.uuid.as_deref(), c.name.as_str(), c.freq));
     match clocks.next() {
         None => true,
-        // One trace with several clocks has no time that holds for all either.
+        // One trace with several clocks has no common time either.
         Some(first) => clocks.all(|c| c == first && (c.0.is_some() || metadatas.len() == 1)),
     }
 }
@@ -264,7 +264,7 @@ fn describe(info: &mut TraceInfo, metadatas: &[Metadata], since_1970: bool) {
     }
 }
 
-/// When the recording began by the wall clock: that of the first event.
+/// Wall-clock time at which the recording began: the time of the first event.
 fn recorded(
     metadatas: &[Metadata],
     since_1970: bool,
@@ -273,13 +273,13 @@ fn recorded(
     let clock = metadatas.iter().find_map(|m| m.clocks.first())?;
     let offset = time::offset(clock);
     let zero = if since_1970 { 0 } else { offset };
-    // A clock without an offset counts from wherever it likes.
+    // A clock without an offset counts from an arbitrary time.
     let (first, _) = span.filter(|_| offset != 0)?;
     u64::try_from(zero + i128::from(first)).ok()
 }
 
-/// LTTng does not say which machine it ran on. The name of the kernel often does, and so does an
-/// event that only x86 has.
+/// The machine's architecture. LTTng does not record it, but the kernel's name often reveals it,
+/// and so does an event that only x86 has.
 fn arch(metadatas: &[Metadata]) -> Option<String> {
     let release = metadatas.iter().find_map(|m| m.env("kernel_release")).unwrap_or_default();
     let machine = metadatas.iter().find_map(|m| m.env("machine").or(m.env("architecture")));
@@ -299,9 +299,9 @@ fn arch(metadatas: &[Metadata]) -> Option<String> {
     })
 }
 
-/// How the files know of each event. The metadata lists the events that were switched on, no
-/// others, so that one which never occurs did not happen. An event that lacks a field which it is
-/// worthless without is only described, and so is one of user space with a name of the kernel's.
+/// How the files know of each event. The metadata lists only the events that were enabled, so an
+/// enabled event that never occurs did not happen. An event that lacks a field without which it is
+/// useless counts only as described, and so does a user-space event with a kernel event's name.
 fn presence(descs: &mut [EventDesc], traces: &[TraceClass], kernel: &[bool], all: &Scan) {
     for (trace, &kernel) in traces.iter().zip(kernel) {
         for class in trace.streams.iter().flat_map(|s| &s.events).filter(|c| !c.incomplete) {

@@ -1,4 +1,5 @@
-//! The first look at all events: which occur, when, who was there, and who ran where nobody says.
+//! The first look at all events: which occur, when, which threads existed, and which ran where no
+//! earlier switch tells.
 
 use crate::exec::Regs;
 use crate::kind::{Meaning, reg};
@@ -9,20 +10,20 @@ use holdup_trace::{EventId, EventKind, Names, Nanos, Pid, Quality, Task, Tid, un
 use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What a look at one lane, or at all, has found.
+/// What was found in one lane, or in all lanes.
 #[derive(Clone, Default)]
 pub(crate) struct Scan {
-    /// First and last time of anything, of an event.
+    /// First and last time of anything (losses included), and of an event.
     pub(crate) reach: Option<(Nanos, Nanos)>,
     pub(crate) span: Option<(Nanos, Nanos)>,
     pub(crate) events: u64,
     /// By event, whether it occurs.
     occurs: Vec<bool>,
-    /// Who ran at the beginning, and after each loss of switches.
+    /// The threads that ran at the beginning and after each loss of switches.
     pub(crate) hints: Vec<Tid>,
     /// What went wrong on the way.
     pub(crate) quality: Quality,
-    /// Threads there were when recording began.
+    /// Threads that existed when recording began.
     pub(crate) tasks: Vec<Task>,
 }
 
@@ -74,14 +75,14 @@ pub(crate) fn scan(store: &Store, lanes: &[Lane], events: usize, names: &Names) 
 
 fn one(store: &Store, lane: &Lane, events: usize, names: &Names) -> Scan {
     let mut scan = Scan::new(events);
-    // What goes wrong here goes wrong again when the events are decoded, and is counted then: but
-    // not where there is nothing to decode.
+    // Problems found here are found and counted again when the events are decoded, except where
+    // there is nothing to decode.
     let mut quality = Quality::default();
     let mut cursor = LaneCursor::<true>::new(store, lane, &mut quality);
     let mut tasks: FxHashMap<u32, usize> = FxHashMap::default();
     scan.hints.push(Tid::UNKNOWN);
     let mut regs = Regs::new();
-    // Which hint the next switch answers.
+    // Whether the next switch supplies a hint.
     let mut open = true;
     while let Some(next) = cursor.next(&mut quality) {
         match next {

@@ -10,7 +10,8 @@ use holdup_syscalls::{Arch, entry_number};
 use holdup_trace::{EventDesc, EventId, EventKind, NameId, Names, Presence, StateTable};
 use rustc_hash::FxHashMap;
 
-/// Steps that compiling the plans of one trace may take. Those of a whole kernel take a hundredth.
+/// Steps that compiling the plans of one trace may take. A trace of a whole kernel takes a
+/// hundredth.
 const BUDGET: u64 = 20_000_000;
 /// Event numbers up to here are looked up in a table, larger ones in a map.
 const DENSE: u64 = 1 << 16;
@@ -18,12 +19,12 @@ const DENSE: u64 = 1 << 16;
 /// One trace: a folder with metadata.
 pub(crate) struct TraceClass {
     pub(crate) uuid: Option<[u8; 16]>,
-    /// Packets begin with the magic number, have the trace's uuid, say which stream they are of.
+    /// What packets carry: the magic number, the trace's uuid, their stream.
     pub(crate) header: PacketHeader,
     pub(crate) streams: Vec<StreamClass>,
 }
 
-/// What stands first in each packet.
+/// The header of each packet.
 pub(crate) struct PacketHeader {
     pub(crate) steps: Box<[Step]>,
     pub(crate) has_magic: bool,
@@ -35,13 +36,13 @@ pub(crate) struct PacketHeader {
 /// One kind of stream: what LTTng calls a channel.
 pub(crate) struct StreamClass {
     pub(crate) id: u64,
-    /// The packet's header again, for what later plans refer to, and its context.
+    /// Plans for the packet's header (read again for values that later plans refer to) and context.
     pub(crate) packet: [Box<[Step]>; 2],
     /// Header of an event.
     pub(crate) header: Box<[Step]>,
     /// The header is LTTng's compact one, little endian: number and time in one word.
     pub(crate) compact: bool,
-    /// What was asked for with `lttng add-context`.
+    /// The context requested with `lttng add-context`.
     pub(crate) context: Box<[Step]>,
     pub(crate) events: Vec<EventClass>,
     ids: Vec<u32>,
@@ -51,11 +52,12 @@ pub(crate) struct StreamClass {
     pub(crate) has_pid: bool,
     pub(crate) has_comm: bool,
     pub(crate) time: TimeMap,
-    /// Its events tell which thread a CPU runs.
+    /// It has switches, which show the thread that a CPU runs.
     pub(crate) switches: bool,
-    /// Added to priorities: LTTng's are the kernel's less 100 (`MAX_RT_PRIO`).
+    /// Added to priorities: LTTng writes the kernel's minus 100 (`MAX_RT_PRIO`).
     pub(crate) prio: i16,
-    /// What the numbers of threads' states mean: lttng-modules writes those of the kernel's event.
+    /// What the numbers of threads' states mean: lttng-modules writes the numbers of the kernel's
+    /// event.
     pub(crate) states: StateTable,
 }
 
@@ -64,19 +66,19 @@ pub(crate) struct EventClass {
     pub(crate) event: EventId,
     pub(crate) meaning: Meaning,
     pub(crate) steps: Result<Box<[Step]>, NoPlan>,
-    /// Bits of context and fields behind a header that ends with a byte, if all events of the kind
-    /// have the same.
+    /// Size in bits of context and fields, after a header that ends with a byte, if it is the same
+    /// for all events of the kind.
     pub(crate) size: Option<u64>,
     pub(crate) nr: CallNumber,
-    /// The event says what a call's arguments are.
+    /// The event has the arguments of its system call.
     pub(crate) has_args: bool,
-    /// Which of CPU, thread, process and name stand among its own fields.
+    /// Which of CPU, thread, process and name are among its own fields.
     pub(crate) own: [bool; 4],
     /// Name of the interrupt vector.
     pub(crate) vector: NameId,
-    /// What stands for wanted fields that the event does not have.
+    /// Default values of wanted fields that the event does not have.
     pub(crate) absent: Box<[(Slot, u64)]>,
-    /// It lacks a field it is worthless without.
+    /// It lacks a field without which it is useless.
     pub(crate) incomplete: bool,
 }
 
@@ -103,19 +105,20 @@ impl Events {
             return id;
         }
         let Some(id) = u16::try_from(self.descs.len()).ok().filter(|&id| id != u16::MAX) else {
-            // More kinds than are kept apart: the last one stands for the rest.
+            // Too many kinds: the rest share the last one.
             return EventId(u16::MAX - 1);
         };
         let system = match meaning {
             Meaning::Kernel(kind) => kind.system().to_owned(),
             Meaning::Process => String::from("lttng"),
-            // `PROVIDER:EVENT` of user space; the kernel's have their system before the first `_`.
+            // `PROVIDER:EVENT` of user space; the kernel's names start with their system, up to the
+            // first `_`.
             Meaning::Other => {
                 let end = name.find(if kernel { '_' } else { ':' });
                 end.map_or(String::new(), |end| name[..end].to_owned())
             }
         };
-        // Until it is seen.
+        // Set to a stronger presence once the event is seen.
         let presence = Presence::Described;
         self.descs.push(EventDesc { name: name.to_owned(), system, presence });
         self.by_name.insert(key, EventId(id));
@@ -123,7 +126,7 @@ impl Events {
     }
 }
 
-/// What a whole trace is compiled with.
+/// Settings for compiling a whole trace.
 pub(crate) struct Setting<'a> {
     pub(crate) events: &'a mut Events,
     pub(crate) names: &'a Names,
@@ -165,7 +168,7 @@ pub(crate) fn compile(metadata: &Metadata, setting: &mut Setting<'_>) -> TraceCl
     }
     let mut seen = Vec::new();
     let mut streams = Vec::new();
-    // Without any declaration there is one, of events without a header.
+    // Without any declaration, a stream of events without a header is implied.
     let implied =
         [StreamDecl { id: 0, packet_context: None, event_header: None, event_context: None }];
     let declared = match &metadata.streams[..] {
@@ -173,7 +176,7 @@ pub(crate) fn compile(metadata: &Metadata, setting: &mut Setting<'_>) -> TraceCl
         declared => declared,
     };
     for stream in declared {
-        // Declared twice: the first stands.
+        // Declared twice: the first one counts.
         if !seen.contains(&stream.id) && seen.len() < 4096 {
             seen.push(stream.id);
             let events = by_stream.remove(&stream.id).unwrap_or_default();
@@ -183,7 +186,7 @@ pub(crate) fn compile(metadata: &Metadata, setting: &mut Setting<'_>) -> TraceCl
     TraceClass { uuid: metadata.uuid, header, streams }
 }
 
-/// Whether the trace is of the kernel: LTTng says so, others' names decide.
+/// Whether this is a kernel trace: LTTng states it; for other recorders the events' names decide.
 pub(crate) fn is_kernel(metadata: &Metadata) -> bool {
     metadata.env("domain").is_none_or(|d| d == "kernel")
 }
@@ -220,7 +223,7 @@ const PACKET_CONTEXT: &[Want<'_>] = &[
 const EVENT_HEADER: &[Want<'_>] = &[want(&["id"], reg::ID)];
 
 /// In the kernel, `vtid` is the number inside the thread's namespace, which nothing else uses. User
-/// space knows only that one.
+/// space knows only this number.
 const KERNEL_CONTEXT: &[Want<'_>] = &[
     want(&["tid", "perf_tid"], reg::TID),
     want(&["pid", "perf_pid"], reg::PID),
@@ -271,12 +274,12 @@ fn stream(
         prio: if shared.kernel && shared.lttng { 100 } else { 0 },
         states: shared.states.clone(),
     };
-    // What a call gives back by pointer stands in its exit.
+    // Data that a call returns by pointer is in its exit event.
     let exits: FxHashMap<&str, &EventDecl> =
         events.iter().filter_map(|e| Some((e.name.strip_prefix("syscall_exit_")?, *e))).collect();
     let old = shared.kernel && events.iter().any(|e| e.name == kind::OLD_EXIT);
     let in_context = [false, class.has_tid, class.has_pid, class.has_comm];
-    // Without a plan of what stands before its fields no event can be read.
+    // Without plans for header and context no event can be read.
     for decl in events.iter().filter(|_| whole) {
         let (meaning, name) = match kind::old_call(&decl.name).filter(|_| old) {
             Some(call) => call,
@@ -311,8 +314,8 @@ fn stream(
     class
 }
 
-/// Whether this is the header `event_header_compact` of LTTng: a number of 5 bits, of which 31
-/// stands for a larger one behind it, and a time of 27 bits.
+/// Whether this is LTTng's header `event_header_compact`: a number of 5 bits, where 31 means that a
+/// larger number follows, and a time of 27 bits.
 fn is_compact(header: &Type) -> bool {
     let packed = |int: &Int, size| {
         int.size == size && int.align == 1 && !int.signed && int.order != Some(Order::Big)
@@ -386,13 +389,13 @@ fn event(
     setting: &mut Setting<'_>,
 ) -> EventClass {
     let of = decl.fields.as_ref();
-    // What a family's name has of its own.
+    // The part of the name that varies within a family of events.
     let detail = match meaning {
         Meaning::Kernel(kind) => kind.detail(name).filter(|d| !d.is_empty()),
         Meaning::Process | Meaning::Other => None,
     };
     let listed = match (exits, meaning) {
-        // One event for all calls, as the kernel has it.
+        // One event for all calls, as in the kernel.
         (None, Meaning::Kernel(EventKind::SysEnterNamed)) => Some(EventKind::SysEnter),
         (None, Meaning::Kernel(EventKind::SysExitNamed)) => Some(EventKind::SysExit),
         _ => None,
@@ -417,8 +420,8 @@ fn event(
     let mut absent = Vec::new();
     let mut wants: Vec<Want<'_>> = Vec::new();
     for field in kind::fields(meaning) {
-        // Of several names the first stands: LTTng's events often have `pid`, the process, beside
-        // `tid`, the thread, which is what other tracers call `pid`.
+        // The first of several names found wins: LTTng's events often have `pid`, the process, next
+        // to `tid`, the thread, which other tracers call `pid`.
         let names = field.want.names;
         match (0..names.len()).map(|n| &names[n..n + 1]).find(|&name| has(of, name)) {
             Some(names) => wants.push(Want { names, to: field.want.to }),
@@ -434,7 +437,7 @@ fn event(
             wants.extend(own.then_some(want));
         }
     }
-    // Not of a 32-bit program: its numbers are others'.
+    // Not for a 32-bit program, whose call numbers differ.
     let unknown = detail == Some(kind::UNKNOWN_CALL)
         && (decl.name.starts_with("syscall_") || decl.name.starts_with("sys_"))
         && has(of, kind::CALL_ID.want.names);

@@ -1,10 +1,10 @@
 //! What the numbers of `prev_state` stand for.
 //!
 //! The kernel's own event writes one bit per letter since Linux 4.14, and so does lttng-modules
-//! 2.13. lttng-modules 2.10 wrote `task_struct::state` itself, whose bits above 0x40 are others:
-//! 0x402 of a kernel thread that waits for work, 0x102 of a killable sleep, 0x1000 of a preempted
-//! thread. (Which of the two the versions between write was not seen; they are read as the later.)
-//! Before 4.14 the kernel's event held the bits of the state as well.
+//! 2.13. lttng-modules 2.10 wrote `task_struct::state` itself, whose bits above 0x40 differ: 0x402
+//! of a kernel thread that waits for work, 0x102 of a killable sleep, 0x1000 of a preempted thread.
+//! (No trace of the versions in between was available; they are read like 2.13.) Before 4.14 the
+//! kernel's event held the bits of the state as well.
 
 use crate::parse::Metadata;
 use holdup_trace::{StateTable, kernel_version};

@@ -6,7 +6,7 @@ use holdup_trace::Nanos;
 /// How one clock becomes nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct TimeMap {
-    /// Steps a second.
+    /// Steps per second.
     freq: u64,
     /// Nanoseconds at the clock's 0.
     start: i128,
@@ -15,17 +15,17 @@ pub(crate) struct TimeMap {
 const SECOND: u64 = 1_000_000_000;
 
 impl TimeMap {
-    /// Of a trace without a clock.
+    /// For a trace without a clock: a step counts as a nanosecond.
     pub(crate) const STEPS: TimeMap = TimeMap { freq: SECOND, start: 0 };
 
-    /// From the clock's own 0, or since 1970.
+    /// Map to nanoseconds since the clock's own 0, or since 1970.
     pub(crate) fn of(clock: &ClockDecl, since_1970: bool) -> TimeMap {
         let freq = clock.freq.max(1);
         let start = if since_1970 { offset(clock) } else { 0 };
         TimeMap { freq, start }
     }
 
-    /// The time of a value of the clock; the ends of the range where it is out of it.
+    /// The time of a value of the clock; clamped to the range.
     #[inline(always)]
     pub(crate) fn nanos(&self, value: u64) -> Nanos {
         if self.freq == SECOND && self.start == 0 { value } else { self.convert(value) }
@@ -43,7 +43,8 @@ pub(crate) fn offset(clock: &ClockDecl) -> i128 {
     i128::from(clock.offset_s) * i128::from(SECOND) + steps
 }
 
-/// A value of the clock of which only the lowest `bits` were recorded, not before `last`.
+/// Complete a clock value of which only the lowest `bits` were recorded: the first one not before
+/// `last`.
 #[inline(always)]
 pub(crate) fn widen(last: u64, low: u64, bits: u8) -> u64 {
     if bits >= 64 {

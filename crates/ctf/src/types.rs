@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-/// A byte order that was written down; where none was, the trace's own holds.
+/// A byte order from the metadata; where none is declared, the trace's own applies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Order {
     Little,
@@ -31,11 +31,11 @@ pub(crate) enum Type {
         tag: Option<Arc<str>>,
     },
     Array(Arc<Element>, u64),
-    /// The field that tells the length, as a path.
+    /// Its elements, and the path of the field with its length.
     Sequence(Arc<Element>, Arc<str>),
 }
 
-/// What an array is made of.
+/// The elements of an array.
 #[derive(Debug)]
 pub(crate) struct Element {
     pub(crate) of: Type,
@@ -63,10 +63,10 @@ pub(crate) struct Enum {
     pub(crate) ranges: Vec<(Box<str>, i128, i128)>,
 }
 
-/// Fields one behind the other.
+/// Fields one after the other.
 #[derive(Debug)]
 pub(crate) struct Struct {
-    /// The largest of what is demanded and the alignments of the fields.
+    /// The largest of the declared alignment and the alignments of the fields.
     pub(crate) align: u32,
     pub(crate) fields: Vec<(Box<str>, Type)>,
     depth: u32,
@@ -86,7 +86,7 @@ impl Element {
 }
 
 impl Struct {
-    /// `align` is what is demanded beyond the alignment of the fields.
+    /// `align` is the declared alignment, which may exceed that of the fields.
     pub(crate) fn new(align: u32, fields: Vec<(Box<str>, Type)>) -> Struct {
         let align = fields.iter().map(|(_, of)| of.align()).fold(align, u32::max);
         Struct { align, depth: deepest(&fields), fields }
@@ -112,14 +112,14 @@ impl Type {
             Type::Float { align, .. } => *align,
             Type::Str => 8,
             Type::Struct(s) => s.align,
-            // A variant has none: the field chosen has.
+            // A variant has no alignment itself; the chosen field has.
             Type::Variant { .. } => 1,
             Type::Array(element, _) | Type::Sequence(element, _) => element.of.align(),
         }
     }
 
-    /// How many types are around the innermost one. The parser refuses what is too deep, so that
-    /// walks may recurse.
+    /// Nesting depth of the type. The parser refuses types that are too deep, so that walks may
+    /// recurse.
     pub(crate) fn depth(&self) -> u32 {
         match self {
             Type::Int(_) | Type::Enum(_) | Type::Float { .. } | Type::Str => 0,

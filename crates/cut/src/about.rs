@@ -1,4 +1,4 @@
-//! What system calls are about, for the state that they leave behind.
+//! Classifies system calls by the state that they leave behind.
 
 use holdup_syscalls::{Direction, begets, io_direction, is_signal, wait_kind, without_width};
 
@@ -6,32 +6,32 @@ use holdup_syscalls::{Direction, begets, io_direction, is_signal, wait_kind, wit
 const FUTEX_OP: u64 = 0x7f;
 const FUTEX_WAIT: u64 = 0;
 const FUTEX_WAIT_BITSET: u64 = 9;
-/// `F_SETLK` and `F_SETLKW`, those of 32-bit machines, and `F_OFD_SETLK` and `F_OFD_SETLKW`.
+/// `F_SETLK` and `F_SETLKW`, their 32-bit variants, and `F_OFD_SETLK` and `F_OFD_SETLKW`.
 const FILE_LOCKS: [u64; 6] = [6, 7, 13, 14, 37, 38];
 
-/// What a system call is about.
+/// How a system call changes state.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum About {
     /// It makes a descriptor.
     Opens,
-    /// It makes the descriptor it returns mean what another does.
+    /// It duplicates a descriptor.
     Copies,
     Closes,
-    /// It makes a thread or process, and returns its number.
+    /// It creates a thread or process, and returns its number.
     Begets,
-    /// Something with the number or address in its first argument.
+    /// It operates on the number or address in its first argument.
     First,
-    /// The same, which threads take and give back by such calls.
+    /// Like `First`, on something that threads acquire and release by such calls.
     Lock,
-    /// The same, if it is no other operation on the descriptor.
+    /// Like `Lock`, unless it is another operation on the descriptor.
     FileLock,
-    /// A futex: the address, and what is done.
+    /// A futex: its address, and the operation.
     Futex,
     Nothing,
 }
 
 impl About {
-    /// Of the call of this name.
+    /// The class of the call with this name.
     pub(crate) fn of(name: &str) -> About {
         match without_width(name) {
             "open" | "openat" | "openat2" | "creat" | "memfd_create" | "open_by_handle_at"
@@ -52,7 +52,7 @@ impl About {
         }
     }
 
-    /// With these arguments.
+    /// The class of the call with these arguments.
     pub(crate) fn with(self, args: &[u64; 6]) -> About {
         match self {
             About::FileLock if FILE_LOCKS.contains(&args[1]) => About::Lock,
@@ -62,12 +62,12 @@ impl About {
     }
 }
 
-/// Whether a thread asleep in a call of this name may be let go on by another of its program.
+/// Whether another thread of its program may wake a thread asleep in a call of this name.
 pub(crate) fn awaits_events(name: &str) -> bool {
     wait_kind(name).is_event()
 }
 
-/// Whether another may let it go on by a call of this name.
+/// Whether a call of this name may wake such a thread.
 pub(crate) fn lets_go(name: &str) -> bool {
     is_signal(name) || name.starts_with("send") || io_direction(name) == Some(Direction::Write)
 }

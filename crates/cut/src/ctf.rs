@@ -1,13 +1,13 @@
-//! CTF: a folder of metadata and streams. A packet of the cut is a row of events out of one of the
-//! whole, with its header, its own sizes and times, and counts that begin anew: what was lost
-//! elsewhere is not lost here.
+//! CTF: a folder of metadata and streams. A packet of the cut has consecutive events of one packet
+//! of the whole, with its header, its own sizes and times, and counters that restart: losses
+//! elsewhere in the trace are not losses of the cut.
 //!
-//! Without names, text in events is replaced where the metadata says that there is some, and the
-//! metadata has other words for what somebody made; traces of programs, whose events they name
-//! themselves, are left out.
+//! Without names, text in events is replaced where the metadata declares text, and user-defined
+//! names in the metadata are replaced. Traces of user space are left out, because their programs
+//! choose the names of their events.
 //!
-//! An LTTng event does not say which thread it happened in: the latest switch of its CPU does, and
-//! stays with it.
+//! An LTTng event does not carry its thread: the latest switch of its CPU shows it, so that switch
+//! stays with the event.
 
 use crate::keep::Keep;
 use crate::names::Names;
@@ -21,7 +21,7 @@ use std::io::{self, BufWriter, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// The cut of the folder or archive `input`, a folder.
+/// Cut the folder or archive `input`; the output is a folder.
 pub(crate) fn write(input: &Path, keep: Keep, output: &Path) -> Result<Written, CutError> {
     let raw = open_raw(input, keep.cut.anonymous)?;
     let names = keep.cut.anonymous.then(Names::default);
@@ -50,18 +50,18 @@ pub(crate) fn write(input: &Path, keep: Keep, output: &Path) -> Result<Written, 
     let Copy { mut keep, bytes, .. } = copy;
     keep.written.bytes = bytes;
     opens(folder.path(), &keep.written)?;
-    // Fails where a folder is that has something in it.
+    // Fails if a non-empty folder exists there.
     fs::rename(folder.path(), output).map_err(failed)?;
-    // Nothing is there any more that could be removed.
+    // The temporary folder was renamed, so it must not be removed.
     let _ = folder.keep();
     Ok(keep.written)
 }
 
-/// Switches and losses of a CPU that tell who did the records that stay from before the part.
+/// Switches and losses of a CPU that show the threads of the records kept from before the part.
 fn switches(raw: &RawCtf, lane: usize, keep: &Keep) -> FxHashSet<Place> {
     let from = keep.cut.times().0;
     let mut stay = FxHashSet::default();
-    // What tells who runs: a switch, or a loss and the switch after it.
+    // The running thread is known from a switch, or from a loss and the switch after it.
     let (mut latest, mut open, mut begun) = (None, false, false);
     raw.each_event(lane, &mut |time: Nanos, cpu, kind| {
         let place = (time, cpu);
@@ -86,9 +86,9 @@ fn switches(raw: &RawCtf, lane: usize, keep: &Keep) -> FxHashSet<Place> {
 struct Copy<'a> {
     raw: &'a RawCtf,
     keep: Keep,
-    /// Other names, if there are to be any.
+    /// Replacements for names, if names are removed.
     names: Option<Names>,
-    /// Where it is written.
+    /// The output folder.
     folder: PathBuf,
     bytes: u64,
 }
@@ -97,11 +97,11 @@ struct Copy<'a> {
 #[derive(Default)]
 struct Stream {
     file: Option<(usize, BufWriter<File>)>,
-    /// Packets and lost events so far.
+    /// Number of packets and lost events so far.
     counts: Counts,
-    /// Something was written.
+    /// Whether something was written.
     begun: bool,
-    /// A packet without events, for a stream that has none of the part: that there is a CPU.
+    /// A packet without events, to show that the CPU exists if its stream has no event in the part.
     empty: Option<(usize, Vec<u8>)>,
     buffer: Vec<u8>,
 }
@@ -110,11 +110,11 @@ impl Copy<'_> {
     fn path(&self, folder: usize) -> PathBuf {
         let name = self.raw.folders.get(folder).map_or("", |f| f.name.as_str());
         if self.names.is_some() {
-            // A session may be called anything.
+            // A session may have any name.
             let own = if name.is_empty() { String::new() } else { format!("trace{folder}") };
             return self.folder.join(own);
         }
-        // Names come from an archive: nothing outside of the folder is meant.
+        // Names may come from an archive and must not lead outside of the folder.
         let inside = |part: &&str| !matches!(*part, "" | "." | "..");
         self.folder.join(name.split('/').filter(inside).collect::<PathBuf>())
     }
@@ -149,12 +149,12 @@ impl Copy<'_> {
         stream.file.map_or(Ok(()), |(_, mut out)| out.flush())
     }
 
-    /// The bytes of a packet with other names; none where names stay, and of a trace of programs.
+    /// The bytes of a packet with replaced names; `None` if names stay, or for a user-space trace.
     fn nameless(&mut self, packet: &RawPacket<'_>) -> Option<Vec<u8>> {
         let names = self.names.as_mut()?;
         let folder = self.raw.files.get(packet.file)?.0;
         self.raw.folders.get(folder).filter(|folder| folder.kernel)?;
-        // What no event is read from may be anything.
+        // Bytes from which no event is read may hold anything, so start with zeros.
         let mut bytes = vec![0; packet.bytes.len()];
         for used in packet.used() {
             let end = used.end.min(bytes.len());
@@ -173,7 +173,7 @@ impl Copy<'_> {
                 }
                 continue;
             }
-            // Bits beside it may be of other fields.
+            // Neighbouring bits may belong to other fields.
             for bit in bits.start..bits.end.min(bytes.len() as u64 * 8) {
                 let mask = if packet.big { 0x80 >> (bit % 8) } else { 1 << (bit % 8) };
                 bytes[(bit / 8) as usize] &= !mask;
@@ -202,7 +202,7 @@ impl Copy<'_> {
         if let Some(gap) = packet.gap
             && (self.keep.side_band(gap.time, gap.cpu) || more.contains(&(gap.time, gap.cpu)))
         {
-            // Only what follows something can be missing before it.
+            // A loss needs something before it.
             if !stream.begun {
                 self.part(packet, 0..0, stream)?;
             }
@@ -265,7 +265,7 @@ impl Copy<'_> {
                 Some(_) => self.path(*folder).join(format!("stream_{file}")),
                 None => self.path(*folder).join(name),
             };
-            // Parts of a stream may lie in several files, and streams in one.
+            // A stream may span several files, and a file may hold several streams.
             let out = File::options().append(true).create(true).open(path)?;
             stream.file = Some((file, BufWriter::new(out)));
         }
@@ -274,12 +274,12 @@ impl Copy<'_> {
     }
 }
 
-/// The name that stands for the note in the metadata's `env`.
+/// The key of the note in the metadata's `env`.
 const NOTE: &[u8] = b"holdup_cut";
-/// What text must begin with.
+/// The first bytes of metadata in text form.
 const MAGIC: &[u8] = b"/* CTF 1.8";
 
-/// The metadata with the note of which part it is.
+/// The metadata with the note that says which part this is.
 fn noted(text: &[u8], words: &str) -> Vec<u8> {
     let note = [b"\n\t", NOTE, b" = \"", words.as_bytes(), b"\";"].concat();
     let mut out = Vec::with_capacity(text.len() + note.len());
@@ -293,7 +293,7 @@ fn noted(text: &[u8], words: &str) -> Vec<u8> {
     };
     out.extend_from_slice(&text[..at]);
     out.extend(note);
-    // The note of what it was cut out of, which is a cut itself.
+    // Remove the note of the input, which may be a cut itself.
     let rest = &text[at..];
     let old = rest.trim_ascii_start().strip_prefix(NOTE);
     let end = old.and_then(|old| old.iter().position(|&b| b == b';').map(|n| &old[n + 1..]));
@@ -301,7 +301,7 @@ fn noted(text: &[u8], words: &str) -> Vec<u8> {
     out
 }
 
-/// Where the block `env {` begins, behind the brace.
+/// Offset of the content of the block `env {`, after the brace.
 fn environment(text: &[u8]) -> Option<usize> {
     let (mut at, mut depth) = (0, 0u32);
     while at < text.len() {
@@ -337,7 +337,7 @@ fn environment(text: &[u8]) -> Option<usize> {
     None
 }
 
-/// Bytes of a string with its quotes.
+/// Length in bytes of a string with its quotes.
 fn string(text: &[u8]) -> usize {
     let mut at = 1;
     while let Some(&b) = text.get(at) {

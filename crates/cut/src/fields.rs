@@ -3,16 +3,16 @@
 use crate::names::Names;
 use holdup_tracepoint::{Field, Format};
 
-/// Systems whose events somebody made and named on that machine.
+/// Systems whose events users of the machine defined and named.
 const PRIVATE: [&str; 7] =
     ["probe", "sdt_", "uprobes", "kprobes", "synthetic", "user_events", "bpf_trace"];
 
-/// Whether the events of this system were named by who recorded them.
+/// Whether the events of this system were named by the user who recorded them.
 pub(crate) fn is_private(system: &str) -> bool {
     PRIVATE.iter().any(|p| system.starts_with(p))
 }
 
-/// Where strings and copied memory are in an event.
+/// Positions of strings and copied memory in an event.
 pub(crate) struct Strings {
     places: Vec<Where>,
 }
@@ -20,20 +20,21 @@ pub(crate) struct Strings {
 struct Where {
     at: usize,
     size: usize,
-    /// What is there says where the string is: from the event's start, or from itself.
+    /// Whether the field holds the string's location: relative to the event's start or to the
+    /// field.
     loc: Option<bool>,
-    /// Not words but bytes of memory.
+    /// Whether it is bytes of memory, not text.
     data: bool,
 }
 
 impl Strings {
-    /// In events of this format.
+    /// The positions in events of this format.
     pub(crate) fn of(format: &Format) -> Strings {
         let places = format.fields.iter().filter_map(|f| of_field(format, f));
         Strings { places: places.collect() }
     }
 
-    /// Replace them in `event`.
+    /// Replace strings and copied memory in `event`.
     pub(crate) fn replace(&self, event: &mut [u8], big: bool, names: &mut Names) {
         for p in &self.places {
             let range = match p.loc {
@@ -59,7 +60,7 @@ impl Strings {
 }
 
 fn of_field(format: &Format, f: &Field) -> Option<Where> {
-    // Lock classes are words of the kernel's source.
+    // Names of lock classes come from the kernel's source.
     if format.system == "lock" {
         return None;
     }
@@ -71,7 +72,7 @@ fn of_field(format: &Format, f: &Field) -> Option<Where> {
     if !data && !f.ty.contains("char") {
         return None;
     }
-    // An array without a size goes on to the end.
+    // An array without a size extends to the end.
     let size = if f.size == 0 { usize::MAX } else { f.size as usize };
     Some(Where { at: f.offset as usize, size, loc: is_loc.then_some(f.rel_loc), data })
 }

@@ -1,11 +1,11 @@
-//! Which records from outside a part must stay with it, so that what is known at its beginning is
-//! known of the cut as well.
+//! Finds the records from outside a part that must stay with it, so that the state at its beginning
+//! is known in the cut, too.
 //!
-//! Nothing is made up. The state at the beginning of a part is what the latest records of each
-//! kind left behind: of each CPU who runs there, of each thread its latest switches, wake-ups and
-//! calls, of each object what was done with it last. Those records stay, with their own times. And
-//! one record of each kind of event stays wherever it is, so that what was recorded, and merely did
-//! not happen in the part, is not taken for what was not recorded.
+//! Nothing is made up. The state at the beginning of a part is determined by the latest records of
+//! each kind: for each CPU its running thread, for each thread its latest switches, wake-ups and
+//! calls, for each object its latest use. Those records stay, with their own times. In addition one
+//! record of each kind of event stays, wherever it is, so that an event which was recorded but did
+//! not happen in the part is not mistaken for one that was not recorded.
 
 use crate::about::{About, awaits_events, futex_waits, lets_go};
 use crate::spot::{Place, Spot, Spots};
@@ -14,16 +14,16 @@ use holdup_trace::{Batch, Cpu, Event, EventId, Nanos, Pid, Recorded, Tid, TraceI
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 
-/// So many uses of one futex are kept of each operation: who uses it, and for what, shows then.
+/// Uses kept per futex and operation: enough to show which threads use it, and for what.
 const USES: usize = 32;
-/// Places kept of one call: its entry, its return, and a sleep with all that belongs to it.
+/// Places kept per call: its entry, its return, and a sleep with everything that belongs to it.
 const CALL: usize = 16;
-/// Tries that failed and naps are kept: two of each.
+/// Failed attempts and naps kept: two of each.
 const NAPS: usize = 4;
 /// Objects whose latest uses are kept.
 const MAX_OBJECTS: usize = 1 << 20;
 
-/// What the latest record of a kind is kept for.
+/// The key under which the latest record of a kind is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Key {
     /// A kind of event on a CPU, and its number.
@@ -32,12 +32,12 @@ enum Key {
     Tid(Kind, Tid, u64),
     /// A kind of event about something with an address or a number.
     Of(Kind, u64),
-    /// A lock, and as what kind it was taken.
+    /// A lock, and the kind as which it was taken.
     As(u64, u32),
 }
 
 impl Key {
-    /// Of a lock and who takes it: the idle tasks have one number and a CPU each.
+    /// The key of a lock and its taker; idle tasks share one id and are distinguished by CPU.
     fn by(kind: Kind, e: &Event, lock: u64) -> Key {
         match e.tid {
             Tid::IDLE => Key::Cpu(kind, e.cpu, lock),
@@ -86,12 +86,12 @@ struct Call {
     call: Spot,
     during: Vec<Spot>,
     slept: bool,
-    /// It ended a sleep of another thread.
+    /// Whether it ended a sleep of another thread.
     woke: bool,
 }
 
 impl Call {
-    /// All that stays of it.
+    /// All records of the call that stay.
     fn spots(&self) -> Box<[Spot]> {
         let call = std::iter::once(self.call.clone());
         call.chain(self.during.iter().cloned()).collect()
@@ -100,62 +100,63 @@ impl Call {
 
 /// Calls of one object, latest last.
 type Uses = VecDeque<Box<[Spot]>>;
-/// Calls of one thread, latest last: whether each is a try at a lock that failed, else a nap.
+/// Calls of one thread, latest last: whether each is a failed attempt at a lock, else a nap.
 type Naps = VecDeque<(bool, Box<[Spot]>)>;
-/// What a process means by a number: a descriptor, or an address.
+/// A descriptor or an address of a process.
 type Number = (Pid, u64);
 /// A thread's calls with one argument, and whether they slept.
 type Use = (Tid, u32, u64, bool);
-/// How often the meaning of two descriptors had changed, and the call out of which was woken.
+/// How often two descriptors had changed their meaning, and the call of the woken thread.
 type United = ([u32; 2], Box<[Spot]>);
 
-/// Collects them.
+/// Collects the records.
 pub(crate) struct Head {
     from: Nanos,
     cpus: Option<Vec<Cpu>>,
-    /// Events that say nothing of the state, by number.
+    /// Whether each event is irrelevant to the state, by its id.
     unused: Vec<bool>,
     about: Vec<About>,
     spots: Spots,
     latest: FxHashMap<Key, Spot>,
-    /// How threads came to be: the call that made each.
+    /// The calls that created threads.
     births: FxHashMap<Tid, Vec<Spot>>,
-    /// What each CPU said last, and who is there.
+    /// The latest record of each CPU, and its running thread.
     said: FxHashMap<Cpu, (Spot, Tid)>,
-    /// The first record of each event since that one came: the earliest that shows it there.
+    /// The first record of each event since that thread came to the CPU: the earliest shows it
+    /// there.
     came: FxHashMap<Cpu, Vec<(EventId, Spot)>>,
     calls: FxHashMap<Tid, Call>,
     pids: FxHashMap<Tid, Pid>,
-    /// First uses of objects, by thread, call, argument, and whether the call slept: who is met
-    /// first gives an object its name.
+    /// First uses of objects, by thread, call, argument, and whether the call slept: the first user
+    /// gives an object its name.
     firsts: FxHashMap<Use, (u32, Box<[Spot]>)>,
-    /// Latest uses.
+    /// Latest uses of objects, by the same key.
     uses: FxHashMap<Use, Box<[Spot]>>,
     futexes: FxHashMap<(Pid, u64, u64), Uses>,
-    /// Latest tries at locks that failed, and the naps after them.
+    /// Latest failed attempts at locks, and the naps after them.
     naps: FxHashMap<Tid, Naps>,
-    /// The calls that took what their threads have.
+    /// The calls that acquired what their threads hold.
     taken: FxHashMap<(Tid, u32, u64), Spot>,
-    /// The call that gave a descriptor its meaning, or took it.
+    /// The call that last opened or closed a descriptor.
     files: FxHashMap<Number, Box<[Spot]>>,
     /// How often the meaning of a descriptor has changed.
     changes: FxHashMap<Number, u32>,
-    /// First wake-ups, by kind, out of a call with one number by a call with another: they show
-    /// that the two are one object, while both mean what they did then.
+    /// First wake-ups, by kind, of a thread in a call on one number by a call on another number:
+    /// they show that the two numbers are one object, as long as neither has changed its meaning.
     unions: FxHashMap<(Kind, Number, Number), United>,
-    /// The calls in which threads wait for events, and those by which others let them go on.
+    /// The calls in which threads wait for events, and the calls by which other threads wake them.
     awaits: Vec<bool>,
     lets_go: Vec<bool>,
-    /// First wake-ups out of the former by the latter, by who let whom go on: who once did so is
-    /// known to contend with others.
+    /// First wake-ups of the former by the latter, by waker and woken thread: a thread that did so
+    /// once is known to contend with others.
     handed: FxHashMap<(Tid, Pid), Box<[Spot]>>,
-    /// The first record of each event, before the part or else behind it.
+    /// The first record of each event, before the part or else after it.
     met: Vec<Option<Place>>,
     inside: Vec<bool>,
 }
 
 impl Head {
-    /// Of the part that begins at `from`, of these CPUs.
+    /// A collector for the part that begins at `from`, on these CPUs.
     pub(crate) fn new(info: &TraceInfo, from: Nanos, cpus: Option<Vec<Cpu>>) -> Head {
         let arch = Arch::from_uname(info.arch.as_deref().unwrap_or("x86_64"));
         let about = (0..1024).map(|nr| name(arch, nr).map_or(About::Nothing, About::of));
@@ -189,7 +190,7 @@ impl Head {
         }
     }
 
-    /// Take in an event of the whole trace; `to` is the part's last time.
+    /// Process an event of the whole trace; `to` is the part's last time.
     pub(crate) fn event(&mut self, e: &Event, batch: &Batch, to: Nanos) {
         let chosen = self.cpus.as_ref().is_none_or(|list| list.contains(&e.cpu));
         let id = usize::from(e.id.0);
@@ -209,7 +210,7 @@ impl Head {
         }
     }
 
-    /// The places found, and nothing else any more.
+    /// The places of the records found.
     pub(crate) fn places(self) -> FxHashSet<Place> {
         let latest = self.latest.into_values();
         let births = self.births.into_values().flatten();
@@ -241,7 +242,7 @@ impl Head {
         self.latest.entry(key).or_insert_with(|| at.clone());
     }
 
-    /// An event of a CPU: who it shows there.
+    /// An event of a CPU shows the thread that runs there.
     fn said(&mut self, e: &Event, at: &Spot) {
         self.keep(Key::Cpu(Kind::Any, e.cpu, 0), at);
         self.first(Key::Cpu(Kind::First, e.cpu, 0), at);
@@ -259,21 +260,21 @@ impl Head {
             came.push((e.id, at.clone()));
         }
         if let Some((before, _)) = before.filter(|(_, tid)| *tid != e.tid) {
-            // Whoever was there before left unseen.
+            // The previous thread left the CPU unseen.
             self.keep(Key::Cpu(Kind::Changed, e.cpu, 0), &before);
             self.keep(Key::Cpu(Kind::Changed, e.cpu, 1), at);
         }
     }
 
-    /// A thread is ready: the first time since it left its CPU, and any time.
+    /// A thread becomes ready: keep the first such record since it left its CPU, and the latest.
     fn ready(&mut self, kind: Kind, (tid, waker): (Tid, Tid), at: &Spot) {
         self.keep(Key::Tid(kind, tid, 0), at);
-        // Woken is who sleeps: without the switch before it, it would run, and not go to sleep
-        // next.
+        // A woken thread sleeps. Without the switch before, it would count as running and not as
+        // going to sleep next.
         if let Some(out) = self.latest.get(&Key::Tid(Kind::Out, tid, 0)).cloned() {
             self.keep(Key::Tid(kind, tid, 2), &out);
         }
-        // The call in which the other woke it: that is about the same object.
+        // The waker's call, which concerns the same object.
         let call = self.calls.get(&waker).filter(|_| waker != tid);
         if let Some(call) = call.map(|c| c.call.clone()) {
             self.during(tid, &call, false);
@@ -284,7 +285,7 @@ impl Head {
         self.hands_over(tid, waker);
     }
 
-    /// A thread that waits for events is let go on.
+    /// A thread that waits for events is woken.
     fn hands_over(&mut self, tid: Tid, waker: Tid) {
         let (Some(theirs), Some(own)) = (self.calls.get(&tid), self.calls.get(&waker)) else {
             return;
@@ -297,7 +298,7 @@ impl Head {
         }
     }
 
-    /// A thread is woken out of a call, by another in a call.
+    /// A thread in a call is woken by another thread in a call.
     fn unites(&mut self, kind: Kind, (tid, waker): (Tid, Tid), at: &Spot) {
         let number = |tid: &Tid| {
             let call = self.calls.get(tid)?;
@@ -308,7 +309,8 @@ impl Head {
         if let Some(call) = self.calls.get_mut(&waker)
             && !std::mem::replace(&mut call.woke, true)
         {
-            // Without it the call would wake nobody, which tells giving back from taking.
+            // Without this record the call would wake no thread, which distinguishes release from
+            // acquisition.
             self.during(waker, at, false);
         }
         let key = (kind, theirs, own);
@@ -328,7 +330,7 @@ impl Head {
         if let Some(call) = self.calls.get_mut(&tid) {
             call.slept |= sleeps;
             if call.during.len() >= CALL {
-                // What came last stays.
+                // Keep the latest records.
                 call.during.remove(0);
             }
             call.during.push(at.clone());
@@ -394,7 +396,7 @@ impl Head {
         }
     }
 
-    /// What is not about the life of a thread.
+    /// Events other than those about the life of a thread.
     fn other(&mut self, e: &Event, at: &Spot) {
         let key = match e.what {
             What::IrqEntry { irq, .. } => Key::Cpu(Kind::Irq, e.cpu, u64::from(irq)),
@@ -405,7 +407,7 @@ impl Head {
             What::VectorExit { vector } => Key::Cpu(Kind::Irq, e.cpu, 3 << 32 | u64::from(vector)),
             What::SoftirqEntry { vec } => Key::Cpu(Kind::Softirq, e.cpu, u64::from(vec)),
             What::SoftirqExit { vec } => Key::Cpu(Kind::Softirq, e.cpu, 1 << 32 | u64::from(vec)),
-            // Its worker may sleep meanwhile, and another begin a work there.
+            // The worker may sleep meanwhile, and another worker may start a work item on this CPU.
             What::WorkStart { .. } => Key::Tid(Kind::Work, e.tid, 0),
             What::WorkEnd { .. } => Key::Tid(Kind::Work, e.tid, 1),
             What::ContentionBegin { lock, flags, .. } => {
@@ -472,7 +474,7 @@ impl Head {
         }
         match call.about {
             About::Lock if ret >= 0 => self.turn((e.tid, nr, first), &call),
-            // Who was told of a word may have taken what it is about, until it tells another.
+            // A thread woken at a futex may have acquired the lock, until it wakes another thread.
             About::Futex if futex_waits(&call.args) => {
                 self.taken.insert((e.tid, nr, first), call.call.clone());
             }
@@ -508,7 +510,8 @@ impl Head {
         }
     }
 
-    /// A call took a lock or gave it back: by turns, unless it waited or ended another's wait.
+    /// A call acquired or released a lock: alternately, unless it waited or ended another thread's
+    /// wait.
     fn turn(&mut self, lock: (Tid, u32, u64), call: &Call) {
         match self.taken.remove(&lock) {
             Some(acquire) if !call.slept => acquire.took(&call.call),
@@ -519,8 +522,8 @@ impl Head {
         }
     }
 
-    /// A try at a lock failed, or the thread slept for something else: naps between two tries at a
-    /// lock are waits for it.
+    /// An attempt at a lock failed, or the thread slept for another reason: naps between two
+    /// attempts at a lock are waits for it.
     fn tried(&mut self, tid: Tid, tries: bool, places: &[Spot]) {
         let naps = self.naps.entry(tid).or_default();
         if !tries && naps.back().is_none_or(|(tried, _)| !tried) {
@@ -532,7 +535,7 @@ impl Head {
         naps.push_back((tries, places.into()));
     }
 
-    /// A descriptor means something else now, or nothing.
+    /// A descriptor was opened, replaced or closed.
     fn means(&mut self, file: Number, places: Box<[Spot]>) {
         if self.files.len() < MAX_OBJECTS {
             self.files.insert(file, places);

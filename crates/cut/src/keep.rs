@@ -5,7 +5,7 @@ use crate::spot::Place;
 use holdup_trace::{Cpu, Cut, Nanos};
 use rustc_hash::FxHashSet;
 
-/// The part, and what is needed from outside of it.
+/// The part, and the records needed from outside of it.
 pub(crate) struct Keep {
     pub(crate) cut: Cut,
     places: FxHashSet<Place>,
@@ -17,7 +17,7 @@ impl Keep {
         Keep { cut, places, written: Written::default() }
     }
 
-    /// Whether the event of this time and CPU stays; counts it if it does.
+    /// Whether the event with this time and CPU stays; counts it if so.
     pub(crate) fn event(&mut self, time: Nanos, cpu: Cpu) -> bool {
         let chosen = self.cut.cpus.as_ref().is_none_or(|list| list.contains(&cpu));
         if self.is_inside(time) {
@@ -29,17 +29,17 @@ impl Keep {
         stays
     }
 
-    /// The same for a record that is not an event, which no choice of CPUs leaves out.
+    /// Whether a record that is no event stays; the choice of CPUs does not apply.
     pub(crate) fn side_band(&self, time: Nanos, cpu: Cpu) -> bool {
         self.is_inside(time) || self.places.contains(&(time, cpu))
     }
 
-    /// Whether the event of this place, which is before the part, is needed.
+    /// Whether the event at this place, which is before the part, is needed.
     pub(crate) fn stays_from_before(&self, place: Place) -> bool {
         self.places.contains(&place)
     }
 
-    /// Whether it is a time of the part.
+    /// Whether the time is inside the part.
     pub(crate) fn is_inside(&self, time: Nanos) -> bool {
         let (from, to) = self.cut.times();
         (from..=to).contains(&time)

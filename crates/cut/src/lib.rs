@@ -1,10 +1,10 @@
 //! Cuts a part out of a trace: a small file of the same format that the tools of that format open.
 //!
-//! The trace is read twice. The first reading, of events, finds which records from before the part
-//! must stay so that the state at its beginning is known (`head`). The second, of bytes, copies
-//! the records of the part and those, and fixes the tables around them; each format has a file for
-//! that. Nothing is made up: a cut holds records of the whole, and a note of which part it is
-//! ([`holdup_trace::Cut`]), by which holdup takes the rest for what it is.
+//! The trace is read twice. The first pass, over events, finds which records from before the part
+//! must stay so that the state at its beginning is known (`head`). The second, over bytes, copies
+//! these records and those of the part, and adjusts the tables around them; each format has a
+//! module for that. Nothing is made up: a cut holds records of the whole, and a note of which part
+//! it is ([`holdup_trace::Cut`]), from which holdup recognises the records outside.
 //!
 //! With `anonymize` the strings in what is copied are replaced by `names`.
 //!
@@ -33,14 +33,14 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// What was written.
+/// Statistics of the written cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Records of the part.
     pub inside: u64,
     /// Records from before and after it, for the state at its beginning.
     pub outside: u64,
-    /// Bytes.
+    /// Size of the output in bytes.
     pub bytes: u64,
 }
 
@@ -53,26 +53,26 @@ pub enum CutError {
     /// The cut cannot be written.
     #[error("{}: cannot be written: {error}", path.display())]
     Output {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
-    /// What was written does not open, so nothing was kept: the head of the cut has records
-    /// that the reader of the whole file skips as damaged.
+    /// The output does not open, so it was not kept: the head of the cut has records that the
+    /// reader of the whole file skips as damaged.
     #[error("nothing was written, because the part cannot be opened on its own: {kind}")]
     Unreadable {
-        /// What its reader says.
+        /// The error of its reader.
         kind: ErrorKind,
     },
 }
 
-/// Cut `cut` out of the trace `reader` reads, which lies in the file or folder `input`, in no
-/// wrapper, into `output`.
+/// Cut `cut` out of the trace of `reader`, which is in the uncompressed file or folder `input`,
+/// into `output`.
 ///
 /// # Errors
-/// The trace cannot be read, is of a format that cannot be cut, or `output` cannot be written; the
-/// trace is damaged, and the part does not open alone.
+/// The trace cannot be read, has a format that cannot be cut, or `output` cannot be written; or the
+/// trace is damaged, and the part alone does not open.
 pub fn cut(
     reader: &dyn Reader,
     input: &Path,
@@ -86,7 +86,7 @@ pub fn cut(
 
 type Writer = fn(&Path, Keep, &Path) -> Result<Written, CutError>;
 
-/// What cuts this format.
+/// The writer for this format.
 fn writer(reader: &dyn Reader, raw: &Path) -> Result<Writer, ErrorKind> {
     let format = reader.info().format.as_str();
     if format.starts_with("CTF 1.8") {
@@ -111,7 +111,7 @@ fn writer(reader: &dyn Reader, raw: &Path) -> Result<Writer, ErrorKind> {
     })
 }
 
-/// Read all events once and find what must stay.
+/// Read all events once and find the records that must stay.
 fn keep(reader: &dyn Reader, cut: &Cut) -> Result<Keep, ReadError> {
     let (from, to) = cut.times();
     let mut head = Head::new(reader.info(), from, cut.cpus.clone());
@@ -124,7 +124,7 @@ fn keep(reader: &dyn Reader, cut: &Cut) -> Result<Keep, ReadError> {
     Ok(Keep::new(cut.clone(), head.places()))
 }
 
-/// Whether what was `written` at `path` opens: where the whole is damaged, a part need not.
+/// Whether the output at `path` opens: if the whole is damaged, a part may not.
 fn opens(path: &Path, written: &Written) -> Result<(), CutError> {
     match holdup_open::open(path) {
         Err(error) if written.inside > 0 => Err(CutError::Unreadable { kind: error.kind }),

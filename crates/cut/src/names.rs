@@ -1,24 +1,24 @@
-//! Other names for names: equal ones stay equal, and every name keeps its length.
+//! Replaces names: equal names stay equal, and every name keeps its length.
 //!
-//! A name, path or line of words is replaced word by word; what stands between words stays, so
-//! that a path remains one, of as many folders. A number at the end of a word stays too: threads
-//! that are counted (`worker-12`) remain a group. Names that only threads of the kernel have, and
-//! those of the recorders, are no secret, and holdup has to know them.
+//! A name, path or text is replaced word by word; characters between words stay, so that a path
+//! keeps its number of folders. A number at the end of a word stays too: numbered threads
+//! (`worker-12`) remain a group. Names of kernel threads and of recorders stay, because they are no
+//! secret and holdup needs them.
 
 use rustc_hash::FxHashMap;
 
-/// The dictionary of one file.
+/// The replacements for one file.
 #[derive(Default)]
 pub(crate) struct Names {
     words: FxHashMap<Box<[u8]>, Box<[u8]>>,
-    /// How many words there are of each length.
+    /// The number of words of each length so far.
     of_length: Vec<u32>,
 }
 
-/// Numbers of more digits tell: dates, numbers of customers.
+/// Longer numbers may reveal something: dates, customer numbers.
 const DIGITS: usize = 3;
 
-/// What belongs to words.
+/// Whether a byte is part of a word.
 fn is_word(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b == b'_' || b >= 0x80
 }
@@ -52,7 +52,7 @@ const COMMON: &[&[u8]] = &[
 ];
 
 impl Names {
-    /// Replace a name of a thread, or whatever words `text` has, in place.
+    /// Replace the words of `text`, such as a thread's name, in place.
     pub(crate) fn replace(&mut self, text: &mut [u8]) {
         if COMMON.contains(&&*text) {
             return;
@@ -65,7 +65,8 @@ impl Names {
                 continue;
             }
             let len = text[at..].iter().position(|&b| !is_word(b)).unwrap_or(text.len() - at);
-            // Numbers between dots are addresses of machines, other short ones count.
+            // Numbers between dots are network addresses; other short numbers are counters and
+            // stay.
             let dotted = at > 0 && text[at - 1] == b'.' || text.get(at + len) == Some(&b'.');
             let word = &mut text[at..at + len];
             let counts = word.iter().all(u8::is_ascii_digit)
@@ -77,7 +78,7 @@ impl Names {
         }
     }
 
-    /// The same of a text that ends at a NUL, with nothing of what stood behind.
+    /// [`Names::replace`] for a NUL-terminated text; clears the bytes after the NUL.
     pub(crate) fn replace_c(&mut self, field: &mut [u8]) {
         let end = field.iter().position(|&b| b == 0).unwrap_or(field.len());
         let (text, rest) = field.split_at_mut(end);
@@ -107,8 +108,8 @@ impl Names {
     }
 }
 
-/// The word of this number and length: letters only, so that no number grows at its end. There are
-/// 26 of one letter, and words of a length repeat when there are no more.
+/// The word of this number and length: letters only, so that its trailing number is not extended.
+/// There are 26 words of one letter; words of a length repeat when they run out.
 fn made(mut number: u32, len: usize) -> Box<[u8]> {
     let mut made = vec![b'x'; len];
     for letter in made.iter_mut().rev() {
@@ -118,7 +119,7 @@ fn made(mut number: u32, len: usize) -> Box<[u8]> {
             break;
         }
     }
-    // Padding tells words of a length apart from none: the first letter of a longer one is x.
+    // Words are padded with x in front.
     made.into()
 }
 

@@ -1,9 +1,9 @@
-//! Perfetto: packets are copied as they are, one by one and not compressed. A packet of ftrace
-//! events stays if one of its events is of the part or needed for the state at its beginning, so
-//! that a cut begins and ends up to a packet earlier and later than the part; its note says which
-//! events are of it. What says who and what was there stays; measurements of other times go.
+//! Perfetto: packets are copied unchanged, one by one and uncompressed. A packet of ftrace events
+//! stays if one of its events is in the part or needed for the state at its beginning, so the cut
+//! begins and ends up to a packet outside of the part; its note says which events belong to the
+//! part. Descriptions of threads and machines stay; measurements from other times are removed.
 //!
-//! Without names a packet is written anew, with what is known to be none.
+//! Without names a packet is rewritten with only the data known to contain none.
 
 use crate::keep::Keep;
 use crate::names::Names;
@@ -23,15 +23,15 @@ const TIMESTAMP_CLOCK_ID: u32 = 58;
 const FOR_TESTING: u32 = 900;
 /// `TestEvent.str`.
 const TEXT: u32 = 1;
-/// `SEQ_INCREMENTAL_STATE_CLEARED`: what follows refers to this packet.
+/// `SEQ_INCREMENTAL_STATE_CLEARED`: later packets refer to this one.
 const CLEARED: u64 = 1;
-/// `BUILTIN_CLOCK_BOOTTIME`, by which the times of ftrace go.
+/// `BUILTIN_CLOCK_BOOTTIME`, the clock of ftrace's times.
 const BOOTTIME: u64 = 6;
-/// Packets that measure at a time: `sys_stats`, `process_stats`, `track_event`, `android_log`,
+/// Packets with measurements: `sys_stats`, `process_stats`, `track_event`, `android_log`,
 /// `perf_sample`, `frame_timeline_event`.
 const MEASURED: [u32; 6] = [7, 9, 11, 39, 66, 76];
 
-/// The cut of the file `input`.
+/// Cut the file `input`.
 pub(crate) fn write(input: &Path, keep: Keep, output: &Path) -> Result<Written, CutError> {
     let mut keep = keep;
     let mut names = keep.cut.anonymous.then(Names::default);
@@ -58,7 +58,7 @@ pub(crate) fn write(input: &Path, keep: Keep, output: &Path) -> Result<Written, 
             }
             out.write_all(&key).map_err(failed)
         })?;
-        // At the end: tools tell the format by the first packets.
+        // At the end, because tools recognise the format by the first packets.
         out.write_all(&trailer).map_err(failed)?;
         Ok(keep.written)
     })
@@ -73,7 +73,7 @@ fn stays(packet: &RawPacket<'_>, keep: &mut Keep) -> bool {
     for time in packet.times {
         stays |= keep.event(*time, packet.cpu);
     }
-    // A sample may come with what later ones refer to.
+    // A sample's packet may define data to which later samples refer.
     stays |= is_referred_to(packet.content);
     if stays {
         let inside = keep.written.inside - before.inside;
@@ -90,8 +90,8 @@ fn is_referred_to(content: &[u8]) -> bool {
     })
 }
 
-/// Whether a packet without events measures something at a time that is not of the part, and
-/// nothing that follows refers to it.
+/// Whether a packet without events is a measurement from a time outside of the part, and no later
+/// packet refers to it.
 fn is_measured_elsewhen(content: &[u8], keep: &Keep) -> bool {
     let (mut time, mut clock, mut measured) = (None, BOOTTIME, false);
     for (number, field) in fields(content) {

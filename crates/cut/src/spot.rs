@@ -1,18 +1,18 @@
 //! Records that mean nothing alone stay in pairs: a call's entry with its return, `sched_waking`
-//! with `sched_wakeup`, the beginning of an interrupt with its end. A call that never returned
-//! would have its thread in it for ever, and whatever the thread does later would be done in it.
+//! with `sched_wakeup`, the beginning of an interrupt with its end. If a call never returned,
+//! everything that its thread does later would seem to happen in it.
 
 use holdup_trace::{Cpu, Event, Nanos, Tid, What};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
-/// Where a record is: enough to find it again in the file, whatever its format. Several records
-/// of one place stay together.
+/// Identifies a record in the file, whatever its format. Several records with the same place stay
+/// together.
 pub(crate) type Place = (Nanos, Cpu);
 
-/// A record, the switch that brought its thread to the CPU, the call or the lock that it is in, and
-/// of a wake-up the interrupt that did it on top of its thread.
+/// A record, the switch that brought its thread to the CPU, the call or lock that it is in, and,
+/// for a wake-up, the interrupt that caused it.
 pub(crate) struct Record {
     place: Place,
     came: Option<Place>,
@@ -30,11 +30,11 @@ impl Record {
     }
 }
 
-/// Where a pair of records is; the second may be yet to come.
+/// The places of a pair of records; the second may not have come yet.
 pub(crate) struct Pair {
     first: Record,
     second: OnceCell<Record>,
-    /// The call that gives back what this one took, or took what this one gives back.
+    /// The call that releases what this one acquired, or acquired what this one releases.
     turn: RefCell<Vec<Place>>,
 }
 
@@ -51,7 +51,8 @@ impl Pair {
         self.first.places().chain(self.second.get().into_iter().flat_map(Record::places))
     }
 
-    /// Its own, those of its other half as a turn, and those of what it is in.
+    /// Its own places, those of its matching acquisition or release, and those of the call or lock
+    /// it is in.
     fn all_places(&self, places: &mut FxHashSet<Place>) {
         places.extend(self.places());
         places.extend(self.turn.borrow().iter());
@@ -61,7 +62,7 @@ impl Pair {
     }
 }
 
-/// What stays together.
+/// Records that stay together.
 #[derive(Clone)]
 pub(crate) enum Spot {
     One(Rc<Record>),
@@ -69,7 +70,7 @@ pub(crate) enum Spot {
 }
 
 impl Spot {
-    /// Where its records are.
+    /// The places of its records.
     pub(crate) fn places(&self, places: &mut FxHashSet<Place>) {
         match self {
             Spot::One(record) => {
@@ -82,8 +83,8 @@ impl Spot {
         }
     }
 
-    /// This call took what `release` gave back. Whether a call takes or gives back is told by
-    /// whether its thread has the lock, so one of the two alone would turn all that follows around.
+    /// This call acquired what `release` released. Whether a call acquires or releases depends on
+    /// whether its thread holds the lock, so one of the two alone would reverse all later calls.
     pub(crate) fn took(&self, release: &Spot) {
         if let (Spot::Both(acquire), Spot::Both(release)) = (self, release) {
             acquire.turn.replace(release.places().collect());
@@ -92,7 +93,7 @@ impl Spot {
     }
 }
 
-/// What a pair is about.
+/// What identifies a pair.
 #[derive(PartialEq, Eq, Hash)]
 enum Of {
     Call(Tid),
@@ -105,16 +106,16 @@ enum Of {
     Contended(Who, u64),
 }
 
-/// Who takes locks: the idle tasks have one number and a CPU each.
+/// The taker of a lock; idle tasks share one id and are distinguished by CPU.
 type Who = (Tid, Option<Cpu>);
 
 fn who(e: &Event) -> Who {
     (e.tid, (e.tid == Tid::IDLE).then_some(e.cpu))
 }
 
-/// So deep interrupts nest; more are left over from losses.
+/// Deepest nesting of interrupts; more are left over from losses.
 const NESTED: usize = 16;
-/// So many locks one thread has at once; the kernel allows 48.
+/// Most locks that one thread holds at once; the kernel allows 48.
 const MOST: usize = 64;
 
 /// A lock that is being taken, or has been.
@@ -124,22 +125,22 @@ struct Held {
     pair: Rc<Pair>,
 }
 
-/// Finds what belongs together.
+/// Finds records that belong together.
 #[derive(Default)]
 pub(crate) struct Spots {
-    /// Pairs whose second record is yet to come.
+    /// Pairs whose second record has not come yet.
     open: FxHashMap<Of, Rc<Pair>>,
-    /// Locks of lockdep. A thread may take one again that it has, and gives back first what it
-    /// took last.
+    /// Locks of lockdep. A thread may take a lock again that it holds, and releases the latest
+    /// first.
     held: FxHashMap<Who, Vec<Held>>,
     /// The latest switch of each CPU.
     switches: FxHashMap<Cpu, Place>,
-    /// Interrupts and softirqs that are going on, the innermost last.
+    /// Interrupts and softirqs in progress, the innermost last.
     interrupts: FxHashMap<Cpu, Vec<Rc<Pair>>>,
 }
 
 impl Spots {
-    /// The record `e` at `place`, with those that it belongs to.
+    /// The record `e` at `place`, with the records to which it belongs.
     pub(crate) fn spot(&mut self, e: &Event, place: Place) -> Spot {
         let came = match e.what {
             What::Switch { .. } => self.switches.insert(e.cpu, place),
@@ -191,14 +192,14 @@ impl Spots {
         ended(self.open.remove(&of), record)
     }
 
-    /// Whoever an interrupt wakes is woken by nobody.
+    /// The interrupt that a wake-up comes from, because a thread woken by it has no waking thread.
     fn on_top(&self, e: &Event) -> Option<Rc<Pair>> {
         let wakes =
             matches!(e.what, What::Waking { .. } | What::Wakeup { .. } | What::WakeupNew { .. });
         self.interrupts.get(&e.cpu).filter(|_| wakes)?.last().cloned()
     }
 
-    /// What a record is in: a call, or a lock that its thread is about to have.
+    /// The call that a record is in, or the lock that its thread is acquiring.
     fn around(&self, e: &Event) -> Option<Rc<Pair>> {
         let held = || self.held.get(&who(e)).into_iter().flatten().rev();
         let lock = match e.what {
@@ -206,7 +207,7 @@ impl Spots {
             What::LockContended { lock, .. } | What::LockAcquired { lock, .. } => {
                 held().find(|h| h.lock == lock)
             }
-            // What kind the lock is shows by what is taken meanwhile.
+            // The lock being acquired meanwhile shows the kind of lock.
             What::ContentionBegin { .. } => held().find(|h| !h.taken),
             _ => None,
         };
@@ -216,7 +217,7 @@ impl Spots {
     fn takes(&mut self, who: Who, lock: u64, flags: u32, record: Record) -> Spot {
         let held = self.held.entry(who).or_default();
         if flags & (READ | TRY) == 0 {
-            // Only readers take a lock twice: another thread gave it back.
+            // Only readers take a lock twice, so another thread released this one.
             held.retain(|h| h.lock != lock);
         }
         if held.len() == MOST {
@@ -248,11 +249,11 @@ impl Spots {
     }
 }
 
-/// The pair whose second record this is; alone without the first.
+/// The pair whose second record this is; the record alone if the first is missing.
 fn ended(pair: Option<Rc<Pair>>, record: Record) -> Spot {
     match pair {
         Some(pair) => {
-            // It was open.
+            // Succeeds, because the pair was open.
             let _ = pair.second.set(record);
             Spot::Both(pair)
         }
@@ -327,7 +328,7 @@ mod tests {
         assert_eq!(places(&comes(&mut spots, 30)), [1, 30]);
     }
 
-    /// The outer of two was left without its release, and held for ever.
+    /// Regression: the outer of two acquisitions lost its release, and seemed held for ever.
     #[test]
     fn a_lock_taken_twice_is_given_back_twice() {
         let mut spots = Spots::default();
@@ -356,7 +357,8 @@ mod tests {
         assert_eq!(places(&release), [10, 11, 20, 21]);
     }
 
-    /// A softirq brought the call that it interrupted, which was one half of a turn.
+    /// Regression: a softirq kept the call that it interrupted, but not that call's matching
+    /// release.
     #[test]
     fn what_happens_in_a_turn_brings_the_other_half() {
         let mut spots = Spots::default();
@@ -368,7 +370,7 @@ mod tests {
         assert_eq!(places(&within), [10, 11, 12, 20, 21]);
     }
 
-    /// Without the end of a wait, its thread waited until the next one.
+    /// Regression: without the end of a wait, its thread seemed to wait until the next one.
     #[test]
     fn a_contended_lock_is_acquired_also_where_that_it_is_asked_for_is_not_recorded() {
         let mut spots = Spots::default();
@@ -393,7 +395,8 @@ mod tests {
         assert_eq!((places(&first), places(&second)), (vec![10, 12], vec![11]));
     }
 
-    /// Without the interrupt, whose thread wrote something then, the two had one file.
+    /// Regression: without the interrupt, two files seemed to be one, because its thread wrote
+    /// then.
     #[test]
     fn a_wake_up_by_an_interrupt_stays_one() {
         let mut spots = Spots::default();
@@ -406,7 +409,7 @@ mod tests {
         assert_eq!((places(&woken), places(&later)), (vec![10, 11, 12], vec![13]));
     }
 
-    /// What kind a lock is shows by a wait for it: without the lock it is nobody's.
+    /// A wait shows the kind of a lock, so it must stay with the acquisition.
     #[test]
     fn a_wait_for_a_lock_stays_with_its_taking() {
         let mut spots = Spots::default();

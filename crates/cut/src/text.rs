@@ -1,7 +1,7 @@
-//! Text of ftrace, trace-cmd and perf script: lines are copied as they are. What stands between an
-//! event and the next, as its call chain does, goes with it.
+//! Text of ftrace, trace-cmd and perf script: lines are copied unchanged. Lines between an event
+//! and the next one, such as its call chain, go with it.
 //!
-//! Without names only those bytes of a line stay that are known to be none.
+//! Without names only bytes known to be no names stay.
 
 use crate::fields::is_private;
 use crate::keep::Keep;
@@ -11,13 +11,13 @@ use holdup_ftracetext::{RawLine, Sort, Words, each_line};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// The cut of the file `input`.
+/// Cut the file `input`.
 pub(crate) fn write(input: &Path, keep: Keep, output: &Path) -> Result<Written, CutError> {
     let mut keep = keep;
     let mut names = keep.cut.anonymous.then(Names::default);
     into_file(output, |out| {
         let failed = |error: io::Error| CutError::Output { path: output.to_owned(), error };
-        // The heading stays, and the note stands at its end.
+        // The heading stays, with the note at its end.
         let mut stays = true;
         let mut told = false;
         let mut before: Vec<u8> = Vec::new();
@@ -54,7 +54,7 @@ pub(crate) fn write(input: &Path, keep: Keep, output: &Path) -> Result<Written, 
     })
 }
 
-/// Append `line` with other names.
+/// Append `line` with replaced names.
 fn nameless(line: &[u8], words: &mut Words, names: &mut Names, out: &mut Vec<u8>) {
     let (text, end) = match line.strip_suffix(b"\n") {
         Some(text) => (text, &b"\n"[..]),
@@ -73,7 +73,7 @@ fn nameless(line: &[u8], words: &mut Words, names: &mut Names, out: &mut Vec<u8>
     out.extend_from_slice(end);
 }
 
-/// Whether an event of this name, which may have its system before it, is the kernel's own.
+/// Whether an event of this name, which may be preceded by its system, is the kernel's own.
 fn is_of_kernel(name: &[u8]) -> bool {
     let Ok(name) = std::str::from_utf8(name) else { return false };
     let (system, short) = name.split_once(':').unwrap_or(("", name));

@@ -1,8 +1,8 @@
 //! trace.dat, versions 6 and 7, each written in its own version, but without compression.
 //!
-//! The ring buffers stay in the kernel's own pages: a page is written if one of its events is of
-//! the part or needed for the state at its beginning. The others become padding, as the kernel
-//! writes it where it takes an event back.
+//! The ring buffers stay in the kernel's own pages: a page is written if one of its events is in
+//! the part or needed for the state at its beginning. Its other events become padding, in the form
+//! of the kernel's discarded events.
 //!
 //! ```text
 //!  6  head │ descriptions … │ CPUs │ options │ table of CPU data │ clock │ pages …
@@ -39,7 +39,7 @@ const KALLSYMS: u16 = 19;
 const PRINTK: u16 = 20;
 const CMDLINES: u16 = 21;
 
-/// The cut of the file `input`.
+/// Cut the file `input`.
 pub(crate) fn write(input: &Path, keep: Keep, output: &Path) -> Result<Written, CutError> {
     let raw = open_raw(input)?;
     into_file(output, |out| {
@@ -60,7 +60,7 @@ pub(crate) fn write(input: &Path, keep: Keep, output: &Path) -> Result<Written, 
     })
 }
 
-/// Other names for those in events.
+/// Replaces names in events.
 struct Strings {
     by_id: FxHashMap<u16, fields::Strings>,
     names: Names,
@@ -77,7 +77,7 @@ impl Strings {
         let id = order.read_u16(event, 0).unwrap_or(0);
         match self.by_id.get(&id) {
             Some(strings) => strings.replace(event, order.big, &mut self.names),
-            // Nobody knows what is in it.
+            // Its content is unknown.
             None if event.len() > 8 => event[8..].fill(0),
             None => {}
         }
@@ -94,7 +94,7 @@ struct Copy<'a, 'b> {
     page: Vec<u8>,
 }
 
-/// Where the pages of a CPU went.
+/// Where the pages of a CPU were written.
 struct Place {
     cpu: u16,
     offset: u64,
@@ -109,13 +109,13 @@ impl Copy<'_, '_> {
     }
 
     fn align(&mut self, to: u64) -> io::Result<()> {
-        // No machine has larger pages; a damaged file may say so.
+        // No machine has larger pages; a damaged file may claim them.
         const LARGEST: u64 = 1 << 16;
         let gap = self.at.next_multiple_of(to.clamp(1, LARGEST)) - self.at;
         self.put(&vec![0; usize::try_from(gap).unwrap_or(0)])
     }
 
-    /// Write into what was left free.
+    /// Write into space that was left free.
     fn patch(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
         self.out.seek(SeekFrom::Start(at))?;
         self.out.write_all(bytes)?;
@@ -130,7 +130,7 @@ impl Copy<'_, '_> {
         self.put(&self.order.u32(raw.page_size))
     }
 
-    /// A part of the metadata, as the cut has it.
+    /// A part of the metadata for the cut.
     fn section(&mut self, id: u16, bytes: &[u8]) -> Vec<u8> {
         let Some(strings) = &mut self.strings else { return bytes.to_vec() };
         let order = self.order;
@@ -142,11 +142,11 @@ impl Copy<'_, '_> {
             CMDLINES => tracing::saved_names(bytes, order, &mut strings.names),
             _ => Some(bytes.to_vec()),
         };
-        // What cannot be read cannot be written without names: nothing of that kind then.
+        // A section that cannot be read cannot be written without names, so write an empty one.
         read.unwrap_or_else(|| order.u64(0).to_vec())
     }
 
-    /// The recorder's options as the cut has them, and the note of which part it is.
+    /// The recorder's options for the cut, and the note that says which part this is.
     fn options(&mut self, raw: &RawDat) -> Vec<(u16, Vec<u8>)> {
         let mut options: Vec<(u16, Vec<u8>)> = Vec::new();
         for (id, data) in &raw.options {
@@ -283,7 +283,7 @@ impl Copy<'_, '_> {
         self.put(&self.order.u64(size))
     }
 
-    /// The pages of all CPUs of a buffer.
+    /// Write the pages of all CPUs of a buffer.
     fn lanes(&mut self, raw: &RawDat, lanes: &[RawLane]) -> io::Result<Vec<Place>> {
         let mut places = Vec::new();
         for lane in lanes {
@@ -315,7 +315,7 @@ impl Copy<'_, '_> {
         while at < stay.len() {
             let mut end = at + 1;
             if !stay[at] {
-                // Records one behind the other become one.
+                // Adjacent records become one.
                 let follows = |i: usize| page.events[i].head == page.events[i - 1].payload.end;
                 while end < stay.len() && !stay[end] && follows(end) {
                     end += 1;
@@ -334,13 +334,12 @@ impl Copy<'_, '_> {
     }
 }
 
-/// `type_len` of padding, and the bits of a record's first word that say how much later it is.
+/// `type_len` of padding, and the bits of a record's first word that hold its time delta.
 const PADDING: u32 = 29;
 const DELTA_BITS: u32 = 27;
 
-/// A page begins when its first record happened, and padding that is no later than what is before
-/// it ends a page: let the page begin a nanosecond earlier, and its first record come that much
-/// later.
+/// A page's time is that of its first record, and padding with delta 0 ends a page: so let the page
+/// begin a nanosecond earlier, and its first record have a delta of 1.
 fn begins_earlier(bytes: &mut [u8], first: &RawEvent, order: Order) {
     let one = if order.big { 1 } else { 1 << (32 - DELTA_BITS) };
     let Some((word, time)) = order.read_u32(bytes, first.head).zip(order.read_u64(bytes, 0)) else {
@@ -352,13 +351,13 @@ fn begins_earlier(bytes: &mut [u8], first: &RawEvent, order: Order) {
     }
 }
 
-/// How much later than the one before it a record is that begins with `word`.
+/// The time delta in a record's first word.
 fn delta(word: u32, order: Order) -> u32 {
     if order.big { word & ((1 << DELTA_BITS) - 1) } else { word >> (32 - DELTA_BITS) }
 }
 
-/// Make padding of records that lie one behind the other, as long and as late as they are. How
-/// many of them had to stay: padding that is not later than what is before it ends a page.
+/// Turn adjacent records into padding of the same length and total delta. Returns how many of them
+/// had to stay: padding with delta 0 would end the page.
 fn pad(bytes: &mut [u8], events: &[RawEvent], order: Order) -> usize {
     let word = |e: &RawEvent| order.read_u32(bytes, e.head).unwrap_or(0);
     let later: u64 = events.iter().map(|e| u64::from(delta(word(e), order))).sum();
@@ -367,7 +366,7 @@ fn pad(bytes: &mut [u8], events: &[RawEvent], order: Order) -> usize {
         return events.len();
     }
     if later >> DELTA_BITS != 0 {
-        // Two halves are earlier; one alone always fits.
+        // Each half has a smaller delta; a single record always fits.
         let (one, other) = events.split_at(events.len() / 2);
         return pad(bytes, one, order) + pad(bytes, other, order);
     }
@@ -381,9 +380,9 @@ fn pad(bytes: &mut [u8], events: &[RawEvent], order: Order) -> usize {
     0
 }
 
-/// What lies behind the last event of a page is left over from what it held before.
+/// Clear the bytes after the last event of a page, which are left over from earlier use.
 fn forget_between(bytes: &mut [u8], page: &RawPage<'_>) {
-    // Eight bytes may follow that say how many events were lost.
+    // Eight bytes with the number of lost events may follow.
     const LOST: usize = 8;
     if let Some(last) = page.events.last() {
         let end = (last.payload.end + LOST).min(bytes.len());

@@ -1,6 +1,6 @@
-//! tracefs' own description of its events, as perf.data and trace.dat keep it, without names: no
-//! symbols of modules, no strings of the kernel's memory, no events that somebody made, and other
-//! names for threads.
+//! tracefs' description of its events, as in perf.data and trace.dat, without names: no symbols of
+//! modules, no strings from the kernel's memory, no user-defined events, and replaced names of
+//! threads.
 //!
 //! ```text
 //! 17 08 44 "tracing"  version NUL  endian:u8 (1 big)  long:u8  page:u32
@@ -13,7 +13,7 @@
 use crate::fields::is_private;
 use crate::names::Names;
 
-/// Bytes that it begins with.
+/// The first bytes of the description.
 const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 
 /// Numbers in the file's byte order.
@@ -46,11 +46,11 @@ impl Order {
     }
 }
 
-/// All of it, as perf.data has it. What cannot be read is left out.
+/// The whole description, as in perf.data. Unreadable parts are left out.
 pub(crate) fn data(bytes: &[u8], names: &mut Names) -> Vec<u8> {
     let mut from = Copier::of(bytes, Order { big: false });
     if from.all(names).is_none() {
-        // Cut off: whole parts were copied, and the rest says that there is nothing.
+        // Truncated: complete parts were copied, and the zeros mean that the rest is empty.
         from.out.extend([0; 64]);
     }
     from.out
@@ -84,7 +84,7 @@ pub(crate) fn saved_names(bytes: &[u8], order: Order, names: &mut Names) -> Opti
     Some(from.out)
 }
 
-/// Copies piece by piece.
+/// Copies part by part.
 struct Copier<'a> {
     rest: &'a [u8],
     order: Order,
@@ -118,7 +118,7 @@ impl<'a> Copier<'a> {
         self.order.read_u32(bytes, 0)
     }
 
-    /// A size of eight bytes, and that many.
+    /// A size of eight bytes, and that many bytes.
     fn long(&mut self) -> Option<&'a [u8]> {
         let size = self.take(8)?;
         let size = self.order.read_u64(size, 0)?;
@@ -192,7 +192,7 @@ impl<'a> Copier<'a> {
         Some(())
     }
 
-    /// Lines of a thread's number and its name.
+    /// Lines with a thread's id and its name.
     fn saved_names(&mut self, names: &mut Names) -> Option<()> {
         let mut lines = self.long()?.to_vec();
         for line in lines.split_mut(|&b| b == b'\n') {

@@ -9,7 +9,8 @@ use crate::names::Names;
 use holdup_trace::EventKind;
 use std::ops::Range;
 
-/// Entries of `env` that stay: what a tracer is, which decides how its events are read.
+/// Entries of `env` that stay: the identity of the tracer, which determines how its events are
+/// read.
 const FACTS: &[&str] = &[
     "domain",
     "sysname",
@@ -20,14 +21,14 @@ const FACTS: &[&str] = &[
     "architecture_bit_width",
     "holdup_cut",
 ];
-/// Entries of `env` of which the numbers and the kind of machine stay.
+/// Entries of `env` of which only the numbers and the machine type stay.
 const VERSIONS: &[&str] = &["kernel_release", "release", "machine", "architecture"];
-/// Kinds of machines.
+/// Machine types.
 const MACHINES: &[&str] =
     &["x86_64", "aarch64", "arm64", "amd64", "i686", "armv7l", "armhf", "riscv64", "ppc64le"];
-/// Clocks as tracers call them.
+/// Tracers' names of clocks.
 const CLOCKS: &[&[u8]] = &[b"monotonic", b"perf_clock", b"boottime", b"monotonic_raw", b"realtime"];
-/// What stands before the kernel's own word in an event's name.
+/// Prefixes before the kernel's own name of an event.
 const BEFORE: &[&str] = &[
     "syscall_entry_",
     "syscall_exit_",
@@ -54,22 +55,22 @@ struct Token {
     at: Range<usize>,
 }
 
-/// What the innermost braces around a word are of.
+/// What the innermost braces around a word belong to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Inside {
     Fields,
-    /// Of a type, whose words are the language's.
+    /// A type, whose words belong to the language.
     Properties,
-    /// Of an enumeration, which names them.
+    /// The values of an enumeration, which have names.
     Values,
 }
 
-/// Writes metadata anew.
+/// Rewrites metadata.
 struct Writer<'a> {
     text: &'a [u8],
-    /// Those that are neither blank nor comment.
+    /// The tokens that are neither blank nor comment.
     tokens: Vec<Token>,
-    /// Bytes, and what stands there instead.
+    /// Ranges of bytes, and their replacements.
     other: Vec<(Range<usize>, Vec<u8>)>,
     names: &'a mut Names,
 }
@@ -91,7 +92,7 @@ pub(crate) fn nameless(text: &[u8], names: &mut Names) -> Vec<u8> {
     writer.written()
 }
 
-/// The tokens of the text, none left out.
+/// The tokens of the text, including blanks and comments.
 fn all(text: &[u8]) -> Vec<Token> {
     let (mut at, mut tokens) = (0, Vec::new());
     while let Some(&first) = text.get(at) {
@@ -116,7 +117,7 @@ fn all(text: &[u8]) -> Vec<Token> {
     tokens
 }
 
-/// Bytes of a string with its quotes.
+/// Length in bytes of a string with its quotes.
 fn quoted(text: &[u8]) -> usize {
     let mut at = 1;
     while let Some(&b) = text.get(at) {
@@ -141,7 +142,7 @@ impl Writer<'_> {
         self.tokens.get(token).map(|t| t.kind)
     }
 
-    /// The token behind the bracket that closes the one at `open`.
+    /// The token after the bracket that closes the one at `open`.
     fn behind(&self, open: usize) -> usize {
         let mut depth = 0usize;
         for token in open..self.tokens.len() {
@@ -156,7 +157,7 @@ impl Writer<'_> {
         self.tokens.len()
     }
 
-    /// Everything, block by block.
+    /// Process everything, block by block.
     fn blocks(&mut self) {
         let mut at = 0;
         while at < self.tokens.len() {
@@ -167,7 +168,7 @@ impl Writer<'_> {
                 b"clock" if block => self.clock(at + 2..end),
                 b"event" if block => self.event(at + 2..end),
                 b"trace" | b"stream" | b"struct" | b"variant" | b"typealias" | b"typedef" => {
-                    // Clocks are named in them.
+                    // They contain names of clocks.
                     self.clock_names(at..end);
                 }
                 b"callsite" if block => self.drop(at..end),
@@ -177,7 +178,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Leave tokens out.
+    /// Remove tokens.
     fn drop(&mut self, range: Range<usize>) {
         let (Some(first), Some(last)) =
             (self.tokens.get(range.start), self.tokens.get(range.end.saturating_sub(1)))
@@ -197,7 +198,7 @@ impl Writer<'_> {
     fn rename(&mut self, token: usize) {
         let mut word = self.word(token).to_vec();
         let start = word.iter().take_while(|b| matches!(b, b'_' | b'"' | b'\'')).count();
-        // No other words are shorter than those that mean something here.
+        // Replacements are no shorter than the words that have a meaning here.
         self.names.replace(&mut word[start..]);
         self.replace(token, word);
     }
@@ -233,7 +234,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A string of what tracers call themselves.
+    /// Whether the string is a tracer's own name or version.
     fn is_plain(&self, token: usize) -> bool {
         const NAMES: &[&[u8]] =
             &[b"kernel", b"ust", b"Linux", b"lttng-modules", b"lttng-ust", b"perf", b"barectf"];
@@ -266,16 +267,16 @@ impl Writer<'_> {
         }
     }
 
-    /// A number in the form of the clock's uuid, which is that of the machine's start.
+    /// A replacement for the clock's uuid, which identifies a boot of the machine.
     fn uuid(&mut self, token: usize) -> Vec<u8> {
-        // The same clock in another trace of the recording is the same still.
+        // The same clock in other traces of the recording must stay the same.
         let mut letters = self.word(token).to_vec();
         self.names.replace(&mut letters);
         let sum = letters.iter().fold(0u64, |n, &b| n.wrapping_mul(31).wrapping_add(b.into()));
         format!("\"00000000-0000-4000-8000-{:012x}\"", sum & 0xffff_ffff_ffff).into_bytes()
     }
 
-    /// The name of a clock where it is one: `clock.NAME.value`.
+    /// Replace names of clocks in `clock.NAME.value`.
     fn clock_names(&mut self, range: Range<usize>) {
         for at in range {
             let path = self.word(at) == b"clock" && self.is(at + 1, b'.') && self.is(at + 3, b'.');
@@ -308,7 +309,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Other names for fields, and for values that have names.
+    /// Replace names of fields and of enumeration values.
     fn fields(&mut self, range: Range<usize>) {
         let (mut open, mut is_enum): (Vec<Inside>, bool) = (Vec::new(), false);
         let start = range.clone().find(|&at| self.word(at) == b"fields");
@@ -347,7 +348,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The text with what stands instead of parts of it.
+    /// The text with all replacements.
     fn written(mut self) -> Vec<u8> {
         self.other.sort_by_key(|(at, _)| (at.start, std::cmp::Reverse(at.end)));
         let (mut out, mut at) = (Vec::with_capacity(self.text.len()), 0);
@@ -374,7 +375,7 @@ fn version(text: &[u8]) -> Vec<u8> {
     format!("\"{}{dash}{machine}\"", &text[..numbers]).into_bytes()
 }
 
-/// Whether an event of this name is one of the kernel or of the tracer.
+/// Whether an event of this name belongs to the kernel or the tracer.
 fn is_of_kernel(name: &str) -> bool {
     let (system, short) = name.split_once(':').unwrap_or(("", name));
     let known = BEFORE.iter().any(|before| {

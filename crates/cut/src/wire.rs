@@ -1,4 +1,4 @@
-//! The protobuf wire format, as far as it takes to choose among messages and to write one.
+//! The protobuf wire format, as far as needed to choose among messages and to write one.
 
 /// A field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub(crate) enum Field<'a> {
     Fixed,
 }
 
-/// The fields of a message, as far as it can be read.
+/// The fields of a message, up to the first unreadable one.
 pub(crate) fn fields(message: &[u8]) -> impl Iterator<Item = (u32, Field<'_>)> {
     let mut rest = message;
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! Opens a text trace, decodes it and prints what it is and how fast that went.
+//! Opens and decodes a text trace, and prints its properties and the speed.
 //!
 //! `cargo run --release -p holdup-ftracetext --example decode_text -- FILE [WORKERS]`
 
@@ -13,7 +13,7 @@ fn variant(what: &What) -> String {
     format!("{what:?}").split([' ', '{']).next().unwrap_or("").to_owned()
 }
 
-/// Nanoseconds this thread has run: on a busy machine the wall clock measures the others, too.
+/// CPU time of this thread, ns. Wall-clock time would include other threads on a busy machine.
 fn on_cpu() -> f64 {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     stat.split(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0.0) / 1e9
@@ -71,7 +71,7 @@ fn main() {
         .expect("readable");
     let drive = t.elapsed().as_secs_f64();
 
-    // What it is.
+    // The properties of the trace.
     let info = trace.info();
     println!("{}: {} (late {late})", file, trace.dialect());
     println!(

@@ -13,13 +13,13 @@ use holdup_trace::{
     StackRef, Tid, What, progress,
 };
 
-/// What turns lines into events.
+/// Turns lines into events.
 struct Lines<'a> {
     text: &'a Text,
     names: LocalNames,
     cache: Cache,
     chains: Chains<'a>,
-    /// Losses announced before the event that dates them.
+    /// Losses reported by lines before the event that gives their time.
     losses: Vec<(Cpu, u64)>,
     last: Nanos,
 }
@@ -40,7 +40,7 @@ impl<'a> Lines<'a> {
     #[inline]
     fn line(&mut self, at: usize, end: usize, batch: &mut Batch) {
         let line = &self.text.bytes()[at..end];
-        // A frame was read with its event.
+        // The frame was already read with its event.
         if line.first() == Some(&b'\t') && self.text.syntax == Syntax::Perf {
             return;
         }
@@ -69,7 +69,7 @@ impl<'a> Lines<'a> {
             Some(what) => what,
             None if record => return,
             None => {
-                // Those without any field were counted when the file was opened.
+                // Events without any field were counted when the file was opened.
                 batch.quality.add(QualityCode::MissingField, !l.body.is_empty() as u64);
                 What::Other
             }
@@ -77,7 +77,7 @@ impl<'a> Lines<'a> {
         if let What::Lost { count } = what {
             count_loss(count, batch);
         }
-        // The name perf prints beside a sideband record is the one from before it.
+        // The name that perf prints next to a sideband record is the thread's previous name.
         let comm = if record { NameId::NONE } else { self.names.name(hint(l), l.comm) };
         let event = |id, what| Event { ts, tid: l.tid, pid: l.pid, comm, cpu: l.cpu, id, what };
         let mut chain = StackRef::NONE;
@@ -86,7 +86,7 @@ impl<'a> Lines<'a> {
         }
         match &mut what {
             What::Sample { stack, .. } => {
-                // Without a call chain perf prints the address beside the event.
+                // Without a call chain perf prints the address next to the event.
                 let has_address =
                     || hex(l.body).is_some_and(|(_, n)| l.body.get(n).is_none_or(|&b| blank(b)));
                 if chain.is_empty() && self.text.syntax == Syntax::Perf && has_address() {
@@ -107,7 +107,7 @@ impl<'a> Lines<'a> {
                 count_loss(count.unwrap_or(0), batch);
                 self.losses.push((cpu, count.unwrap_or(0)));
             }
-            // How many is in the file's header, and counted when it was opened.
+            // The file's header has the number, which was counted when the file was opened.
             Other::Started(cpu) => self.losses.push((cpu, 0)),
             Other::Frame | Other::Beside | Other::Silent | Other::AuxError | Other::Bad => {}
         }
@@ -142,7 +142,7 @@ fn count_loss(count: u64, batch: &mut Batch) {
     }
 }
 
-/// Idle tasks share the id 0 but are called differently on each CPU.
+/// Idle tasks share the id 0 but have different names on each CPU.
 fn hint(l: &Line<'_>) -> u32 {
     if l.tid.0 == 0 { 512 } else { l.tid.0 }
 }
@@ -183,7 +183,7 @@ impl RunDecoder for Ascent<'_> {
     }
 }
 
-/// Decodes lines picked by place.
+/// Decodes lines picked by their offsets.
 pub(crate) struct Picked<'a> {
     lines: Lines<'a>,
     places: &'a [Place],

@@ -7,7 +7,7 @@ use crate::numbers::{SyscallNumber, UNNUMBERED_SYSCALL};
 use holdup_trace::{EventDesc, EventId, EventKind, Presence};
 use rustc_hash::FxHashMap;
 
-/// More names than this are not events but a misunderstanding; the rest share one entry.
+/// More names than this indicate misread lines; the rest share one entry.
 pub(crate) const MAX_NAMES: usize = 4096;
 
 /// One event of the file.
@@ -17,7 +17,7 @@ pub(crate) struct Entry {
     pub(crate) form: Form,
     pub(crate) id: EventId,
     pub(crate) kind: Kind,
-    /// What of a line its events are worthless without.
+    /// Columns without which its events are useless.
     pub(crate) needs: Lack,
     /// Number of the syscall, for the named ones.
     pub(crate) nr: u32,
@@ -26,7 +26,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// An entry on its own, to read the fields of one line by.
+    /// A stand-alone entry, to read the fields of one line.
     pub(crate) fn without_number(line: &Line<'_>, kind: Kind) -> Entry {
         Entry {
             key: line.name.into(),
@@ -40,19 +40,19 @@ impl Entry {
     }
 }
 
-/// All events of a file, by the way the text spells them.
+/// All events of a file, by the names that the text prints.
 #[derive(Default, Debug)]
 pub(crate) struct Events {
     entries: Vec<Entry>,
     by_name: FxHashMap<(Form, Box<[u8]>), u32>,
-    /// The entry of all names that were too many.
+    /// The shared entry of all names beyond the limit.
     overflow: Option<u32>,
     /// Syscalls the caller had no number for; the k-th has [`UNNUMBERED_SYSCALL`]` + k`.
     pub(crate) unnumbered: Vec<String>,
 }
 
 impl Events {
-    /// Enter a name, unless it is known; gives its place.
+    /// Enter a name unless it is known; returns its index.
     pub(crate) fn intern(
         &mut self,
         name: &[u8],
@@ -60,7 +60,7 @@ impl Events {
         rules: &Rules,
         descs: &mut Vec<EventDesc>,
     ) -> u32 {
-        // All functions are one event.
+        // All traced functions are one event.
         let name = if form == Form::Function { b"" } else { name };
         let full = self.entries.len() >= MAX_NAMES;
         let (name, form) =
@@ -79,7 +79,7 @@ impl Events {
         let id = if kind.is_record() {
             EventId::SIDEBAND
         } else {
-            // Until one is met that can be used.
+            // Until a usable event of this name is found.
             let desc = EventDesc { name: shown, system, presence: Presence::Described };
             let at = descs
                 .iter()
@@ -132,7 +132,7 @@ impl Events {
         self.entries.get(at as usize)
     }
 
-    /// The entry at `place`.
+    /// The entry with index `place`.
     pub(crate) fn at(&self, place: u32) -> &Entry {
         &self.entries[place as usize]
     }
@@ -148,7 +148,7 @@ pub(crate) struct Rules {
 
 const SLOTS: usize = 256;
 
-/// A decoder's memory of where names are, so that a name seen lately costs one comparison.
+/// A decoder's cache of names' indices, so that a recently seen name costs one comparison.
 pub(crate) struct Cache([u32; SLOTS]);
 
 impl Default for Cache {
@@ -157,7 +157,7 @@ impl Default for Cache {
     }
 }
 
-/// Names differ in length, at the end and in the middle; this tells the usual ones apart.
+/// Names differ in length, at the end and in the middle; this hash distinguishes the usual ones.
 #[inline]
 pub(crate) fn slot(name: &[u8], form: Form) -> usize {
     let at = |i: usize| name.get(i).copied().unwrap_or(0) as usize;

@@ -1,8 +1,8 @@
-//! A quick look at a large text: its beginning, its end, and some pieces between them are read as
-//! if they were all of it.
+//! A quick look at a large text: its beginning, its end, and some pieces in between are read as if
+//! they were the whole text.
 //!
-//! A text has no tables. So what a piece shows is there, and what none shows may still be there;
-//! how many events there are can be estimated only, and which is the earliest is not known.
+//! A text has no tables. So an event seen in a piece exists, but an event not seen may still exist.
+//! The number of events can only be estimated, and the time of the earliest is not known.
 
 use crate::sniff::{DialectKind, sniff};
 use crate::trace::TextOptions;
@@ -13,13 +13,13 @@ use std::path::Path;
 
 /// Bytes at the beginning: all headings of a usual text, and many events.
 const FRONT: u64 = 256 << 10;
-/// Pieces behind it, the last at the end, and the bytes of each.
+/// Number of pieces after the front, the last at the end of the file, and the bytes of each.
 const PIECES: u64 = 24;
 const PIECE: u64 = 64 << 10;
 
 impl TextOptions {
-    /// Look at a text without reading all of it. `None` where samples would say nothing sound: a
-    /// text that is short or of unusual lines, and a systrace page, whose trace lies anywhere.
+    /// Look at a text without reading all of it. `None` where samples prove nothing: for a short
+    /// text or one of unusual lines, and for a systrace page, whose trace can be anywhere.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -27,12 +27,12 @@ impl TextOptions {
         let file = File::open(path).map_err(|e| ErrorKind::from(e).in_file(path))?;
         let samples = Samples::of(&file).map_err(|e| ErrorKind::from(e).in_file(path))?;
         let Some(samples) = samples else { return Ok(None) };
-        // What is wrong with such a text is for the whole read to say.
+        // Reading the whole text will report what is wrong.
         let Ok(mut text) = self.open_stream(path, &*samples.text) else { return Ok(None) };
         let looked_at = samples.text.len() as u64;
         let estimated_events = Glance::estimate(text.event_count(), looked_at, samples.size);
         let (info, found) = text.amend();
-        // How many events lack a column, and whether all of a kind do, samples cannot tell.
+        // Samples cannot show how many events lack a column, or whether all of a kind do.
         if QualityCode::LACKS.into_iter().any(|code| found.count(code) > 0) {
             return Ok(None);
         }
@@ -42,7 +42,7 @@ impl TextOptions {
             quality.add(code, found.count(code));
         }
         let mut info = std::mem::replace(info, holdup_trace::TraceInfo::new(path.into(), ""));
-        // Places in the samples are not places in the file.
+        // Offsets in the samples are not offsets in the file.
         info.extra.retain(|(label, _)| !label.starts_with("unreadable line"));
         if let Some((first, last)) = info.span.take() {
             let s = |ns: u64| format!("{}.{:06}", ns / 1_000_000_000, ns / 1000 % 1_000_000);
@@ -62,7 +62,7 @@ impl TextOptions {
     }
 }
 
-/// Whole lines from several places of a text, in their order.
+/// Whole lines from several places of a text, in file order.
 struct Samples {
     text: Vec<u8>,
     size: u64,
@@ -82,10 +82,10 @@ impl Samples {
         }
         text.extend_from_slice(until_last_line(&front));
         for i in 1..=PIECES {
-            // Each ends where the next stride begins, so the last ends with the file.
+            // Each piece ends where the next stride begins, so the last ends with the file.
             let to = if i == PIECES { size } else { FRONT + i * step };
             let bytes = piece(file, to - PIECE, PIECE)?;
-            // The line in which the piece begins is not whole.
+            // The line in which the piece begins is incomplete.
             let begin = memchr::memchr(b'\n', &bytes).map_or(bytes.len(), |n| n + 1);
             let whole =
                 if i == PIECES { &bytes[begin..] } else { until_last_line(&bytes[begin..]) };

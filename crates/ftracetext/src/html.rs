@@ -9,7 +9,7 @@ use crate::source::Source;
 use holdup_trace::ErrorKind;
 use memchr::memmem;
 
-/// Bytes looked at to tell whether a script is a trace.
+/// Bytes examined to decide whether a script is a trace.
 const HEAD: usize = 1 << 20;
 
 /// A page's trace.

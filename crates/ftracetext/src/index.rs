@@ -1,12 +1,12 @@
 //! The index: one fast pass over the file when it is opened.
 //!
-//! The file is cut into chunks of equal size, scanned in parallel. A line belongs to the chunk
-//! its first byte lies in. Inside a chunk each event's time is read, and wherever it decreases a
-//! new *ascent* begins; every chunk begins one too, so that even a sorted file has many and
-//! decodes in parallel. Ascents in file order cover the file: what stands between an event and
-//! the next one (stack frames, blank lines) belongs to the ascent of the former.
+//! The file is cut into chunks of equal size, scanned in parallel. A line belongs to the chunk that
+//! has its first byte. Inside a chunk each event's time is read, and wherever it decreases a new
+//! *ascent* begins. Every chunk begins one too, so that even a sorted file has many and decodes in
+//! parallel. Ascents in file order cover the file: lines between two events (stack frames, blank
+//! lines) belong to the ascent of the first of the two.
 //!
-//! The pass also collects the names of events, the span, and the lines nobody can read.
+//! The pass also collects the names of events, the time span, and the unreadable lines.
 
 use crate::fields::sched::idle_letters;
 use crate::lack::{Lack, Tally};
@@ -20,7 +20,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// More names than this are not events but a misunderstanding.
+/// More names than this indicate misread lines.
 const NAMES: usize = crate::events::MAX_NAMES + 1;
 /// Unreadable lines kept as examples.
 const EXAMPLES: usize = 3;
@@ -33,20 +33,20 @@ pub(crate) struct Ascent {
     pub(crate) events: u64,
 }
 
-/// A name of events.
+/// The name of an event.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Name {
     pub(crate) form: Form,
     pub(crate) name: Box<[u8]>,
-    /// What its events lacked.
+    /// The columns that its events lacked.
     pub(crate) lacks: Tally,
 }
 
-/// What the index found.
+/// The result of indexing.
 #[derive(Default, Debug)]
 pub(crate) struct Index {
     pub(crate) ascents: Vec<Ascent>,
-    /// Times that time decreased.
+    /// How often the time decreased.
     pub(crate) falls: u64,
     /// Names by first appearance.
     pub(crate) names: Vec<Name>,
@@ -54,15 +54,15 @@ pub(crate) struct Index {
     pub(crate) events: u64,
     pub(crate) span: Option<(Nanos, Nanos)>,
     pub(crate) bad: u64,
-    /// What the decoder of a hardware trace reports as lost.
+    /// Losses reported by the decoder of a hardware trace.
     pub(crate) aux_errors: u64,
-    /// Where the first unreadable lines are, and what they look like.
+    /// Offsets and text of the first unreadable lines.
     pub(crate) examples: Vec<(usize, String)>,
-    /// Bit n: a time stamp with n digits behind the point.
+    /// Bit n: some time stamp has n digits after the point.
     pub(crate) digits: u16,
     /// trace-cmd printed an idle kernel thread as `W`, or as `I`; see [`idle_letters`].
     pub(crate) idle_letters: (bool, bool),
-    /// There are stack frames.
+    /// Whether there are stack frames.
     pub(crate) frames: bool,
     /// Kernel functions seen in stack frames: start and name.
     pub(crate) symbols: FxHashMap<u64, Box<str>>,
@@ -119,7 +119,7 @@ impl Index {
                     known.insert((name.form, name.name.clone()), self.names.len());
                     self.names.push(name);
                 }
-                // The last name stands for all that are too many.
+                // The last entry collects all names beyond the limit.
                 None => self.names[NAMES - 1].lacks.absorb(&name.lacks),
             }
         }
@@ -140,7 +140,7 @@ impl Index {
 
 const SLOTS: usize = 256;
 
-/// What of a name matters to the index.
+/// Properties of a name that matter to the index.
 #[derive(Clone, Copy)]
 struct Note {
     /// A sideband record, no event.
@@ -154,15 +154,16 @@ struct Scan {
     syntax: Syntax,
     index: Index,
     last: Nanos,
-    /// A loss or banner just before the line in hand: it belongs to the event that follows.
+    /// Offset of a loss or banner just before the current line: it belongs to the event that
+    /// follows.
     lead: Option<usize>,
-    /// Where names seen lately are.
+    /// Indices of recently seen names.
     recent: [u32; SLOTS],
-    /// Where all others are, by the hash of the name.
+    /// Indices of all other names, by the name's hash.
     by_hash: FxHashMap<u64, u32>,
-    /// What of each name matters here.
+    /// Properties of each name.
     notes: Vec<Note>,
-    /// Addresses of functions seen lately.
+    /// Recently seen addresses of functions.
     seen_symbols: Vec<u64>,
 }
 
@@ -220,7 +221,7 @@ impl Scan {
         });
     }
 
-    /// Note a name; its place among this chunk's.
+    /// Enter a name; returns its index among this chunk's names.
     #[inline]
     fn name(&mut self, name: &[u8], form: Form) -> usize {
         let name = if form == Form::Function { b"" } else { name };
@@ -240,9 +241,9 @@ impl Scan {
             {
                 place
             }
-            // The last name stands for all that are too many.
+            // The last entry collects all names beyond the limit.
             _ if names.len() >= NAMES => NAMES as u32 - 1,
-            // A hash that two names share makes one of them appear twice, which does no harm.
+            // If two names share a hash, one of them is listed twice, which does no harm.
             _ => {
                 names.push(Name { form, name: name.into(), lacks: Tally::default() });
                 self.notes
@@ -274,11 +275,11 @@ impl Scan {
     }
 
     /// Learn the name of a kernel function from `ffffffff81… name+0x2d ([kernel.kallsyms])`:
-    /// nothing else in the text tells where kernel functions are.
+    /// nothing else in the text reveals where kernel functions are.
     #[inline]
     fn frame(&mut self, line: &[u8]) {
         self.index.frames = true;
-        // Nearly all were seen before, and perf prints the address first.
+        // Fast path: nearly all were seen before, and perf prints the address first.
         if self.syntax == Syntax::Perf {
             let text = crate::scan::trim_start(line);
             match text.starts_with(b"ffff").then(|| hex(text)).flatten() {

@@ -1,4 +1,4 @@
-//! Which event a name means. Asked once per name of a file, not once per line.
+//! Which event a name means. Looked up once per name of a file, not once per line.
 
 use crate::lack::Lack;
 use crate::line::Form;
@@ -18,12 +18,12 @@ pub(crate) enum Kind {
     RecordExit,
     RecordSwitch,
     RecordLost,
-    /// A sideband record that says nothing of use here.
+    /// A sideband record that holdup does not use.
     RecordOther,
 }
 
 impl Kind {
-    /// A sideband record: not an event the peers count.
+    /// Whether it is a sideband record, which other tools do not count as an event.
     pub(crate) fn is_record(self) -> bool {
         matches!(
             self,
@@ -36,9 +36,9 @@ impl Kind {
         )
     }
 
-    /// What of a line this event is worthless without. Who is on a CPU, and what its time goes
-    /// into, is told by events that say on which CPU they happened; some tell it of the thread
-    /// they happened in, others name the threads in their fields.
+    /// The columns without which this event is useless. The events that show which thread a CPU
+    /// runs, and what it spends its time on, need their CPU; some also need their thread, others
+    /// name the threads in their fields.
     pub(crate) fn needs(self) -> Lack {
         use EventKind::*;
         const FIELDS: Lack = Lack::CPU.with(Lack::FIELDS);
@@ -69,11 +69,11 @@ impl Kind {
     }
 }
 
-/// What a name in the text stands for.
+/// The meaning of a name in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Meaning {
     pub(crate) kind: Kind,
-    /// As the peer prints the event; `sys_enter_read` for the kernel's `sys_read(`.
+    /// The name as the printing tool spells it; `sys_enter_read` for the kernel's `sys_read(`.
     pub(crate) name: String,
     /// Empty for counters and for names not known.
     pub(crate) system: String,

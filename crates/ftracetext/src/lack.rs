@@ -1,9 +1,9 @@
-//! Columns that a line does without.
+//! Columns that a line lacks.
 //!
-//! `perf script -F` prints what it is told to. Without the CPU a switch is there to be read and
-//! cannot be used: nobody knows which CPU changed hands. Such events are counted by what they
-//! lack, so that the report can name the option that prints it, and the file gets no credit for
-//! them ([`holdup_trace::Capabilities`]).
+//! `perf script -F` prints the columns it is told to. A switch without its CPU can be read but not
+//! used, because the CPU whose thread changed is unknown. Such events are counted by what they
+//! lack, so that the report can name the option that prints it, and they do not count as proof of a
+//! capability ([`holdup_trace::Capabilities`]).
 
 use crate::line::Line;
 use holdup_trace::{Cpu, Quality, QualityCode, Tid};
@@ -14,9 +14,9 @@ pub(crate) struct Lack(u8);
 
 impl Lack {
     pub(crate) const NOTHING: Lack = Lack(0);
-    /// On which CPU it happened.
+    /// The CPU.
     pub(crate) const CPU: Lack = Lack(1);
-    /// In which thread.
+    /// The thread.
     pub(crate) const THREAD: Lack = Lack(2);
     /// The event's own fields.
     pub(crate) const FIELDS: Lack = Lack(4);
@@ -37,14 +37,14 @@ impl Lack {
         )
     }
 
-    /// Whether both have a column.
+    /// Whether both sets have a column in common.
     #[inline(always)]
     pub(crate) fn meets(self, other: Lack) -> bool {
         self.0 & other.0 != 0
     }
 }
 
-/// How many events lacked what.
+/// How many events lacked each set of columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Tally([u64; Lack::SETS]);
 
@@ -64,7 +64,7 @@ impl Tally {
         self.0.iter().enumerate().map(|(set, &n)| (Lack(set as u8), n))
     }
 
-    /// Whether some event has all it `needs`.
+    /// Whether some event has all columns that it `needs`.
     pub(crate) fn any_without(&self, needs: Lack) -> bool {
         self.sets().any(|(lack, n)| n > 0 && !lack.meets(needs))
     }

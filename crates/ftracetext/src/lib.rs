@@ -31,9 +31,9 @@
 //! | perf script | `perf script`, also `--ns`, `-F …` as long as time and event are printed, `-G` |
 //! | systrace | Android's HTML with a trace embedded |
 //!
-//! Opening reads the file once to index it: where its lines are in order, which events it has,
+//! Opening reads the file once to index it: which parts are in time order, which events it has,
 //! when it starts and ends. Decoding then reads each ascent by itself, so ascents decode in
-//! parallel, and yields the very same [`holdup_trace::What`] the binary readers yield.
+//! parallel, and yields the same [`holdup_trace::What`] as the binary readers.
 //!
 //! ```text
 //!  sniff ─► html (cut the trace out) ─► preamble (headings) ─► index (runs, names) ─► decode

@@ -2,15 +2,15 @@
 
 use std::ops::Range;
 
-/// A line longer than this is not one of a trace.
+/// A longer line is not a line of a trace.
 pub(crate) const MAX_LINE: usize = 1 << 20;
 
-/// Call `each` with place and bytes of every line that starts in `range`. Gives the number of
-/// lines given up for their length.
+/// Call `each` with offset and bytes of every line that starts in `range`. Returns the number of
+/// lines skipped because of their length.
 pub(crate) fn lines(text: &[u8], range: Range<usize>, mut each: impl FnMut(usize, &[u8])) -> u64 {
     let mut too_long = 0;
     let mut at = range.start;
-    // A line that starts before the range belongs to the one before.
+    // A line that starts before the range belongs to the previous range.
     if at > 0 && text[at - 1] != b'\n' {
         at += memchr::memchr(b'\n', &text[range.clone()]).map_or(range.len(), |n| n + 1);
     }
@@ -34,7 +34,7 @@ pub(crate) fn lines(text: &[u8], range: Range<usize>, mut each: impl FnMut(usize
     too_long
 }
 
-/// Where the line that starts at `at` ends; `None` if it is too long to be one.
+/// Where the line that starts at `at` ends; `None` if it is too long.
 #[inline]
 pub(crate) fn line_end(text: &[u8], at: usize) -> Option<usize> {
     let rest = &text[at..text.len().min(at + MAX_LINE)];

@@ -1,4 +1,4 @@
-//! Text of perf script that lacks the columns without which it is not a trace, and how to get them.
+//! Recognises text of perf script that lacks required columns, and explains how to print them.
 
 use crate::line::{Syntax, names_no_event, parse};
 use crate::scan::{blank, hex, trim, whole_dec};
@@ -6,18 +6,18 @@ use holdup_trace::{ErrorKind, Tid};
 
 /// Lines looked at.
 const LINES: usize = 200;
-/// So many frames of call chains are no accident.
+/// This many frames of call chains are no coincidence.
 const FRAMES: usize = 3;
 
-/// A frame of a call chain: an address of some length, and more behind it.
+/// A frame of a call chain: an address of some length, and more text after it.
 fn is_frame(line: &[u8]) -> bool {
     let text = trim(line);
     let blank_first = line.first().is_some_and(|&b| blank(b));
     blank_first && hex(text).is_some_and(|(_, n)| n >= 8 && text.get(n).is_some_and(|&b| blank(b)))
 }
 
-/// What the columns of a file that starts with `head` are lacking, as a refusal; `None` if it is
-/// something else than perf script's text.
+/// The error that names the columns missing from a file that starts with `head`; `None` if the file
+/// is not text of perf script.
 pub fn nearly(head: &[u8]) -> Option<ErrorKind> {
     let (mut timeless, mut nameless, mut placeless) = (0, 0, 0);
     let (frames, heads): (Vec<_>, Vec<_>) =
@@ -29,7 +29,7 @@ pub fn nearly(head: &[u8]) -> Option<ErrorKind> {
             None => timeless += usize::from(has_no_time(line)),
         }
     }
-    // Chains alone: their heads say neither when nor where.
+    // Only chains: their heads have neither time nor CPU.
     if frames.len() >= FRAMES && nameless + placeless == 0 {
         timeless = timeless.max(1);
     }
@@ -69,7 +69,7 @@ fn has_no_time(line: &[u8]) -> bool {
             let is_count = whole_dec(before[1]).is_some();
             let place = is_place(before[1]) || is_count && is_place(before[0]);
             let tracepoint = name.contains(&b':');
-            // Of samples nothing follows but a blank.
+            // After a sample's name only a blank follows.
             let last = line.ends_with(b": ");
             let counter = last && name.first().is_some_and(u8::is_ascii_alphabetic);
             if counter && (is_thread(before[1]) || is_count && is_thread(before[0])) {

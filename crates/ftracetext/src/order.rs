@@ -1,7 +1,7 @@
-//! The fallback for text in no order at all: the place of every line, sorted by time.
+//! The fallback for text in no order at all: the offset of every line, sorted by time.
 //!
-//! Ascents are merged; when there are thousands of them and each has but a few lines, as in a
-//! dump sorted by anything but time, that costs more than sorting. Sixteen bytes per event then.
+//! Usually ascents are merged. If there are thousands of them with only a few lines each, as in a
+//! dump sorted by anything but time, sorting is cheaper; it takes sixteen bytes per event.
 
 use crate::index::Index;
 use crate::line::{Syntax, parse};
@@ -13,13 +13,13 @@ const MANY: usize = 4096;
 /// … with fewer events each than this, sorting is better than merging.
 const SHORT: u64 = 64;
 
-/// A step back in time for so many events is too much for what perf has sorted.
+/// More than one step back in time per this many events cannot come from perf's sorted output.
 const DIFFERENCES: u64 = 16;
 
 /// Events per run of a sorted order.
 pub(crate) const RUN: usize = 1 << 16;
 
-/// Time and place of an event line.
+/// Time and offset of an event line.
 pub(crate) type Place = (Nanos, usize);
 
 /// Whether the ascents are too many to be merged.
@@ -28,15 +28,16 @@ pub(crate) fn is_needed(index: &Index) -> bool {
     n > MANY && index.ascents.iter().map(|s| s.events).sum::<u64>() / (n as u64) < SHORT
 }
 
-/// Whether what stands where the time should are the differences between the events: it begins
-/// with 0 and falls again and again, which no text of perf script does otherwise, for perf sorts.
+/// Whether the time column holds the differences between events: it begins with 0 and falls again
+/// and again. perf script sorts its events, so its text never does that otherwise.
 pub(crate) fn is_of_differences(index: &Index) -> bool {
     index.falls > 1
         && index.falls * DIFFERENCES > index.events
         && index.ascents.first().is_some_and(|first| first.first == 0)
 }
 
-/// The places of all events, by time and then by place. Also tells how many were out of order.
+/// The offsets of all events, sorted by time and then by offset. Also returns how many were out of
+/// order.
 pub(crate) fn sort(text: &[u8], syntax: Syntax) -> (Vec<Place>, u64) {
     let mut places: Vec<Place> = Vec::new();
     let mut late = 0;

@@ -1,5 +1,5 @@
-//! A text as it lies there, for who writes a part of it into another: line by line, with what it
-//! takes to choose among them.
+//! A text in its raw form, for code that copies a part of it into another: line by line, with what
+//! is needed to choose among the lines.
 
 use crate::line::{Other, other, parse};
 use crate::lines::lines;
@@ -10,25 +10,25 @@ use holdup_trace::{Cpu, ErrorKind, Nanos, Result};
 use std::fs::File;
 use std::path::Path;
 
-/// What a line is.
+/// How a line belongs to the events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RawLine {
     /// An event or record of this time and CPU.
     Event(Nanos, Cpu),
-    /// It belongs to the event that follows: what was lost before it.
+    /// A loss: the line belongs to the event that follows.
     Before,
-    /// It belongs to the event before, as the frames of its call chain do; or to none.
+    /// The line belongs to the event before it, like the frames of its call chain, or to no event.
     Behind,
 }
 
-/// What takes a line, its bytes, and what tells which of them are names.
+/// Callback that receives a line's kind, its bytes, and a classifier that finds the names in them.
 pub type Take<'a, E> = dyn FnMut(RawLine, &[u8], &mut Words) -> std::result::Result<(), E> + 'a;
 
-/// Hand out the lines of the text in `path`, each with its end.
+/// Call `take` for the lines of the text in `path`, each with its line end.
 ///
 /// # Errors
-/// The file cannot be read, is not text of events, or is a page for a browser with one in it. And
-/// those of `take`.
+/// The file cannot be read, is not text of events, or is an HTML page with a trace in it. In
+/// addition, errors of `take`.
 pub fn each_line<E: From<holdup_trace::ReadError>>(
     path: &Path,
     take: &mut Take<'_, E>,

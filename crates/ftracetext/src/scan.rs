@@ -1,8 +1,8 @@
 //! Small scanners over bytes: numbers, words, `key=value` lists.
 //!
-//! Numbers, words and gaps in a trace differ in length from line to line, so a loop over their
-//! bytes ends with a mispredicted branch nearly every time. The usual ones fit into 8 bytes, and
-//! are read as one word without a branch.
+//! Numbers, words and gaps differ in length from line to line, so a loop over their bytes ends with
+//! a mispredicted branch nearly every time. The usual ones fit into 8 bytes and are read as one
+//! word without a branch.
 
 /// Whether `b` separates words.
 #[inline(always)]
@@ -13,7 +13,7 @@ pub(crate) fn blank(b: u8) -> bool {
 const ONES: u64 = 0x0101_0101_0101_0101;
 const TOPS: u64 = 0x80 * ONES;
 
-/// The first 8 bytes of `s` as a word, the first of them lowest.
+/// The first 8 bytes of `s` as a word, the first byte lowest.
 #[inline(always)]
 pub(crate) fn word8(s: &[u8]) -> Option<u64> {
     s.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
@@ -25,7 +25,7 @@ fn before_mark(marks: u64) -> usize {
     (marks & TOPS).trailing_zeros() as usize / 8
 }
 
-/// Top bit of each byte of `w` that equals `b`, and perhaps of bytes behind the first such one.
+/// Top bit of each byte of `w` that equals `b`, and perhaps of bytes after the first such byte.
 #[inline(always)]
 fn equal8(w: u64, b: u8) -> u64 {
     let differs = w ^ (ONES * b as u64);
@@ -43,10 +43,10 @@ pub(crate) fn spaces8(w: u64) -> usize {
 #[inline(always)]
 pub(crate) fn digits8(w: u64) -> (u32, usize) {
     let digits = w ^ (ONES * b'0' as u64);
-    // 10 and more carry into the top bit; where that spoils the bytes behind, those no longer
-    // matter.
+    // 10 and more carry into the top bit; this may spoil later bytes, but those no longer matter.
     let n = before_mark(digits.wrapping_add(ONES * 0x76) | digits);
-    // To the last place, with zeros in front: two bytes, two pairs, two fours become one.
+    // Shift the digits to the end, with zeros before them; then join two bytes, two pairs, two
+    // fours.
     let v = if n == 0 { 0 } else { digits << (64 - 8 * n) };
     let v = v.wrapping_mul(10).wrapping_add(v >> 8) & 0x00FF_00FF_00FF_00FF;
     let v = v.wrapping_mul(100).wrapping_add(v >> 16) & 0x0000_FFFF_0000_FFFF;
@@ -70,7 +70,7 @@ fn hex8(w: u64) -> (u32, usize) {
     ((v << 16 | v >> 32) as u32, n)
 }
 
-/// Where the first `b` is in `s`; for short ways, where calling memchr costs more than it saves.
+/// Offset of the first `b` in `s`; for short distances, where memchr costs more than it saves.
 #[inline(always)]
 pub(crate) fn near(s: &[u8], b: u8) -> Option<usize> {
     let mut at = 0;
@@ -83,21 +83,21 @@ pub(crate) fn near(s: &[u8], b: u8) -> Option<usize> {
     s[at..].iter().position(|&c| c == b).map(|n| at + n)
 }
 
-/// Where the first blank is in `s`; its end if there is none.
+/// Offset of the first blank in `s`; the length of `s` if there is none.
 #[inline]
 pub(crate) fn word_len(s: &[u8]) -> usize {
-    // The names of events take two to four words of eight bytes, unpredictably; but one vector.
+    // The names of events span two to four 8-byte words, unpredictably, but only one vector.
     memchr::memchr2(b' ', b'\t', s).unwrap_or(s.len())
 }
 
-/// Without the spaces at the front, at most 16.
+/// `s` without leading spaces.
 #[inline(always)]
 pub(crate) fn aligned(s: &[u8; 16]) -> &[u8] {
     let other = u128::from_le_bytes(*s) ^ u128::from_le_bytes([b' '; 16]);
     &s[other.trailing_zeros() as usize / 8..]
 }
 
-/// Without blanks at the front.
+/// `s` without leading blanks.
 #[inline]
 pub(crate) fn trim_start(mut s: &[u8]) -> &[u8] {
     while let Some(w) = word8(s) {
@@ -115,7 +115,7 @@ pub(crate) fn trim_start(mut s: &[u8]) -> &[u8] {
     s
 }
 
-/// Without blanks (and carriage return) at the end.
+/// `s` without trailing blanks (and carriage return).
 #[inline]
 pub(crate) fn trim_end(mut s: &[u8]) -> &[u8] {
     while let [rest @ .., b] = s
@@ -126,13 +126,13 @@ pub(crate) fn trim_end(mut s: &[u8]) -> &[u8] {
     s
 }
 
-/// Without blanks at either end.
+/// `s` without blanks at either end.
 #[inline]
 pub(crate) fn trim(s: &[u8]) -> &[u8] {
     trim_end(trim_start(s))
 }
 
-/// Up to the next blank.
+/// `s` up to the next blank.
 #[inline]
 pub(crate) fn word(s: &[u8]) -> &[u8] {
     &s[..word_len(s)]
@@ -235,10 +235,10 @@ pub(crate) fn pointer(s: &[u8]) -> Option<(u64, usize)> {
 
 /// A cursor over `key=value` pairs.
 ///
-/// Values may hold blanks and even `=`, so a string value ends where the *next known key* starts,
-/// not at the next blank. Keys are looked for from the cursor on, and from the start again when
-/// they are not there: the pairs normally come in the order the kernel prints them, and raw
-/// dialects print them in the order of the fields.
+/// Values may contain blanks and even `=`, so a string value ends where the *next known key*
+/// starts, not at the next blank. Keys are searched from the cursor on, and then from the start:
+/// the pairs normally come in the order the kernel prints them, but raw dialects print them in the
+/// order of the fields.
 pub(crate) struct Keys<'a> {
     s: &'a [u8],
     at: usize,
@@ -266,18 +266,18 @@ impl<'a> Keys<'a> {
         Some(self.at)
     }
 
-    /// The text from behind `key` to the end.
+    /// The text after `key`.
     #[inline(always)]
     pub(crate) fn rest(&mut self, key: &[u8]) -> Option<&'a [u8]> {
         let at = self.seek(key)?;
         Some(&self.s[at..])
     }
 
-    /// The integer behind `key`.
+    /// The integer after `key`.
     #[inline(always)]
     pub(crate) fn int(&mut self, key: &[u8]) -> Option<u64> {
         let value = self.rest(key)?;
-        // Leave the cursor behind the value: the next key follows.
+        // Leave the cursor after the value: the next key follows.
         match dec(value) {
             Some((n, len)) if value.get(len).is_none_or(|&b| b != b'x') => {
                 self.at += len;
@@ -327,7 +327,7 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// What follows the number at the front of `s`, and the blank behind it. The kernel's `fields`
+/// The text after the number at the front of `s` and the following blank. The kernel's `fields`
 /// option prints each number twice: `0x78 (120)`.
 #[inline]
 fn behind_number(s: &[u8]) -> Option<&[u8]> {
@@ -345,13 +345,13 @@ fn behind_number(s: &[u8]) -> Option<&[u8]> {
     rest.strip_prefix(b" ")
 }
 
-/// Part of an identifier: a key behind one of these is the end of a longer key.
+/// Part of an identifier: a key preceded by such a byte is the end of a longer key.
 #[inline(always)]
 fn is_name(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b == b'_'
 }
 
-/// Where `key` starts a word in `s`, from `from` on.
+/// The first offset from `from` on at which `key` starts a word in `s`.
 pub(crate) fn find_word(s: &[u8], from: usize, key: &[u8]) -> Option<usize> {
     if s.get(from..)?.starts_with(key) && (from == 0 || !is_name(s[from - 1])) {
         return Some(from);

@@ -20,12 +20,12 @@ pub enum DialectKind {
     Html,
 }
 
-/// A dialect, and what gave it away.
+/// A dialect, and by what it was recognised.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Dialect {
     /// The dialect.
     pub kind: DialectKind,
-    /// What it was recognised by.
+    /// By what it was recognised.
     pub why: &'static str,
 }
 
@@ -55,7 +55,7 @@ impl fmt::Display for Dialect {
     }
 }
 
-/// Event lines looked at before deciding.
+/// Event lines examined before deciding.
 const ENOUGH: usize = 8;
 
 /// The dialect of a file that starts with `head`; a few KiB suffice, 64 KiB are plenty. `None`
@@ -75,7 +75,8 @@ pub fn sniff(head: &[u8]) -> Option<Dialect> {
         }
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         if line.contains(&0) && !is_part {
-            // No text begins so, but a part of a damaged one, whose only event may be damaged.
+            // No text begins with such bytes, except the middle of a damaged one, whose only event
+            // may be damaged.
             is_binary |= flagged + plain + perf == 0;
             bad += 1;
             continue;
@@ -108,7 +109,7 @@ pub fn sniff(head: &[u8]) -> Option<Dialect> {
         }
     }
     let good = flagged + plain + perf;
-    // Of a damaged trace the part may be nearly all damage.
+    // The middle of a damaged trace may be nearly all damage.
     if good == 0 || good * 4 < bad && !is_part {
         None
     } else if perf > flagged + plain {
@@ -124,7 +125,7 @@ fn is(kind: DialectKind, why: &'static str) -> Option<Dialect> {
     Some(Dialect { kind, why })
 }
 
-/// The dialect that has this line at its head.
+/// The dialect whose heading has this line.
 fn heading(text: &[u8]) -> Option<Dialect> {
     if text.starts_with(b"# tracer:") {
         return is(DialectKind::Kernel, "the header `# tracer:`");
@@ -157,7 +158,7 @@ fn is_number_of(text: &[u8], prefix: &[u8], suffix: &[u8]) -> bool {
     }
 }
 
-/// Whether something stands between `[cpu]` and the time.
+/// Whether there are flags between `[cpu]` and the time.
 fn has_flags(line: &[u8]) -> bool {
     let Some(close) = memchr::memmem::find(line, b"] ") else { return false };
     trim_start(&line[close + 2..]).first().is_some_and(|b| !b.is_ascii_digit())
@@ -217,7 +218,7 @@ mod tests {
         }
     }
 
-    /// A cut of a trace with a damaged line was of an unknown kind: it came soon in the cut.
+    /// Regression: a part of a trace with an early damaged line was not recognised.
     #[test]
     fn a_damaged_line_among_others_hides_no_trace() {
         let line = "   wl-206   [000]    12.652474: sys_exit:             NR 1 = 1\n";

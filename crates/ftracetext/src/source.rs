@@ -1,8 +1,8 @@
 //! Where the bytes come from: a mapped file, or memory.
 //!
-//! A text is read twice, once for its index and once to decode it, by several threads at once. A
-//! mapping spares both the copy out of the page cache. A file that is cut off meanwhile reads as
-//! zeros from there on ([`holdup_map`]), which are no lines.
+//! A text is read twice, for its index and to decode it, by several threads at once. A mapping
+//! saves copying it out of the page cache both times. If the file is truncated meanwhile, it reads
+//! as zeros from there on ([`holdup_map`]), which are no lines.
 
 use holdup_map::Bytes;
 use std::fs::File;
@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// A piece of a file, or memory.
 pub(crate) struct Source {
     bytes: Bytes,
-    /// The piece that holds the trace (an HTML page has it in its middle).
+    /// Range of the trace (in an HTML page it is in the middle).
     piece: Range<usize>,
-    /// Somebody was told that the file shrank.
+    /// Whether it was reported that the file shrank.
     told: AtomicBool,
 }
 
@@ -25,7 +25,7 @@ impl Source {
         Source { bytes, piece, told: AtomicBool::new(false) }
     }
 
-    /// All of a regular file: mapped, or read where that is not possible.
+    /// A whole regular file: mapped, or read if mapping is not possible.
     pub(crate) fn file(file: File) -> io::Result<Source> {
         Bytes::file(file).map(Source::new)
     }
@@ -35,12 +35,12 @@ impl Source {
         Source::new(Bytes::Memory(bytes))
     }
 
-    /// Everything `input` has.
+    /// Reads `input` to its end.
     pub(crate) fn spool(input: &mut dyn Read) -> io::Result<Source> {
         Bytes::spool(input).map(Source::new)
     }
 
-    /// Narrow to the piece `start..end` of the bytes there are now.
+    /// Narrow to the piece `start..end` of the current bytes.
     pub(crate) fn narrow(&mut self, start: usize, end: usize) {
         let end = self.piece.start.saturating_add(end).min(self.piece.end);
         let start = self.piece.start.saturating_add(start).min(end);
@@ -64,7 +64,8 @@ impl Source {
         &bytes[..bytes.len().min(max)]
     }
 
-    /// Whether the file has been cut off since it was opened; true for the first who asks then.
+    /// Whether the file has been cut off since it was opened; true only for the first call after
+    /// that.
     pub(crate) fn has_shrunk(&self) -> bool {
         self.bytes.shrank() && !self.told.swap(true, Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! The call chain of an event: lines that follow it, a frame each.
+//! The call chain of an event: the lines after it, one frame each.
 //!
 //! ```text
 //! prog 8 [000] 10.000001: sched:sched_switch: …     prog-8 [000] d..2. 10.000001: sched_switch: …
@@ -6,9 +6,9 @@
 //!               1377 work+0x17 (/usr/bin/prog)       => schedule
 //! ```
 //!
-//! perf prints it below its event. The kernel records it as an event of its own, which follows on
-//! the same CPU; events of other CPUs may stand between. Either way the text has names, for which
-//! no file is needed. A chain is read when its event is met, by looking ahead.
+//! perf prints a chain below its event. The kernel records it as a separate event that follows on
+//! the same CPU; events of other CPUs may come in between. Either way the text has the functions'
+//! names, so no files are needed. A chain is read together with its event, by looking ahead.
 
 use crate::line::{Line, Other, Syntax, other, parse};
 use crate::lines::line_end;
@@ -18,25 +18,25 @@ use holdup_trace::{Batch, Frame, FrameName, LocalNames, StackRef, is_recorder};
 /// Most frames of a chain that are kept.
 const DEEPEST: usize = u16::MAX as usize;
 
-/// Lines of other CPUs, chains included, that may stand between an event and its chain.
+/// Lines of other CPUs, chains included, that may come between an event and its chain.
 const ASTRAY: usize = 512;
 
-/// What a line says of a frame.
+/// A frame as its line describes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Spelt<'a> {
     /// 0 if there is none.
     pub(crate) address: u64,
-    /// Without the offset in it; empty if the line does not name it.
+    /// The function without the offset; empty if the line does not name it.
     pub(crate) function: &'a [u8],
     /// How far into the function the address is; `None` if the line does not say.
     pub(crate) offset: Option<u64>,
     /// The file; empty if the line does not name it.
     pub(crate) dso: &'a [u8],
-    /// The function was inlined into the one of the next frame, which has the same address.
+    /// Whether it was inlined into the function of the next frame, which has the same address.
     pub(crate) inlined: bool,
 }
 
-/// Read the frame of a line.
+/// Parse the frame of a line.
 pub(crate) fn spelt(syntax: Syntax, line: &[u8]) -> Option<Spelt<'_>> {
     let text = trim(line);
     match syntax {
@@ -45,7 +45,8 @@ pub(crate) fn spelt(syntax: Syntax, line: &[u8]) -> Option<Spelt<'_>> {
     }
 }
 
-/// `ffffffff813af60a update_se+0x13a ([kernel.kallsyms])`; all but the address may be missing.
+/// `ffffffff813af60a update_se+0x13a ([kernel.kallsyms])`; everything except the address may be
+/// missing.
 fn of_perf(text: &[u8]) -> Option<Spelt<'_>> {
     let (address, n) = hex(text)?;
     let rest = match text.get(n) {
@@ -107,7 +108,7 @@ fn bracketed(text: &[u8]) -> Option<&[u8]> {
     round.or_else(|| text.strip_prefix(b"<").and_then(|t| t.strip_suffix(b">")))
 }
 
-/// Nothing of what perf does not know.
+/// The name; empty if it is perf's placeholder for an unknown one.
 fn known(name: &[u8]) -> &[u8] {
     if name == b"[unknown]" { b"" } else { name }
 }
@@ -123,15 +124,15 @@ fn without_offset(name: &[u8]) -> (&[u8], Option<u64>) {
     (name, None)
 }
 
-/// Function and file of `function (file)`. Names of functions may have spaces and brackets, as
-/// those of C++ do, and so may names of files: `(/tmp/prog (deleted))`.
+/// Function and file of `function (file)`. Functions may contain spaces and brackets, as in C++,
+/// and so may names of files: `(/tmp/prog (deleted))`.
 fn split(text: &[u8]) -> (&[u8], &[u8]) {
     let Some(inner) = text.strip_suffix(b")") else { return (text, b"") };
     let apart = |at: usize| (&text[..at], &inner[at + 2..]);
     if text.starts_with(b"[unknown] (") {
         return apart(b"[unknown]".len());
     }
-    // An offset ends the name of a function for certain.
+    // An offset always ends the function's name.
     let mut from = 0;
     while let Some(at) = memchr::memmem::find(&text[from..], b"+0x").map(|at| from + at) {
         match hex(&text[at + 3..]) {
@@ -150,7 +151,8 @@ fn split(text: &[u8]) -> (&[u8], &[u8]) {
 }
 
 impl Spelt<'_> {
-    /// Whether the code is the kernel's. Above user code of the upper half is the vsyscall page.
+    /// Whether the code is the kernel's. The vsyscall page is in the upper half but belongs to user
+    /// code.
     fn is_kernel(&self) -> bool {
         self.dso.starts_with(b"[kernel")
             || Frame::by_half(self.address).kernel && self.dso != b"[vsyscall]"
@@ -160,14 +162,14 @@ impl Spelt<'_> {
 /// Frames remembered; a power of two.
 const SLOTS: usize = 1024;
 
-/// A line that was read before, and the frame it is.
+/// A line read before, and its frame.
 type Seen<'a> = (&'a [u8], Option<(Frame, FrameName)>);
 
 /// Reads chains of one part of the text.
 pub(crate) struct Chains<'a> {
     text: &'a [u8],
     syntax: Syntax,
-    /// Lines read lately, by their address: a chain has few lines that are new.
+    /// Recently read lines, by their address: few lines of a chain are new.
     seen: Vec<Seen<'a>>,
     frames: Vec<(Frame, FrameName)>,
 }
@@ -189,14 +191,14 @@ impl<'a> Chains<'a> {
             Syntax::Perf => {
                 self.below(end, false, names);
             }
-            // A chain has none itself.
+            // An event that is a chain has no chain itself.
             Syntax::Kernel if matches!(of.name, b"kernel_stack" | b"user_stack") => {}
             Syntax::Kernel => self.ahead(of, end, names),
         }
         self.push(batch)
     }
 
-    /// The one frame that perf prints behind an event without a chain.
+    /// The one frame that perf prints after an event without a chain.
     pub(crate) fn beside(
         &mut self,
         of: &Line<'a>,
@@ -214,8 +216,7 @@ impl<'a> Chains<'a> {
         }
     }
 
-    /// Read the frames that stand below the line that ends at `end`. Gives the start of the line
-    /// behind them.
+    /// Read the frames below the line that ends at `end`. Returns the start of the line after them.
     fn below(&mut self, end: usize, user: bool, names: &mut LocalNames) -> usize {
         let mut at = end + 1;
         while let Some((line, next)) = self.line(at) {
@@ -249,7 +250,7 @@ impl<'a> Chains<'a> {
             if stack.tid != of.tid || !(user || stack.name == b"kernel_stack") {
                 return;
             }
-            // trace-cmd puts the first frame of the program behind the name of the event.
+            // trace-cmd puts the first frame of the program after the name of the event.
             if stack.body.starts_with(b"=>") {
                 self.frame(stack.body, user, names);
             }
@@ -257,7 +258,7 @@ impl<'a> Chains<'a> {
         }
     }
 
-    /// The line that starts at `at`, and where the next one does.
+    /// The line that starts at `at`, and where the next line starts.
     fn line(&self, at: usize) -> Option<(&'a [u8], usize)> {
         let end = line_end(self.text, at.min(self.text.len()))?;
         self.text.get(at..end).filter(|line| !line.is_empty()).map(|line| (line, end + 1))
@@ -294,7 +295,7 @@ impl<'a> Chains<'a> {
     }
 }
 
-/// Where a line is remembered, by the last digits of its address, or the first letters of a name.
+/// The cache slot of a line, from the last digits of its address or the first letters of its name.
 fn slot(line: &[u8]) -> usize {
     let at = |i: usize| line.get(i).copied().unwrap_or(0) as usize;
     let n = line.len();

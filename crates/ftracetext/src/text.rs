@@ -1,4 +1,4 @@
-//! The text of a trace, and what opening found out about it that decoding needs.
+//! The text of a trace, and what decoding needs to know about it.
 
 use crate::events::Events;
 use crate::line::Syntax;
@@ -6,12 +6,12 @@ use crate::source::Source;
 use holdup_trace::Names;
 use std::sync::Arc;
 
-/// A text whose lines can be decoded, any of them by itself.
+/// A text whose lines can each be decoded independently.
 pub(crate) struct Text {
     pub(crate) source: Source,
     pub(crate) names: Arc<Names>,
     pub(crate) syntax: Syntax,
-    /// Its tasks' states are letters of kernels before 4.14.
+    /// Its task states use the letters of kernels before 4.14.
     pub(crate) old_states: bool,
     pub(crate) events: Events,
     /// Events come with call chains.

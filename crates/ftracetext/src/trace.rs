@@ -23,12 +23,12 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What the caller can tell the reader.
+/// Options for reading.
 #[derive(Clone, Copy, Debug)]
 pub struct TextOptions {
     /// Numbers of syscalls the text only names. The default knows none.
     pub syscall_nr: SyscallNumber,
-    /// Bytes per run: small enough to keep several decoders busy, large enough to be worth one.
+    /// Bytes per run: small enough to keep several decoders busy, large enough to be worth a run.
     pub run_bytes: usize,
 }
 
@@ -67,8 +67,7 @@ impl TextOptions {
     }
 }
 
-/// Open a text trace. Numbers of syscalls that are only named stay unknown; [`TextOptions`] can
-/// bring them.
+/// Open a text trace. Syscalls without a number get none; [`TextOptions`] can supply numbers.
 ///
 /// # Errors
 /// The file cannot be read, or holds no text trace.
@@ -85,11 +84,11 @@ pub fn open_stream(name: &Path, input: impl Read) -> Result<TextTrace> {
     TextOptions::default().open_stream(name, input)
 }
 
-/// How the runs are cut.
+/// How the text is divided into runs.
 enum Order {
     /// Run k is the bytes from `starts[k]` to `starts[k + 1]`.
     Ascents(Vec<usize>),
-    /// Run k is [`order::RUN`] places.
+    /// Run k has [`order::RUN`] event lines.
     Sorted(Vec<Place>),
 }
 
@@ -102,7 +101,7 @@ pub struct TextTrace {
     event_count: u64,
 }
 
-/// Bytes looked at for headings.
+/// Bytes searched for headings.
 const HEAD: usize = 1 << 20;
 
 impl TextTrace {
@@ -130,7 +129,7 @@ impl TextTrace {
         match last_line(source.bytes(), syntax) {
             LastLine::Whole => {}
             LastLine::Cut => cut = true,
-            // Half a line is told as the cut it is, once.
+            // An incomplete last line is reported once, as a truncation.
             LastLine::Unreadable => {
                 cut = true;
                 found.bad = found.bad.saturating_sub(1);
@@ -160,11 +159,11 @@ impl TextTrace {
             let at = events.intern(name, *form, &rules, &mut info.events);
             let entry = events.at(at);
             lacks.report(entry.needs, &mut quality);
-            // What is there and cannot be used proves nothing.
+            // Unusable events prove nothing.
             if !lacks.any_without(entry.needs) {
                 continue;
             }
-            // Text has no list of what was asked for, only events.
+            // Text has no list of requested events, only the events themselves.
             if let Some(desc) = info.events.get_mut(entry.id.0 as usize) {
                 desc.presence = Presence::Seen;
             }
@@ -205,12 +204,12 @@ impl TextTrace {
         })
     }
 
-    /// The dialect, and what gave it away.
+    /// The dialect, and by what it was recognised.
     pub fn dialect(&self) -> Dialect {
         self.dialect
     }
 
-    /// How many events there are, as the peers count them.
+    /// How many events there are, as other tools count them.
     pub fn event_count(&self) -> u64 {
         self.event_count
     }
@@ -256,12 +255,12 @@ enum LastLine {
     Whole,
     /// Inside the line of an event.
     Cut,
-    /// Inside a line of which too little is there to tell what it was.
+    /// Inside a line too incomplete to recognise.
     Unreadable,
 }
 
-/// How `text` ends. A line that lacks only its end is whole: editors and `$(…)` of the shell take
-/// that away.
+/// How `text` ends. A line that lacks only its line end is complete: editors and `$(…)` of the
+/// shell remove that.
 fn last_line(text: &[u8], syntax: Syntax) -> LastLine {
     let start = memchr::memrchr(b'\n', text).map_or(0, |n| n + 1);
     let line = &text[start..];
@@ -333,7 +332,7 @@ fn describe(
     }
 }
 
-/// Whether a counter counts something the hardware does.
+/// Whether a counter is a hardware counter.
 fn is_hardware(name: &[u8]) -> bool {
     const SOFTWARE: &[&[u8]] = &[
         b"cpu-clock",
@@ -377,7 +376,7 @@ fn not_a_trace(head: &[u8]) -> ErrorKind {
     ErrorKind::malformed(0, None, expected, found)
 }
 
-/// Headings of a trace, and not one line that is an event.
+/// The error for a text with headings of a trace but no line that is an event.
 fn nothing_readable(head: &[u8], found: &Index) -> ErrorKind {
     let has = |what: &[u8]| memchr::memmem::find(head, what).is_some();
     if has(b"# tracer: function_graph") || has(b"DURATION") && has(b"FUNCTION CALLS") {

@@ -1,5 +1,6 @@
-//! Which bytes of a line are names, and which are known to be none, for who writes the line without
-//! names. What is neither is somebody's words: of `print`, of events that are not understood.
+//! Classifies the bytes of a line as names and known words, for code that writes the line without
+//! names. Bytes that are neither may be private: text of `print` and of events that holdup does not
+//! understand.
 
 use crate::events::Entry;
 use crate::fields::{Context, what};
@@ -12,22 +13,22 @@ use rustc_hash::FxHashSet;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// What bytes of a line are.
+/// What a range of a line's bytes is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sort {
     /// Numbers, words of the kernel or of the tool that printed the line.
     Known,
     /// The name of a thread, a file or a function.
     Name,
-    /// The name of an event that is not understood.
+    /// The name of an event that holdup does not understand.
     Event,
-    /// Words that say who made the recording, and how.
+    /// Text that says who made the recording, and how.
     Told,
-    /// None of these.
+    /// Anything else.
     Words,
 }
 
-/// Reads which bytes of lines are what.
+/// Classifies the bytes of lines.
 pub struct Words {
     syntax: Syntax,
     names: LocalNames,
@@ -35,7 +36,7 @@ pub struct Words {
     found: Vec<(usize, usize)>,
 }
 
-/// Words of the kernel and the tools: in fields of events that are understood, in headings of
+/// Words of the kernel and the tools: in fields of events that holdup understands, in headings of
 /// ftrace and trace-cmd, in headings of perf.
 const KNOWN: &str = "prev_comm prev_pid prev_prio prev_state next_comm next_pid next_prio comm pid \
     prio success target_cpu cpu CPU orig_cpu dest_cpu parent_comm parent_pid child_comm child_pid \
@@ -58,7 +59,7 @@ const COUNTERS: &str = "cpu task clock page faults minor major alignment emulati
     stalled idle frontend backend ref slots L1 dcache icache LLC dTLB iTLB node loads load stores \
     store prefetches prefetch cpu_core cpu_atom freq period mem bpf output";
 
-/// What perf's headings say whose values stay, as far as they are known words and numbers.
+/// Headings of perf whose values are kept, as far as they are known words and numbers.
 const FACTS: &[&[u8]] = &[
     b"arch",
     b"nrcpus online",
@@ -102,12 +103,12 @@ fn is_number(word: &[u8]) -> bool {
             && (word.len() == 16 || word.iter().any(u8::is_ascii_digit))
 }
 
-/// Pieces of a line, in no order.
+/// Classified ranges of a line, in no order.
 #[derive(Default)]
 struct Pieces(Vec<(Range<usize>, Sort)>);
 
 impl Pieces {
-    /// Note the words of `line[range]` that `known` knows, and what stands between words.
+    /// Add the words of `line[range]` that `known` accepts, and the bytes between words.
     fn known(&mut self, line: &[u8], range: Range<usize>, known: impl Fn(usize, &[u8]) -> bool) {
         let mut at = range.start;
         while at < range.end {
@@ -123,7 +124,7 @@ impl Pieces {
         self.0.push((range, sort));
     }
 
-    /// All bytes of the line, in order; of bytes that are in several pieces the first stands.
+    /// All bytes of the line, in order; where pieces overlap, the first one counts.
     fn in_order(self, line: &[u8]) -> Vec<(Range<usize>, Sort)> {
         let mut sorts: Vec<Option<Sort>> = vec![None; line.len()];
         for (range, sort) in self.0 {
@@ -143,7 +144,7 @@ impl Pieces {
     }
 }
 
-/// Where `part` lies in `line`; `None` if it lies elsewhere.
+/// The range of `part` in `line`; `None` if it is not in `line`.
 fn place(line: &[u8], part: (usize, usize)) -> Option<Range<usize>> {
     let start = part.0.checked_sub(line.as_ptr() as usize)?;
     let end = start.checked_add(part.1)?;
@@ -160,7 +161,7 @@ impl Words {
         Words { syntax, names, batch: Batch::new(), found: Vec::new() }
     }
 
-    /// The bytes of `line`, which has no end, in order.
+    /// Classify the bytes of `line`, which has no line end, in order.
     pub fn of(&mut self, line: &[u8]) -> Vec<(Range<usize>, Sort)> {
         let mut pieces = Pieces::default();
         let frame = line.first() == Some(&b'\t');
@@ -184,7 +185,7 @@ impl Words {
                 pieces.push(comm, Sort::Name);
                 pieces.push(behind, Sort::Known);
             }
-            // `<...>`, `:1234`, or a name of which a part is missing.
+            // `<...>`, `:1234`, or a truncated name.
             None => {
                 let id = format!("-{}", l.tid);
                 let at = memchr::memmem::rfind(&line[..front], id.as_bytes());
@@ -219,7 +220,7 @@ impl Words {
             old_states: false,
             found: Some(&mut self.found),
         };
-        // What is missing of it does not matter here.
+        // Missing fields do not matter here.
         let _ = what(&entry, l, &mut cx);
         for part in &self.found {
             if let Some(range) = place(line, *part) {
@@ -229,7 +230,7 @@ impl Words {
         fields(line, body, kind, l.form, pieces);
     }
 
-    /// A frame of a call chain, `text` of the line.
+    /// Classify a frame of a call chain, which is `text` in the line.
     fn frame(&self, line: &[u8], text: &[u8], syntax: Syntax, pieces: &mut Pieces) {
         let Some(frame) = spelt(syntax, text) else { return };
         let kernel = match frame.dso {
@@ -244,7 +245,7 @@ impl Words {
         }
         if let Some(range) = place_of(line, text) {
             let short = |at: usize, word: &[u8]| {
-                // The address, which may be a short one.
+                // The address, which may be short.
                 at == range.start && word.iter().all(u8::is_ascii_hexdigit)
             };
             let known = |at: usize, word: &[u8]| {
@@ -280,7 +281,7 @@ fn trimmed_end(line: &[u8]) -> usize {
     crate::scan::trim_end(line).len()
 }
 
-/// `# label : value` of perf: who made the recording, and how, goes.
+/// Classify perf's `# label : value`: who made the recording, and how, is removed.
 fn heading(line: &[u8], start: usize, colon: usize, label: &[u8], pieces: &mut Pieces) {
     let value = (colon + 1).min(line.len())..line.len();
     let known = |_: usize, word: &[u8]| is_number(word) || is_known(word);
@@ -301,7 +302,7 @@ fn heading(line: &[u8], start: usize, colon: usize, label: &[u8], pieces: &mut P
         }
         b"cmdline" => {
             pieces.push(0..value.start, Sort::Known);
-            // All of the system was recorded.
+            // A system-wide recording.
             let words = line[value.clone()].split(|&b| blank(b));
             let own = words.take_while(|word| *word != b"--");
             for word in own.filter(|w| matches!(*w, b"-a" | b"--all-cpus")) {
@@ -326,8 +327,8 @@ fn is_modifier(word: &[u8]) -> bool {
         || word.iter().all(u8::is_ascii_digit)
 }
 
-/// What the names are that are read of an event: functions of the kernel and its classes of locks
-/// are the same everywhere.
+/// What the names found in an event are: names of kernel functions and lock classes are the same
+/// everywhere.
 fn of_found(kind: Kind) -> Sort {
     match kind {
         Kind::Event(
@@ -343,7 +344,7 @@ fn of_found(kind: Kind) -> Sort {
     }
 }
 
-/// The rest of the fields of an event that is understood.
+/// Classify the other fields of an event that holdup understands.
 fn fields(line: &[u8], body: Range<usize>, kind: Kind, form: Form, pieces: &mut Pieces) {
     let Kind::Event(event) = kind else {
         return pieces.known(line, body, |_, w| is_number(w) || is_known(w));
@@ -373,7 +374,8 @@ fn is_state(word: &[u8]) -> bool {
     word.len() <= 3 && word.iter().all(|b| b"RSDTtXxZPIKWNLCF".contains(b))
 }
 
-/// What of the body is outside of quotes. A quote ends a string where the list goes on or ends.
+/// The parts of the body outside of quotes. A quote ends a string only before the list's next item
+/// or end.
 fn unquoted(line: &[u8], body: Range<usize>) -> Vec<Range<usize>> {
     let mut parts = Vec::new();
     let (mut start, mut quoted) = (body.start, false);
@@ -398,7 +400,7 @@ fn unquoted(line: &[u8], body: Range<usize>) -> Vec<Range<usize>> {
 mod tests {
     use super::*;
 
-    /// The line with names and words in brackets of their own.
+    /// The line with names and words marked by brackets.
     fn marked(syntax: Syntax, line: &str) -> String {
         let pieces = Words::new(syntax).of(line.as_bytes());
         let mark = |(range, sort): (Range<usize>, Sort)| {
@@ -477,7 +479,7 @@ mod tests {
         }
     }
 
-    /// Without the marks around what is no word.
+    /// The text without the brackets around ranges that are not words.
     fn plain(text: &str) -> String {
         text.replace("‹", "").replace("›", "")
     }

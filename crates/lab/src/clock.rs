@@ -1,16 +1,16 @@
-//! Work that takes a known time of a CPU, and when to stop.
+//! Work that takes a known amount of CPU time, and the end of a run.
 
 use crate::count::{Tally, ns};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// So long a trial of the calibration is.
+/// Iterations of the first trial of the calibration.
 const TRIAL: u64 = 200_000;
-/// The fastest of so many trials counts: nobody interrupted it.
+/// Number of trials; the fastest counts, because nothing interrupted it.
 const TRIALS: usize = 60;
 
-/// Turns of a loop that a CPU makes in a millisecond when nothing disturbs it. A piece of work is
-/// so many turns, not so much time: it takes longer when something disturbs it.
+/// Iterations of a loop that an undisturbed CPU makes in a millisecond. A piece of work is a number
+/// of iterations, not a time: it takes longer when something disturbs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace(pub u64);
 
@@ -21,7 +21,7 @@ fn turn(times: u64) {
 }
 
 impl Pace {
-    /// Measure it, on whatever CPU this is.
+    /// Measure the pace on the current CPU.
     pub fn measure() -> Pace {
         let begun = Instant::now();
         turn(TRIAL);
@@ -37,7 +37,7 @@ impl Pace {
         Pace((turns as f64 * 1e6 / best as f64).max(1.0) as u64)
     }
 
-    /// Work for so many nanoseconds of an undisturbed CPU.
+    /// Work that takes `ns` nanoseconds on an undisturbed CPU.
     pub(crate) fn work(self, ns: u64) {
         turn((ns as f64 * self.0 as f64 / 1e6) as u64);
     }
@@ -51,7 +51,7 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// It starts now.
+    /// Start the run now.
     pub(crate) fn start(pace: Pace, lasts: Duration) -> Clock {
         Clock { pace, end: Instant::now() + lasts }
     }
@@ -61,26 +61,27 @@ impl Clock {
         Instant::now() >= self.end
     }
 
-    /// How long it still lasts.
+    /// Time until the end of the run.
     pub(crate) fn left(&self) -> Duration {
         self.end.saturating_duration_since(Instant::now())
     }
 
-    /// Compute for so many nanoseconds of an undisturbed CPU, outside of whatever others wait for.
+    /// Compute for `ns` nanoseconds of an undisturbed CPU, without holding anything others wait
+    /// for.
     pub(crate) fn think(&self, ns: u64, tally: &mut Tally) {
         let begun = Instant::now();
         self.pace.work(ns);
         tally.work_ns += crate::count::ns(begun.elapsed());
     }
 
-    /// The same while something is held that others wait for.
+    /// Compute for `ns` nanoseconds while holding something that other workers wait for.
     pub(crate) fn hold(&self, ns: u64, tally: &mut Tally) {
         let begun = Instant::now();
         self.pace.work(ns);
         tally.hold_ns += crate::count::ns(begun.elapsed());
     }
 
-    /// Wait for something.
+    /// Wait for something, and count the time.
     pub(crate) fn wait<T>(&self, tally: &mut Tally, awaited: impl FnOnce() -> T) -> T {
         let begun = Instant::now();
         let result = awaited();

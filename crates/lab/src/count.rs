@@ -1,4 +1,4 @@
-//! What a workload counts itself: the truth with which verdicts are compared.
+//! What a workload counts itself: the ground truth with which verdicts are compared.
 
 use crate::param::Settings;
 use serde::{Deserialize, Serialize};
@@ -9,32 +9,32 @@ pub(crate) fn ns(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What one worker counted.
+/// The counts of one worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
-    /// Its name, which is that of its thread.
+    /// Its name, which is also its thread's name.
     pub role: String,
-    /// Its process and its thread.
+    /// Its process id.
     pub pid: u32,
-    /// The same for a process of one thread.
+    /// Its thread id; `None` if unknown.
     pub tid: Option<u32>,
     /// Pieces of the work that it finished.
     pub units: u64,
-    /// From the start of the run to its own end.
+    /// Time from the start of the run to the worker's end.
     pub wall_ns: u64,
-    /// In waiting for what others hold, or for others' answers.
+    /// Time waiting for what other workers hold, or for their answers.
     pub wait_ns: u64,
-    /// In work while it held what others wait for.
+    /// Time working while it held something that others wait for.
     pub hold_ns: u64,
-    /// In work of its own.
+    /// Time working without holding anything.
     pub work_ns: u64,
-    /// On a CPU, by the kernel (`/proc/.../schedstat`); `None` where that does not tell.
+    /// Time on a CPU, by the kernel (`/proc/.../schedstat`); `None` if unknown.
     pub run_ns: Option<u64>,
-    /// Ready, and waiting for a CPU, by the kernel.
+    /// Time ready and waiting for a CPU, by the kernel.
     pub queue_ns: Option<u64>,
-    /// In user mode and in the kernel, of a worker that is a process of its own.
+    /// CPU time in user mode, for a worker that is a separate process.
     pub user_ns: Option<u64>,
-    /// In the kernel.
+    /// CPU time in the kernel, for such a worker.
     pub system_ns: Option<u64>,
 }
 
@@ -59,10 +59,10 @@ impl Tally {
             .and_then(|path| path.file_name()?.to_str()?.parse().ok());
     }
 
-    /// Ask it for the times of this process.
+    /// Ask the kernel for the times of this process.
     pub(crate) fn ask_about_process(&mut self) {
         let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-        // The name in brackets may hold anything.
+        // The name in brackets may contain anything.
         let rest = text.rsplit_once(") ").map_or("", |(_, rest)| rest);
         let ticks = rustix::param::clock_ticks_per_second().max(1);
         let time = |at: usize| {
@@ -74,43 +74,43 @@ impl Tally {
     }
 }
 
-/// The sum of what is known; `None` if anything is not.
+/// The sum of what is known; `None` if a part is unknown.
 fn sum(parts: impl IntoIterator<Item = Option<u64>>) -> Option<u64> {
     parts.into_iter().sum()
 }
 
-/// What a run counted.
+/// The counts of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Counted {
     /// The version of this form.
     pub schema: &'static str,
     /// The workload.
     pub name: &'static str,
-    /// The class of trouble that it makes with these settings.
+    /// The class of bottleneck that it makes with these settings.
     pub makes: &'static str,
     /// Whether it ran as its fixed variant.
     pub fixed: bool,
-    /// With which settings: times in nanoseconds, sizes in bytes.
+    /// Its settings: times in nanoseconds, sizes in bytes.
     pub settings: Settings,
     /// CPUs that it may use.
     pub cpus: u64,
-    /// Pieces of work that all finished.
+    /// Pieces of work finished by all workers.
     pub units: u64,
-    /// From the start to the end of the last worker.
+    /// Time from the start to the end of the last worker.
     pub wall_ns: u64,
     /// Pieces of work a second.
     pub units_per_s: f64,
-    /// Sums over all workers.
+    /// Time waiting, summed over all workers.
     pub wait_ns: u64,
-    /// In work while something was held that others wait for.
+    /// Time working while holding something that others wait for.
     pub hold_ns: u64,
-    /// In work of their own.
+    /// Time working without holding anything.
     pub work_ns: u64,
     /// CPU time, by the kernel.
     pub run_ns: Option<u64>,
-    /// Waiting for a CPU, by the kernel.
+    /// Time waiting for a CPU, by the kernel.
     pub queue_ns: Option<u64>,
-    /// What a diagnosis should name: one of these, with all its words.
+    /// Culprits of which a diagnosis should name one, with all its words.
     pub culprits: Vec<Vec<String>>,
     /// Each worker.
     pub workers: Vec<Tally>,
@@ -120,7 +120,7 @@ pub struct Counted {
 pub const SCHEMA: &str = "holdup-lab/1";
 
 impl Counted {
-    /// Sum up the workers into what stands above them.
+    /// Compute the sums over the workers.
     pub(crate) fn sum_up(mut self) -> Counted {
         let all = |of: fn(&Tally) -> u64| self.workers.iter().map(of).sum::<u64>();
         (self.units, self.wait_ns) = (all(|t| t.units), all(|t| t.wait_ns));

@@ -1,9 +1,9 @@
-//! The lab: programs that are held up by one thing on purpose, and count that themselves.
+//! The lab: programs with one deliberate bottleneck, which they measure themselves.
 //!
-//! A [`Workload`] of the one list [`WORKLOADS`] makes one class of trouble, as strongly as its
+//! A [`Workload`] of the list [`WORKLOADS`] makes one class of bottleneck, as strongly as its
 //! [`Settings`] say, and has a fixed variant whose settings remove the bottleneck. [`run`] runs it,
-//! and returns what it [`Counted`]: a truth with which a diagnosis of a recording can be compared.
-//! Nothing here knows recordings or verdicts.
+//! and returns what it [`Counted`]: the ground truth with which a diagnosis of a recording can be
+//! compared. This crate does not depend on recordings or verdicts.
 
 mod clock;
 mod count;

@@ -1,4 +1,4 @@
-//! What a workload needs of a host, and whether it is there.
+//! What a workload needs of a host, and whether the host has it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,30 +13,29 @@ pub fn cpus() -> u64 {
 pub enum Need {
     /// Two CPUs.
     Cpus,
-    /// Counters of the processor, which only the recorder can try.
+    /// Counters of the processor, which only the recorder can test.
     Counters,
     /// A second recording of the same work, under a kernel for one CPU.
     Uniprocessor,
-    /// A disk: a folder that does not live in memory.
+    /// A disk: a folder that is not in memory.
     Disk,
-    /// The right to make a control group with a quota of CPU time.
+    /// Permission to create a control group with a quota of CPU time.
     Quota,
-    /// The right to say where the kernel's workers run, for as long as a run takes.
+    /// Permission to set the CPUs of the kernel's workers during a run.
     Workers,
 }
 
-/// What stands in the way, and the way out.
+/// What is missing, and how to get it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lack {
     /// What is missing.
     pub what: String,
-    /// How to have it.
+    /// How to get it.
     pub way_out: String,
 }
 
 impl Need {
-    /// What is missing of it here; `None` if it is there. Whether there are counters is for the
-    /// caller to say.
+    /// What this host lacks for it; `None` if nothing. The caller knows whether there are counters.
     pub fn lack(self, counters: Option<&Lack>) -> Option<Lack> {
         let lack = |what: &str, way_out: &str| {
             Some(Lack { what: what.to_owned(), way_out: way_out.to_owned() })
@@ -70,11 +69,11 @@ impl Need {
     }
 }
 
-/// The CPUs on which workers that belong to none may run.
+/// File with the CPUs on which unbound workers may run.
 pub(crate) const WORKERS: &str = "/sys/devices/virtual/workqueue/cpumask";
 
 fn writable(path: &Path) -> bool {
-    // Opening changes nothing.
+    // Opening for writing tests the permission without changing anything.
     fs::OpenOptions::new().write(true).open(path).is_ok()
 }
 
@@ -85,12 +84,12 @@ fn places() -> [PathBuf; 3] {
 /// `TMPFS_MAGIC` and `RAMFS_MAGIC` of linux/magic.h.
 const OF_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
 
-/// Whether a folder is there and does not live in memory.
+/// Whether a folder exists and is not in memory.
 pub(crate) fn on_disk(folder: &Path) -> bool {
     rustix::fs::statfs(folder).is_ok_and(|fs| !OF_MEMORY.contains(&(fs.f_type as u64)))
 }
 
-/// The folder of control groups in which one with a quota can be made, and whether it is one of
+/// The control-group folder in which a group with a quota can be created, and whether it is of
 /// version 2.
 pub(crate) fn groups() -> Option<(PathBuf, bool)> {
     let own = |path: PathBuf, second| {

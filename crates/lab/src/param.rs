@@ -1,4 +1,4 @@
-//! What a workload can be told: how many, how long, how large; with units.
+//! Parameters of workloads: numbers, times and sizes, with units.
 
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use thiserror::Error;
 pub enum Unit {
     /// Nanoseconds; written with a unit: `50us`.
     Time,
-    /// Things; also `cpus`, `2cpus`, or the name of another parameter.
+    /// A number of things; also `cpus`, `2cpus`, or the name of another parameter.
     Count,
     /// A share of 100.
     Percent,
@@ -24,13 +24,13 @@ pub struct Param {
     pub key: &'static str,
     /// What it counts.
     pub unit: Unit,
-    /// Its value where nobody says another.
+    /// Its default value.
     pub default: &'static str,
-    /// What it is.
+    /// Its description.
     pub means: &'static str,
 }
 
-/// Why a parameter is refused.
+/// Why a parameter is rejected.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ParamError {
     /// The workload has no such parameter.
@@ -38,9 +38,9 @@ pub enum ParamError {
     Unknown {
         /// The workload.
         workload: &'static str,
-        /// What was asked for.
+        /// The unknown key.
         key: String,
-        /// What there is.
+        /// The known keys.
         known: String,
     },
     /// The text is not a value of its unit.
@@ -48,9 +48,9 @@ pub enum ParamError {
     Value {
         /// The parameter.
         key: &'static str,
-        /// What was typed.
+        /// The text given.
         text: String,
-        /// What it should have been.
+        /// The expected form.
         what: &'static str,
     },
     /// Not of the form KEY=VALUE.
@@ -64,7 +64,7 @@ pub enum ParamError {
 pub struct Settings(BTreeMap<&'static str, u64>);
 
 impl Settings {
-    /// The defaults of `params` with `changes` on top, later ones over earlier ones.
+    /// The defaults of `params` with `changes` on top, later changes override earlier ones.
     pub fn new<'a>(
         workload: &'static str,
         params: &[&'static Param],
@@ -82,7 +82,7 @@ impl Settings {
             at.1 = value.to_owned();
         }
         let mut settings = Settings::default();
-        // What names another parameter waits until that has a value.
+        // A value that names another parameter is resolved after that parameter has a value.
         for names_another in [false, true] {
             for (param, text) in &texts {
                 let other = texts.iter().any(|(p, _)| p.key == text);
@@ -103,17 +103,17 @@ impl Settings {
         Ok(settings)
     }
 
-    /// The value of a parameter; 0 of one that the workload does not have.
+    /// The value of a parameter; 0 if the workload does not have it.
     pub fn get(&self, key: &str) -> u64 {
         self.0.get(key).copied().unwrap_or_default()
     }
 
-    /// A number of things, as few as one.
+    /// A number of things, at least 1.
     pub fn count(&self, key: &str) -> usize {
         usize::try_from(self.get(key)).unwrap_or(usize::MAX).clamp(1, MOST)
     }
 
-    /// As another process is told: `KEY=VALUE` in plain numbers of the smallest unit.
+    /// The settings for another process: `KEY=VALUE` in plain numbers of the smallest unit.
     pub(crate) fn words(&self) -> impl Iterator<Item = String> + '_ {
         self.0.iter().map(|(key, value)| format!("{key}={value}"))
     }
@@ -122,7 +122,7 @@ impl Settings {
 /// More threads, files or locks than this are a mistake.
 const MOST: usize = 1024;
 
-/// `hold=50us` as its two halves.
+/// `hold=50us` as key and value.
 pub fn halves(text: &str) -> Result<(&str, &str), ParamError> {
     text.split_once('=').ok_or_else(|| ParamError::Form(text.to_owned()))
 }
@@ -147,7 +147,7 @@ impl Unit {
     }
 }
 
-/// The number that `text` is. Plain numbers count the smallest unit.
+/// Parse `text` as a number. Plain numbers count the smallest unit.
 fn value(text: &str, unit: Unit, cpus: u64) -> Option<u64> {
     if let Ok(plain) = text.parse() {
         return Some(plain);

@@ -1,8 +1,8 @@
-//! One run of a workload: starts its workers, lets all go at once, and gathers what they counted.
+//! One run of a workload: starts its workers, releases all at once, and collects their counts.
 //!
-//! Workers are threads of this process, or processes: this program once more, with words that tell
-//! it which worker it is. A process has what it shares with others on its standard input and
-//! output, and is told when to start over a socket, on which it also says what it counted.
+//! Workers are threads of this process, or processes: this program again, with arguments that say
+//! which worker it is. A process gets the resources it shares on its standard input and output;
+//! over a socket it is told when to start, and reports its counts.
 
 use crate::clock::{Clock, Pace};
 use crate::count::{Counted, SCHEMA, Tally, ns};
@@ -20,29 +20,29 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// So long all processes may take until they are there.
+/// Longest time until all processes have connected.
 const MUSTER: Duration = Duration::from_secs(20);
 
-/// What is to be run.
+/// The run to execute.
 #[derive(Clone, Debug)]
 pub struct Order {
     /// The workload.
     pub workload: &'static Workload,
-    /// As its fixed variant.
+    /// Whether to run its fixed variant.
     pub fixed: bool,
-    /// With these settings.
+    /// Its settings.
     pub settings: Settings,
-    /// What starts a worker process: this program, and the words before those of [`work`].
+    /// The command of a worker process: this program, and the arguments before those of [`work`].
     pub program: Vec<OsString>,
 }
 
-/// Be a program of another name: that of the recorder stands for what a recording costs. The kernel
-/// keeps 15 bytes of it, and where it refuses nothing is lost but clarity.
+/// Rename this process: time charged to the recorder's name is the cost of recording. The kernel
+/// keeps 15 bytes of the name; a failure only makes recordings less clear.
 fn be_called(name: &str) {
     let _ = std::fs::write("/proc/self/comm", name);
 }
 
-/// Run it. The calling process is called `lab` from then on.
+/// Run the workload. The calling process is renamed to `lab`.
 pub fn run(order: &Order) -> Result<Counted, Error> {
     be_called("lab");
     let base = folder()?;
@@ -78,7 +78,7 @@ pub fn run(order: &Order) -> Result<Counted, Error> {
     Ok(counted.sum_up())
 }
 
-/// A folder of its own on a disk, if there is one that is not of memory.
+/// A new folder on a disk, if there is one that is not in memory.
 fn folder() -> Result<tempfile::TempDir, Error> {
     let places = [std::env::temp_dir(), "/var/tmp".into(), ".".into()];
     let place = places.iter().find(|place| crate::needs::on_disk(place)).unwrap_or(&places[0]);
@@ -106,7 +106,7 @@ fn named(culprits: Vec<Vec<String>>, workers: &[Tally]) -> Vec<Vec<String>> {
     all
 }
 
-/// Let one worker do its work, and count.
+/// Run one worker, and count.
 fn at_work(clock: &Clock, worker: Worker) -> Result<Tally, Error> {
     let mut tally = Tally { pid: std::process::id(), ..Tally::default() };
     let begun = Instant::now();
@@ -114,7 +114,7 @@ fn at_work(clock: &Clock, worker: Worker) -> Result<Tally, Error> {
     tally.wall_ns = ns(begun.elapsed());
     let helped = tally.clone();
     tally.ask_kernel();
-    // Helpers have told their own times already.
+    // Helpers have already reported their own times.
     if let (Some(run), Some(queue)) = (helped.run_ns, helped.queue_ns) {
         tally.run_ns = tally.run_ns.map(|own| own + run);
         tally.queue_ns = tally.queue_ns.map(|own| own + queue);
@@ -143,20 +143,20 @@ fn of_threads(site: &Site, workers: Vec<Worker>) -> Result<Vec<Tally>, Error> {
     running.into_iter().map(end).collect()
 }
 
-/// Processes that are ended if the run fails before they are done.
+/// Processes that are killed if the run fails before they end.
 struct Herd(Vec<Child>);
 
 impl Drop for Herd {
     fn drop(&mut self) {
         for child in &mut self.0 {
-            // One that has ended by itself is not killed: it has been waited for.
+            // A process that has ended is not killed, because it has been waited for.
             let _ = child.kill();
             let _ = child.wait();
         }
     }
 }
 
-/// The socket in a run's folder on which processes meet.
+/// The socket in a run's folder to which worker processes connect.
 fn socket(folder: &Path) -> PathBuf {
     folder.join("start")
 }
@@ -173,8 +173,8 @@ fn of_processes(order: &Order, site: &Site, spots: Vec<Spot>) -> Result<Vec<Tall
     for line in &mut lines {
         line.write_all(b"g").tried("the start")?;
     }
-    // As a shell waits, not asleep on a socket: who conducts is not a part of what is shown. What a
-    // worker says has room in its socket.
+    // Wait like a shell, not asleep on a socket: the conducting process is no part of what is
+    // shown. The socket's buffer holds a worker's report.
     for child in &mut herd.0 {
         child.wait().tried("the end of a worker")?;
     }
@@ -190,7 +190,7 @@ fn of_processes(order: &Order, site: &Site, spots: Vec<Spot>) -> Result<Vec<Tall
     tallies.into_iter().map(|(_, told)| told.map_err(Error::Impossible)).collect()
 }
 
-/// What a worker tells in the end: which it is, and what it counted, or what failed.
+/// A worker's final report: its index, and its counts or its error.
 type Told = (usize, Result<Tally, String>);
 
 fn start(order: &Order, site: &Site, index: usize, spot: Spot) -> Result<Child, Error> {
@@ -206,7 +206,7 @@ fn start(order: &Order, site: &Site, index: usize, spot: Spot) -> Result<Child, 
     command.spawn().tried("a process cannot be started")
 }
 
-/// Wait until all processes are there.
+/// Wait until all processes have connected.
 fn muster(
     listener: &UnixListener,
     herd: &mut Herd,
@@ -243,7 +243,8 @@ pub fn work(
 ) -> Result<(), Error> {
     be_called("lab");
     let site = Site { settings, folder: folder.to_owned(), pace };
-    // Who has come is ready: all start as soon as the last has, and may need what the others made.
+    // Prepare before connecting: all start when the last has connected, and may use what others
+    // created.
     let ready = (workload.worker)(&site, index);
     if let Ok(worker) = &ready {
         be_called(&worker.role);

@@ -1,4 +1,4 @@
-//! What a workload is made of: where it runs, its workers, and what can go wrong.
+//! The parts of a workload: its environment, its workers, and its errors.
 
 use crate::clock::{Clock, Pace};
 use crate::count::Tally;
@@ -18,18 +18,18 @@ pub enum Error {
     System {
         /// What was tried.
         what: String,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
     /// This host cannot do what the workload needs.
     #[error("{0}")]
     Impossible(String),
-    /// A worker ended badly.
+    /// A worker failed.
     #[error("{0} ended too early")]
     Worker(String),
 }
 
-/// Says what was tried when the system refuses it.
+/// Adds what was tried to an error of the system.
 pub(crate) trait Tried<T> {
     fn tried(self, what: impl Into<String>) -> Result<T, Error>;
 }
@@ -40,7 +40,7 @@ impl<T, E: Into<io::Error>> Tried<T> for Result<T, E> {
     }
 }
 
-/// Where a run takes place: its settings, its folder, how fast this CPU is.
+/// The environment of a run: its settings, its folder, the speed of this CPU.
 #[derive(Clone, Debug)]
 pub(crate) struct Site {
     pub(crate) settings: Settings,
@@ -85,14 +85,14 @@ impl Worker {
     }
 }
 
-/// The place of a worker that is a process: what it finds on its standard input and output.
+/// The standard input and output of a worker that is a process.
 #[derive(Debug, Default)]
 pub(crate) struct Spot {
     pub(crate) input: Option<OwnedFd>,
     pub(crate) output: Option<OwnedFd>,
 }
 
-/// Who works.
+/// The workers of a run.
 pub(crate) enum Crew {
     Threads(Vec<Worker>),
     Processes(Vec<Spot>),
@@ -102,7 +102,7 @@ pub(crate) enum Crew {
 pub(crate) struct Made {
     pub(crate) crew: Crew,
     pub(crate) culprits: Vec<Vec<String>>,
-    /// What must stay until the end of the run.
+    /// Resources that must live until the end of the run.
     pub(crate) keep: Option<Box<dyn Any>>,
 }
 
@@ -116,5 +116,5 @@ impl Made {
     }
 }
 
-/// `PIDS` in a culprit's words stands for each process that worked.
+/// `PIDS` in a culprit's words stands for the id of each worker process.
 pub(crate) const PIDS: &str = "pid of a worker";

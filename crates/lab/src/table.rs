@@ -1,4 +1,4 @@
-//! The one list of workloads: what each makes, what it can be told, what fixes it.
+//! The list of workloads: the bottleneck of each, its parameters, and its fix.
 
 use crate::make::{
     cpu, disk, driver, files, jobs, kernel, locks, memory, pipes, queues, serve, together,
@@ -7,35 +7,35 @@ use crate::needs::Need;
 use crate::param::{Param, ParamError, Settings, Unit};
 use crate::site::{Error, Made, Site, Worker};
 
-/// The class of what nothing holds up.
+/// The class of a workload without bottleneck.
 pub const HEALTHY: &str = "healthy";
 
 /// The class of too much work for the CPUs.
 const OVERLOAD: &str = "cpu-overload";
 
-/// A program that makes one kind of trouble.
+/// A program with one kind of bottleneck.
 #[derive(Debug)]
 pub struct Workload {
     /// Its name.
     pub name: &'static str,
-    /// The class of trouble, by its name in verdicts.
+    /// The class of its bottleneck, by the name in verdicts.
     pub class: &'static str,
-    /// A class that is as right, and why.
+    /// Another correct class, and why it is correct.
     pub also: Option<(&'static str, &'static str)>,
     /// What it does, in a sentence without a full stop.
     pub does: &'static str,
-    /// What can be set, in addition to [`COMMON`].
+    /// Its parameters, in addition to [`COMMON`].
     pub params: &'static [Param],
-    /// The settings that fix it; empty where it has no twin.
+    /// The settings that fix it; empty if it has no fixed variant.
     pub fix: &'static [(&'static str, &'static str)],
-    /// What fixing it means, in words.
+    /// What the fix does, in words.
     pub fixes: &'static str,
-    /// A class that is as right for the twin as [`HEALTHY`] is, and why.
+    /// Another correct class for the fixed variant in addition to [`HEALTHY`], and why.
     pub twin_also: Option<(&'static str, &'static str)>,
     /// What it needs of a host.
     pub needs: &'static [Need],
     pub(crate) make: fn(&Site) -> Result<Made, Error>,
-    /// The worker of that number, where workers are processes.
+    /// The worker of that number, if workers are processes.
     pub(crate) worker: fn(&Site, usize) -> Result<Worker, Error>,
 }
 
@@ -548,17 +548,17 @@ impl Workload {
         WORKLOADS.iter().find(|workload| workload.name == name)
     }
 
-    /// Everything that it can be told.
+    /// All its parameters.
     pub fn all_params(&self) -> Vec<&'static Param> {
         COMMON.iter().chain(self.params).collect()
     }
 
-    /// Whether it has a twin without the trouble.
+    /// Whether it has a fixed variant.
     pub fn has_twin(&self) -> bool {
         !self.fix.is_empty()
     }
 
-    /// Its settings, with those of the fixed variant if that is wanted, and `changes` on top.
+    /// Its settings, with those of the fixed variant if requested, and `changes` on top.
     pub fn settings<'a>(
         &self,
         fixed: bool,

@@ -1,4 +1,4 @@
-//! Names what holdup does not read, and the way out.
+//! Recognises formats that holdup does not read, and says how to convert them.
 
 use crate::printed;
 use holdup_trace::ErrorKind;
@@ -7,7 +7,7 @@ fn unsupported(what: &str, way_out: &str) -> ErrorKind {
     ErrorKind::Unsupported { what: what.to_owned(), way_out: way_out.to_owned() }
 }
 
-/// What the first bytes look like.
+/// The format that the first bytes look like.
 pub(crate) fn name(head: &[u8]) -> ErrorKind {
     let starts = |magic: &[u8]| head.starts_with(magic);
     let contains = |text: &[u8]| head.windows(text.len()).any(|w| w == text);
@@ -98,15 +98,15 @@ pub(crate) fn name(head: &[u8]) -> ErrorKind {
     )
 }
 
-/// Bytes of the header of perf.data, which recorders write last of what stands before the data.
+/// Bytes of the header of perf.data, which recorders complete last, after the data.
 const HEADER: usize = 104;
 
-/// What a file is that is certainly no recording, not even a damaged one.
+/// What a file is if it is certainly no recording, not even a damaged one.
 pub(crate) fn other(head: &[u8]) -> Option<String> {
     let begins = |list: &[Magic]| list.iter().any(|(magic, ..)| head.starts_with(magic));
     let is_other = match head.is_empty() || !is_text(head) || begins(PACKED) {
         true => begins(OTHERS),
-        // Text that is nearly a trace may be one that was recorded or printed badly.
+        // Text that is nearly a trace may be one with missing columns.
         false => holdup_ftracetext::nearly(head).is_none(),
     };
     match name(head) {
@@ -115,10 +115,10 @@ pub(crate) fn other(head: &[u8]) -> Option<String> {
     }
 }
 
-/// First bytes that tell, what they tell, and the way out.
+/// Magic bytes, the format they identify, and the remedy.
 type Magic = (&'static [u8], &'static str, &'static str);
 
-/// What may hold a recording.
+/// Formats that may contain a recording.
 const PACKED: &[Magic] = &[
     (b"BZh", "bzip2-compressed data", "unpack it on the fly: bzip2 -dc FILE | holdup ... -"),
     (
@@ -135,7 +135,7 @@ const PACKED: &[Magic] = &[
     (b"7z\xbc\xaf\x27\x1c", "a 7-zip archive", "unpack it: 7z x FILE"),
 ];
 
-/// What is no recording.
+/// Formats that are no recording.
 const OTHERS: &[Magic] = &[
     (b"\x7fELF", "an ELF program, library or core dump", "name the trace, not the program"),
     (
@@ -158,8 +158,8 @@ const OTHERS: &[Magic] = &[
 /// The index of a stream of CTF 1.8, in both byte orders.
 const CTF_INDEX: &[[u8; 4]] = &[[0xc1, 0xf1, 0xdc, 0xc1], [0xc1, 0xdc, 0xf1, 0xc1]];
 
-/// Two pages of the kernel's ring buffer: each begins with a time and the bytes used of it (in four
-/// or eight bytes, with flags in the topmost).
+/// Two pages of the kernel's ring buffer: each begins with a time and the number of bytes used (in
+/// four or eight bytes, with flags in the topmost).
 fn is_ring_buffer(head: &[u8]) -> bool {
     let page = |at: usize| -> Option<(u64, u32)> {
         let time = u64::from_le_bytes(head.get(at..at + 8)?.try_into().ok()?);
@@ -167,9 +167,9 @@ fn is_ring_buffer(head: &[u8]) -> bool {
         Some((time, used))
     };
     let Some((a, used)) = page(0) else { return false };
-    // A file may be one page.
+    // A file may consist of one page.
     let (b, used_b) = if head.len() == 4096 { (a, used) } else { page(4096).unwrap_or((0, 0)) };
-    // An hour at most lies between two pages of one recording.
+    // Two pages of one recording are at most an hour apart.
     let plausible = |used: u32| (1..=4084).contains(&used);
     a > 0
         && a <= b

@@ -1,4 +1,4 @@
-//! What a large file says about itself without being read through.
+//! A quick look at a large file without reading all of it.
 
 use crate::wrap::Wrapper;
 use crate::{note_in, read_head, recognise};
@@ -6,15 +6,14 @@ use holdup_trace::{ErrorKind, Glance, Result};
 use std::fs::File;
 use std::path::Path;
 
-/// Files up to this size are read whole even for a glance. That takes a few hundredths of a
-/// second, which nobody notices, and the answer is complete.
+/// Files up to this size are read whole even for a quick look: that takes a few hundredths of a
+/// second, and the answer is complete.
 pub const SMALL: u64 = 16 << 20;
 
 /// Look at `path` without reading all of it.
 ///
-/// `None` where the whole read is as quick or the only way: a file of up to [`SMALL`] bytes, a
-/// pipe, a folder, a trace in a wrapper, which has to be unpacked to be seen at all, or a format
-/// that has no tables to look at.
+/// `None` if reading the whole file is as quick or the only way: for a file of up to [`SMALL`]
+/// bytes, a pipe, a folder, a compressed trace, or a format without tables.
 ///
 /// # Errors
 /// As [`crate::open`].

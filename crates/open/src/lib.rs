@@ -1,5 +1,5 @@
-//! Opens a trace of any format holdup reads. What a file is shows in its first bytes, never in its
-//! name.
+//! Opens a trace of any format that holdup reads. The format is recognised by the first bytes,
+//! never by the file's name.
 //!
 //! ```text
 //!  path | pipe ──► first bytes ──► a wrapper? unpack, look again (twice at most)
@@ -32,10 +32,10 @@ use std::path::Path;
 use std::sync::Arc;
 use wrap::{Input, Wrapper};
 
-/// How much of a file is looked at to tell what it is: enough for text that begins with a few
-/// hundred lines of heading.
+/// How much of a file is examined to recognise it: enough for text that begins with a few hundred
+/// lines of heading.
 const HEAD: usize = 64 << 10;
-/// Wrappers around a trace, one in the other.
+/// Most nested wrappers around a trace.
 const LAYERS: usize = 2;
 
 /// A stream of bytes.
@@ -43,11 +43,11 @@ type Stream = Box<dyn Read + Send>;
 
 /// A format holdup reads.
 struct Format {
-    /// What gives the format away, if `head` is of it.
+    /// By what the format is recognised, if `head` is of this format.
     sniff: fn(&[u8]) -> Option<&'static str>,
     open: fn(&Path) -> Result<Box<dyn Reader>>,
     stream: fn(&Path, Stream) -> Result<Box<dyn Reader>>,
-    /// Looks at a regular file without reading all of it; `None` if that would say too little.
+    /// Looks at a regular file without reading all of it; `None` if samples say too little.
     glance: fn(&Path) -> Result<Option<Glance>>,
 }
 
@@ -74,7 +74,7 @@ const FORMATS: &[Format] = &[
         sniff: |head| holdup_perfetto::sniff(head).then_some("packets of Perfetto's TracePacket"),
         open: |path| Ok(Box::new(holdup_perfetto::open(path)?)),
         stream: |path, stream| Ok(Box::new(holdup_perfetto::open_stream(path, stream)?)),
-        // No tables: all there is to know is in packets all over the file.
+        // There are no tables: the facts are in packets all over the file.
         glance: |_| Ok(None),
     },
     Format {
@@ -92,7 +92,7 @@ const FORMATS: &[Format] = &[
     },
 ];
 
-/// A trace.dat of a latency tracer holds text: the one reader takes it out, the other reads it.
+/// A trace.dat of a latency tracer holds text: one reader extracts it, the other reads it.
 mod dat {
     use holdup_trace::{Reader, Result};
     use holdup_tracedat::Content;
@@ -120,7 +120,7 @@ mod text {
     pub(super) fn sniff(head: &[u8]) -> Option<&'static str> {
         holdup_ftracetext::sniff(head).map(|dialect| dialect.why)
     }
-    // Where the text does not say which machine it comes from, calls are numbered as on x86_64.
+    // If the text does not name its machine, calls are numbered as on x86_64.
     fn options() -> TextOptions {
         let syscall_nr = |machine: Option<&str>, name: &str| {
             entry_number(machine.map_or(Arch::X86_64, Arch::from_uname), name)
@@ -144,8 +144,8 @@ mod text {
 /// unpacks to more than [`ALLOWANCE`] bytes and [`RATIO`] times its size is refused.
 ///
 /// # Errors
-/// The file cannot be read, or is not a trace holdup reads; the message names what it is and the
-/// way out.
+/// The file cannot be read, or is not a trace that holdup reads; the message says what it is and
+/// what to do.
 pub fn open(path: &Path) -> Result<Box<dyn Reader>> {
     if path.as_os_str() == "-" {
         return open_stream(path, Box::new(io::stdin()));
@@ -156,7 +156,7 @@ pub fn open(path: &Path) -> Result<Box<dyn Reader>> {
         return open_directory(path);
     }
     let mut file = File::open(path).map_err(fail)?;
-    // Files of tracefs and procfs are regular, and report no length.
+    // Files of tracefs and procfs are regular but report length 0.
     if !metadata.is_file() || metadata.len() == 0 {
         return open_stream(path, Box::new(file));
     }
@@ -182,7 +182,7 @@ fn open_stream(path: &Path, mut stream: Stream) -> Result<Box<dyn Reader>> {
     Ok(note((format.stream)(path, Box::new(stream))?, why))
 }
 
-/// A stream whose bytes are counted for whoever shows how far reading is.
+/// A stream whose bytes are counted for the progress display.
 struct Watched(Stream);
 
 impl Read for Watched {
@@ -193,7 +193,7 @@ impl Read for Watched {
     }
 }
 
-/// Unpack until what comes out is no wrapper.
+/// Unpack until the content is no wrapper.
 fn unwrap_all(
     path: &Path,
     outermost: Wrapper,
@@ -260,7 +260,7 @@ fn io_other(path: &Path) -> ReadError {
     ErrorKind::Io(io::Error::other("nothing was unpacked")).in_file(path)
 }
 
-/// A refusal says that it is about what the wrapper holds.
+/// Extends an error to say that it is about the content of the wrapper.
 fn inside(kind: ErrorKind, names: &str) -> ErrorKind {
     match kind {
         ErrorKind::Unsupported { what, way_out } => {
@@ -292,7 +292,7 @@ fn not_unpacked(kind: ErrorKind, wrapper: Wrapper, meter: &Meter) -> ErrorKind {
                 wrapper.command()
             ),
         },
-        // The decoders report what is wrong with the data as errors of reading.
+        // The decoders report damaged data as I/O errors.
         (ErrorKind::Io(e), _) if e.raw_os_error().is_none() => {
             let record = Some(format!("{} data", wrapper.name()));
             ErrorKind::malformed(
@@ -315,7 +315,7 @@ fn not_unpacked(kind: ErrorKind, wrapper: Wrapper, meter: &Meter) -> ErrorKind {
     }
 }
 
-/// Say what a trace was recognised by. The text reader says it itself.
+/// Note by what a trace was recognised. The text reader notes this itself.
 fn note(mut reader: Box<dyn Reader>, why: &str) -> Box<dyn Reader> {
     note_in(reader.amend().0, why);
     reader
@@ -326,13 +326,13 @@ fn note_in(info: &mut TraceInfo, why: &str) {
     info.extra.retain(|(label, _)| label != LABEL);
     info.extra.insert(0, (LABEL.to_owned(), why.to_owned()));
     if let Some(cut) = &info.cut {
-        // A part is judged as a part, and ends where it was cut, not where its events do.
+        // The span of a part ends where it was cut, not at its last event.
         info.span = cut.whole.or(union(info.span, cut.time));
         info.extra.push(("cut out of a longer trace by".to_owned(), cut.words()));
     }
 }
 
-/// Directories that are traces: of `perf record --threads`, and per-CPU dumps of ftrace.
+/// Open a directory that is a trace: of `perf record --threads`, or per-CPU dumps of ftrace.
 fn open_directory(path: &Path) -> Result<Box<dyn Reader>> {
     let has = |name: &str| path.join(name).exists();
     if has("data") {

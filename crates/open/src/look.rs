@@ -1,4 +1,4 @@
-//! A quick look, for whoever searches folders for traces: what lies there that is certainly none.
+//! Helps to search folders for traces: recognises files that are certainly none.
 
 use crate::wrap::Wrapper;
 use crate::{foreign, read_head, recognise};
@@ -6,8 +6,8 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// What this regular file is, if it is certainly no trace: a program, a picture, words. What may
-/// be a damaged trace is none of these.
+/// What this regular file is, if it is certainly no trace: a program, a picture, plain text. `None`
+/// for anything that may be a damaged trace.
 ///
 /// # Errors
 /// It cannot be read.
@@ -17,9 +17,9 @@ pub fn no_trace(path: &Path) -> io::Result<Option<String>> {
     Ok(if is_trace { None } else { foreign::other(&head) })
 }
 
-/// Whether this folder is one trace, as a whole: of `perf record --threads`, a dump of ftrace's raw
-/// buffers with the descriptions of its events, or one of CTF. Unlike [`crate::open`], which was
-/// told that it is one, this does not look for traces in folders below.
+/// Whether this folder as a whole is one trace: of `perf record --threads`, a dump of ftrace's raw
+/// buffers with the descriptions of its events, or CTF. Unlike [`crate::open`], this does not look
+/// for traces in folders below.
 pub fn is_trace_folder(path: &Path) -> bool {
     let begins = |name: &str, sniff: &dyn Fn(&[u8]) -> bool| {
         let file = path.join(name);

@@ -1,4 +1,4 @@
-//! What is known about the unpacking of a file while it is unpacked.
+//! The state of unpacking a file.
 
 use crate::Stream;
 use holdup_trace::progress;
@@ -6,23 +6,23 @@ use std::io::{self, Read};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// What is known about the unpacking of one file, shared by all its layers.
+/// The state of unpacking one file, shared by all its layers.
 #[derive(Default)]
 pub(crate) struct Meter {
     /// Bytes read from the file.
     read: AtomicU64,
     /// Layers that read from the file itself: only the outermost does.
     layers: AtomicU64,
-    /// Reading the file failed, not unpacking it.
+    /// Whether reading the file failed, rather than unpacking it.
     pub(crate) io_failed: AtomicBool,
-    /// The limit was hit.
+    /// Whether the limit was reached.
     pub(crate) too_much: AtomicBool,
     /// Why unpacking stopped before the end.
     damage: Mutex<Option<String>>,
 }
 
 impl Meter {
-    /// Count what is read of `stream` if it is the file's own.
+    /// Count the bytes read from `stream` if it is the file itself.
     pub(crate) fn metered(self: &Arc<Meter>, stream: Stream) -> Metered {
         Metered {
             stream,
@@ -35,7 +35,7 @@ impl Meter {
         self.read.load(Ordering::Relaxed)
     }
 
-    /// Whether more came out than is believed.
+    /// Whether more came out than is allowed.
     pub(crate) fn is_too_much(&self) -> bool {
         self.too_much.load(Ordering::Relaxed)
     }
@@ -45,12 +45,12 @@ impl Meter {
         self.damage.lock().unwrap_or_else(|e| e.into_inner()).clone()
     }
 
-    /// Unpacking cannot go on.
+    /// Record why unpacking cannot continue.
     pub(crate) fn note_damage(&self, what: String) {
         self.damage.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert(what);
     }
 
-    /// Most that may come out after what has gone in.
+    /// Most bytes that may come out, given the bytes read so far.
     pub(crate) fn limit(&self) -> u64 {
         holdup_map::most_unpacked(self.bytes_read())
     }

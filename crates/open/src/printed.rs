@@ -1,15 +1,15 @@
-//! Text that is not a trace, by what its lines look like: what other tools print.
+//! Recognises output of other tools, which is not a trace, by the form of its lines.
 
 use holdup_trace::ErrorKind;
 
-/// Lines looked at.
+/// Lines examined.
 const LINES: usize = 40;
 
 const FROM_PERF_DATA: &str = "give holdup the perf.data from which it was made";
 const RECORD: &str = "it does not say which thread had which CPU when; record with perf record or \
                       trace-cmd record";
 
-/// A kind of text: what its lines begin with or contain, what it is, and the way out.
+/// A kind of text: how its lines begin or what they contain, its name, and the remedy.
 struct Printed {
     has: fn(&str) -> bool,
     what: &'static str,
@@ -60,7 +60,7 @@ const KINDS: &[Printed] = &[
     Printed { has: is_perf_trace, what: "output of perf trace", way_out: FROM_PERF_DATA },
 ];
 
-/// What a file that begins with `text` is, if some tool is known to print it.
+/// What a file that begins with `text` is, if it is the output of a known tool.
 pub(crate) fn name(text: &str) -> Option<ErrorKind> {
     let lines = || text.lines().filter(|line| !line.trim().is_empty()).take(LINES);
     KINDS.iter().find(|kind| lines().any(kind.has)).map(|kind| ErrorKind::Unsupported {
@@ -69,8 +69,8 @@ pub(crate) fn name(text: &str) -> Option<ErrorKind> {
     })
 }
 
-/// `[    0.000000] Linux …`, `<6>[    0.000000] …`, `[    0.1][    T1] …` and what `dmesg -T`
-/// prints: `[Sun Nov 22 05:14:02 2026] …`. syslog and the journal have `host kernel: ` before it.
+/// `[    0.000000] Linux …`, `<6>[    0.000000] …`, `[    0.1][    T1] …` and the form of
+/// `dmesg -T`: `[Sun Nov 22 05:14:02 2026] …`. syslog and the journal put `host kernel: ` before.
 fn is_kernel_log(line: &str) -> bool {
     let line = line.split_once(" kernel: ").map_or(line, |(_, rest)| rest);
     let line = match line.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
@@ -90,7 +90,7 @@ fn is_kernel_log(line: &str) -> bool {
     seconds || day && words.clone().count() == 4 && words.any(|w| w.matches(':').count() == 2)
 }
 
-/// `19243 05:16:49.831 execve("/usr/bin/sleep", …) = 0`, with thread and time or without.
+/// `19243 05:16:49.831 execve("/usr/bin/sleep", …) = 0`, with or without thread and time.
 fn is_strace(line: &str) -> bool {
     let is_number = |w: &str| w.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b':'));
     let call = line.trim_start().split_once('(').map_or("", |(before, _)| before);

@@ -1,4 +1,4 @@
-//! A trace as a file or folder of its own, for who reads its bytes again.
+//! A trace as a file or folder, for code that reads its bytes again.
 
 use crate::meter::Meter;
 use crate::wrap::{Input, Wrapper};
@@ -9,7 +9,7 @@ use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where it lies; what had to be unpacked is in a temporary file that goes with this.
+/// The path of a trace; an unpacked trace is a temporary file that is deleted on drop.
 #[derive(Debug)]
 pub struct Unpacked {
     path: PathBuf,
@@ -24,7 +24,7 @@ impl Unpacked {
     }
 }
 
-/// The first bytes of a file, by which its format is told; none of a folder.
+/// The first bytes of a file, to recognise its format; empty for a folder.
 ///
 /// # Errors
 /// It cannot be read.
@@ -35,8 +35,8 @@ pub fn first_bytes(path: &Path) -> io::Result<Vec<u8>> {
     read_head(&mut File::open(path)?)
 }
 
-/// `path` itself, if it is a folder or a file that is in no wrapper; else what comes out of it, or
-/// of standard input if it is `-`, in a temporary file.
+/// `path` itself, if it is a folder or an uncompressed file; otherwise a temporary file with the
+/// unpacked trace, from `path` or, for `-`, from standard input.
 ///
 /// # Errors
 /// It cannot be read or unpacked, or there is no room for it.

@@ -1,9 +1,9 @@
-//! What compresses a trace: gzip, xz, zstd, zip.
+//! Compressed traces: gzip, xz, zstd, zip.
 //!
 //! A wrapper is unpacked as a stream into the reader, which keeps up to 64 MiB in memory and the
-//! rest in a temporary file. Sizes a wrapper claims are never believed; instead [`Guard`] holds
-//! what comes out against what went in, so that a small file cannot fill the disk:
-//! [`holdup_map::most_unpacked`] says how much may.
+//! rest in a temporary file. Sizes that a wrapper claims are never trusted; instead [`Guard`]
+//! compares the bytes that come out with those read, so that a small file cannot fill the disk:
+//! [`holdup_map::most_unpacked`] gives the limit.
 
 use crate::meter::{Meter, Metered};
 use crate::{Stream, zip};
@@ -28,7 +28,7 @@ pub(crate) enum Wrapper {
 impl Wrapper {
     const ALL: [Wrapper; 4] = [Wrapper::Gzip, Wrapper::Xz, Wrapper::Zstd, Wrapper::Zip];
 
-    /// The wrapper a file that starts with `head` is in.
+    /// The wrapper of a file that starts with `head`.
     pub(crate) fn of(head: &[u8]) -> Option<Wrapper> {
         Wrapper::ALL.into_iter().find(|w| head.starts_with(w.magic()) || w.skippable(head))
     }
@@ -42,7 +42,7 @@ impl Wrapper {
         }
     }
 
-    /// zstd files may begin with a frame to be skipped (`pzstd`, seekable zstd).
+    /// zstd files may begin with a skippable frame (`pzstd`, seekable zstd).
     fn skippable(self, head: &[u8]) -> bool {
         self == Wrapper::Zstd
             && head.len() > 4
@@ -50,7 +50,7 @@ impl Wrapper {
             && head[1..4] == [0x2a, 0x4d, 0x18]
     }
 
-    /// As the name of the format shows it.
+    /// Its name in the name of the format.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Wrapper::Gzip => "gzip",
@@ -75,7 +75,7 @@ impl Wrapper {
         let stream: Stream = match self {
             Wrapper::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(buffered(input, meter))),
             Wrapper::Xz => {
-                // CONCATENATED: a file may be several streams, one behind the other.
+                // CONCATENATED: a file may be several streams, one after the other.
                 let stream = liblzma::stream::Stream::new_stream_decoder(
                     XZ_MEMORY,
                     liblzma::stream::CONCATENATED,
@@ -92,14 +92,14 @@ impl Wrapper {
     }
 }
 
-/// Compressed bytes: a file, where it can be read at any place, or a stream.
+/// Compressed bytes: a file, if it is seekable, or a stream.
 pub(crate) enum Input {
     File(File),
     Stream(Stream),
 }
 
 impl Input {
-    /// Bytes there are, if that is known.
+    /// The number of bytes, if known.
     pub(crate) fn len(&self) -> Option<u64> {
         match self {
             Input::File(file) => file.metadata().ok().map(|m| m.len()),
@@ -127,8 +127,8 @@ fn buffered(input: Input, meter: &Arc<Meter>) -> BufReader<Metered> {
     BufReader::with_capacity(64 << 10, meter.metered(stream))
 }
 
-/// What comes out of a wrapper: held to the limit, and ended, not failed, where it is damaged. What
-/// precedes the damage is as good as the start of a recording that was cut off.
+/// The content of a wrapper: stopped at the limit, and ended, not failed, at damage. The bytes
+/// before the damage are as useful as the start of a recording that was cut off.
 struct Guard {
     stream: Stream,
     meter: Arc<Meter>,
@@ -170,7 +170,7 @@ impl Read for Guard {
 mod tests {
     use super::*;
 
-    /// Zeros without end from next to nothing.
+    /// Endless zeros from hardly any input.
     struct Bomb;
 
     impl Read for Bomb {

@@ -1,8 +1,8 @@
 //! A zip archive with one trace in it.
 //!
-//! Only what that takes is read: the directory at the end of the archive, ZIP64 included, and one
-//! entry, stored or compressed with deflate, zstd or xz. An archive whose end is missing is read
-//! from its first entry on.
+//! Only the necessary parts are read: the directory at the end of the archive, ZIP64 included, and
+//! one entry, stored or compressed with deflate, zstd or xz. An archive whose end is missing is
+//! read from its first entry on.
 
 use crate::Stream;
 use crate::meter::Meter;
@@ -12,11 +12,11 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-/// The end record and the longest comment behind it.
+/// The end record and the longest comment after it.
 const TAIL: u64 = 22 + 0xffff;
 /// Longest directory read.
 const DIRECTORY: u64 = 16 << 20;
-/// Names shown of an archive with several entries.
+/// Most names shown for an archive with several entries.
 const SHOWN: usize = 8;
 
 /// An entry of the directory.
@@ -140,7 +140,7 @@ fn directory(file: &File, len: u64) -> Result<Option<Vec<Entry>>, ErrorKind> {
     Ok(Some(entries))
 }
 
-/// ZIP64: values that do not fit stand in an extra field, in a fixed order.
+/// ZIP64: values that do not fit are in an extra field, in a fixed order.
 fn large(entry: &mut Entry, uncompressed: u32, mut extra: &[u8]) {
     while extra.len() >= 4 {
         let len = usize::from(u16_at(extra, 2));
@@ -163,7 +163,7 @@ fn large(entry: &mut Entry, uncompressed: u32, mut extra: &[u8]) {
     }
 }
 
-/// What an archive that is cut off begins with.
+/// The first entry of an archive that is cut off.
 fn first_entry(file: &File, len: u64) -> Result<Entry, ErrorKind> {
     let header = read_at(file, 0, 30)?;
     if header.len() < 30 {
@@ -175,7 +175,7 @@ fn first_entry(file: &File, len: u64) -> Result<Entry, ErrorKind> {
         ));
     }
     let name = read_at(file, 30, u64::from(u16_at(&header, 26)))?;
-    // Bit 3: the sizes stand behind the data.
+    // Bit 3: the sizes come after the data.
     let known = u16_at(&header, 6) & 8 == 0 && u32_at(&header, 18) != u32::MAX;
     Ok(Entry {
         name: String::from_utf8_lossy(&name).into_owned(),

@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mode = args.get(1).map_or("", |m| m.as_str());
     if mode == "events" {
         let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-        // Runs in file order, then a stable sort: what a merge must produce.
+        // A merge must produce this: the runs in file order, sorted stably by time.
         let (mut all, mut batch) = (Vec::new(), Batch::new());
         let mut quality = file.quality().clone();
         for run in 0..file.runs().len() {

@@ -1,4 +1,5 @@
-//! `struct perf_event_attr`: how one event was opened (`include/uapi/linux/perf_event.h`).
+//! `struct perf_event_attr`: the parameters with which one event was opened
+//! (`include/uapi/linux/perf_event.h`).
 
 use crate::cursor::Order;
 pub(crate) use crate::format::{flag, kind, read, sample};
@@ -6,19 +7,19 @@ pub(crate) use crate::format::{flag, kind, read, sample};
 /// Bytes of the first published `perf_event_attr`; a recorded size of 0 means this.
 pub(crate) const SIZE_VER0: usize = 64;
 
-/// The parts of an attr that matter here. Fields the recording kernel did not know are 0.
+/// The fields of an attr that holdup uses. Fields the recording kernel did not know are 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Attr {
     pub(crate) kind: u32,
     pub(crate) config: u64,
-    /// A frequency instead, if [`flag::FREQ`] is set.
+    /// Events per sample; samples per second if [`flag::FREQ`] is set.
     pub(crate) sample_period: u64,
     pub(crate) sample_type: u64,
     pub(crate) read_format: u64,
     pub(crate) flags: u64,
     pub(crate) precise_ip: u8,
     pub(crate) clockid: i32,
-    /// Registers of the program that samples have, a bit each.
+    /// The user-space registers that samples carry, one bit per register.
     pub(crate) regs_user: u64,
     /// Ids of the event's instances (one per CPU or thread).
     pub(crate) ids: Vec<u64>,
@@ -27,12 +28,12 @@ pub(crate) struct Attr {
 }
 
 impl Attr {
-    /// Whether it counts something the hardware does.
+    /// Whether the event is a hardware counter.
     pub(crate) fn counts_hardware(&self) -> bool {
         matches!(self.kind, kind::HARDWARE | kind::HW_CACHE | kind::RAW)
     }
 
-    /// How many of `bytes`, which start with an attr, it claims for itself.
+    /// The size of the attr at the start of `bytes`, by its own size field.
     pub(crate) fn size(bytes: &[u8], order: Order) -> usize {
         match order.u32(bytes, 4) as usize {
             0 => SIZE_VER0,
@@ -45,7 +46,7 @@ impl Attr {
         if bytes.len() < SIZE_VER0 {
             return None;
         }
-        // What lies beyond the recorded size belongs to somebody else.
+        // Bytes beyond the recorded size are not part of this attr.
         let bytes = &bytes[..Attr::size(bytes, order).clamp(SIZE_VER0, bytes.len())];
         let mut flags = order.u64(bytes, 40);
         if order == Order::Big {
@@ -82,8 +83,8 @@ impl Attr {
         }
     }
 
-    /// Whether its samples say what all counters of its group stood at, each by its id. Values of
-    /// inherited events are of one thread each, although they carry the same id: they are left.
+    /// Whether its samples carry the values of all counters of its group, each with its id. False
+    /// for inherited events: their values are per thread although all threads share one id.
     pub(crate) fn reads_group(&self) -> bool {
         self.sample_type & sample::READ != 0
             && self.read_format & read::GROUP != 0
@@ -91,9 +92,9 @@ impl Attr {
             && !self.has(flag::INHERIT)
     }
 
-    /// Whether its samples tell in which system call a thread is: they have the kernel's part of
-    /// the call chain, and one register of the program, that of a call's first argument (`di` of
-    /// x86-64, `x0` of arm64), as `holdup record` asks for.
+    /// Whether its samples show which system call a thread is in: they have the kernel's part of
+    /// the call chain, and the one user register that holds a call's first argument (`di` of
+    /// x86-64, `x0` of arm64), as `holdup record` requests it.
     pub(crate) fn tells_calls(&self) -> bool {
         /// `1 << PERF_REG_X86_DI`, `1 << PERF_REG_ARM64_X0`.
         const FIRST_ARGUMENT: [u64; 2] = [1 << 5, 1];
@@ -102,18 +103,18 @@ impl Attr {
             && FIRST_ARGUMENT.contains(&self.regs_user)
     }
 
-    /// Whether its samples have call chains that reach into programs, or might.
+    /// Whether its samples have call chains that reach into user space, or might.
     pub(crate) fn has_chains(&self) -> bool {
         let names_calls = self.tells_calls() && self.has(flag::EXCLUDE_CALLCHAIN_USER);
         self.sample_type & sample::CALLCHAIN != 0 && !names_calls
     }
 
-    /// Whether its samples say in which control group a thread is.
+    /// Whether its samples carry the thread's control group.
     pub(crate) fn tells_group(&self) -> bool {
         self.sample_type & (sample::CGROUP | sample::AUX) == sample::CGROUP
     }
 
-    /// Whether it only counts, to be read with others.
+    /// Whether the event takes no samples and is only read together with others.
     pub(crate) fn only_counts(&self) -> bool {
         self.sample_period == 0
     }
@@ -122,8 +123,8 @@ impl Attr {
         self.flags & flag != 0
     }
 
-    /// Name of a counter by its numbers, as perf prints it; `None` for tracepoints and types only
-    /// the recording machine could name.
+    /// Name of a counter from its type and config, as perf prints it; `None` for tracepoints and
+    /// for types that only the recording machine could name.
     pub(crate) fn counter_name(&self) -> Option<String> {
         const HARDWARE: [&str; 10] = [
             "cycles",
@@ -167,7 +168,7 @@ impl Attr {
         Some(base + &self.modifiers())
     }
 
-    /// The `:u`, `:pp`, `:HG` perf appends where an event was not opened the default way.
+    /// The modifiers (`:u`, `:pp`, `:HG`) that perf appends to events not opened with the defaults.
     fn modifiers(&self) -> String {
         let mut m = String::new();
         let levels =
@@ -191,7 +192,8 @@ impl Attr {
     }
 }
 
-/// `L1-dcache-load-misses` and its kin: cache, operation and result are a byte each.
+/// Name of a cache event, e.g. `L1-dcache-load-misses`: cache, operation and result are a byte
+/// each.
 fn cache_name(config: u64) -> String {
     const CACHE: [&str; 7] = ["L1-dcache", "L1-icache", "LLC", "dTLB", "iTLB", "branch", "node"];
     const OPS: [(&str, &str); 3] =

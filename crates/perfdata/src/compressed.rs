@@ -1,6 +1,6 @@
-//! Files recorded with `perf record -z`: ring-buffer content arrives as zstd in COMPRESSED
-//! records. One stream runs through all of them, and a record may begin in one and end in the
-//! next; records perf wrote itself lie between them uncompressed.
+//! Files recorded with `perf record -z`: ring-buffer content arrives as zstd in COMPRESSED records.
+//! One zstd stream runs through all of them, so a record may begin in one chunk and end in the
+//! next. Records that perf wrote itself lie uncompressed between the chunks.
 
 use crate::cursor::Order;
 use crate::record;
@@ -13,10 +13,10 @@ use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 /// Inflated bytes kept in memory before they go to a temporary file.
 const IN_MEMORY: u64 = 64 << 20;
 
-/// What zstd makes of traces is below 50. A file that claims more would fill the disk.
+/// zstd compresses traces by a factor below 50. A file that claims more would fill the disk.
 const MAX_RATIO: u64 = 1000;
 
-/// Copies records, with the compressed ones replaced by what they hold.
+/// Copies records, with compressed records replaced by their content.
 pub(crate) struct Inflater {
     spool: Spool,
     /// Where a stream was first found damaged, and how.
@@ -25,7 +25,7 @@ pub(crate) struct Inflater {
     pub(crate) lost: u64,
     /// Compressed bytes read.
     compressed: u64,
-    /// The data end inside a record.
+    /// Whether the data end inside a record.
     pub(crate) truncated: bool,
 }
 
@@ -40,7 +40,7 @@ impl Inflater {
         }
     }
 
-    /// What came out.
+    /// The inflated records.
     pub(crate) fn finish(self) -> io::Result<Source> {
         self.spool.finish()
     }
@@ -59,7 +59,7 @@ impl Inflater {
         }
     }
 
-    /// The same with the byte order as a type.
+    /// [`Inflater::copy_in`] with the byte order as a type.
     fn copy<E: Endian>(&mut self, source: &Source, start: u64, limit: u64) -> io::Result<()> {
         let mut stream =
             Stream { decoder: Decoder::new()?, out: vec![0; 128 << 10], tail: Vec::new() };
@@ -72,7 +72,7 @@ impl Inflater {
             let mut used = 0;
             let before = at;
             while let Some((kind, rec)) = record::next_record::<E>(&buf[..got], used) {
-                // COMPRESSED2 says how much of it is data; the rest is padding to 8 bytes.
+                // COMPRESSED2 says how many of its bytes are data; the rest is padding to 8 bytes.
                 let data = match kind {
                     record::COMPRESSED => Some(&rec[record::HEADER..]),
                     record::COMPRESSED2 if rec.len() >= 16 => {
@@ -82,7 +82,7 @@ impl Inflater {
                     _ => None,
                 };
                 match data {
-                    // Nothing behind damage can be read: the stream refers back to it.
+                    // Nothing after the damage can be read, because the stream refers back to it.
                     Some(data) if broken => self.lost += data.len() as u64,
                     Some(data) => {
                         self.compressed += data.len() as u64;
@@ -121,7 +121,7 @@ impl Inflater {
                 }
             }
             if used == 0 {
-                // Told by whoever walks the records.
+                // The walk over the records reports this.
                 if crate::walk::is_no_record(&buf[..got]) {
                     self.spool.push(&buf[..got])?;
                 } else {
@@ -140,12 +140,12 @@ impl Inflater {
 struct Stream {
     decoder: Decoder<'static>,
     out: Vec<u8>,
-    /// The beginning of a record that the next chunk completes.
+    /// The beginning of a record whose rest is in the next chunk.
     tail: Vec<u8>,
 }
 
 impl Stream {
-    /// Inflate one chunk to at most `room` bytes. The inner error says why that failed.
+    /// Inflate one chunk to at most `room` bytes. The inner error says why inflating failed.
     fn push<E: Endian>(
         &mut self,
         data: &[u8],

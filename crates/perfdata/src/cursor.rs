@@ -2,7 +2,8 @@
 
 use holdup_tracepoint::{Big, Endian, Little};
 
-/// Byte order of a file, as a value. Per-record code has it as a type instead.
+/// Byte order of a file, as a value. Code that runs per record has the byte order as a type
+/// instead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Order {
     Little,
@@ -30,7 +31,7 @@ impl Order {
     }
 }
 
-/// Takes values off the front of a slice; `None` where it ends.
+/// Takes values off the front of a slice; `None` at its end.
 #[derive(Clone)]
 pub(crate) struct Cursor<'a> {
     rest: &'a [u8],
@@ -69,7 +70,7 @@ impl<'a> Cursor<'a> {
         self.bytes(8).map(|b| self.order.u64(b, 0))
     }
 
-    /// A length that must fit what is left, then that many bytes.
+    /// Takes a 64-bit length and that many bytes; `None` if fewer are left.
     pub(crate) fn sized64(&mut self) -> Option<&'a [u8]> {
         let n = usize::try_from(self.u64()?).ok()?;
         self.bytes(n)
@@ -81,7 +82,7 @@ impl<'a> Cursor<'a> {
         self.bytes(n)
     }
 
-    /// Bytes up to a NUL, which is taken too.
+    /// Bytes up to a NUL, which is consumed too.
     pub(crate) fn c_str(&mut self) -> Option<&'a [u8]> {
         let n = self.rest.iter().position(|&b| b == 0)?;
         let s = self.bytes(n)?;
@@ -89,14 +90,14 @@ impl<'a> Cursor<'a> {
         Some(s)
     }
 
-    /// perf's header string: u32 length with padding, then bytes of which those before the NUL
-    /// count.
+    /// perf's header string: a u32 length that includes padding, then the bytes. The text ends at
+    /// the NUL.
     pub(crate) fn string(&mut self) -> Option<String> {
         Some(text(self.sized32()?))
     }
 }
 
-/// What precedes the first NUL, lossily as UTF-8.
+/// The text before the first NUL, lossily as UTF-8.
 pub(crate) fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()

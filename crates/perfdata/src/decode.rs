@@ -11,16 +11,16 @@ use holdup_trace::{
 use holdup_tracepoint::{Endian, Plan, sys_enter_64, sys_exit_64};
 use rustc_hash::FxHashMap;
 
-/// Turns single records into events; knows nothing of runs.
+/// Turns single records into events; independent of runs.
 pub(crate) struct Decoder<'a> {
     schema: &'a Schema,
     names: LocalNames,
-    /// Which control group an id stands for, and what was said of threads lately.
+    /// Which control group an id stands for, and which group each thread was recently reported in.
     groups: &'a FxHashMap<u64, NameId>,
     lately: Lately,
-    /// Time of the latest event, which those that do not say theirs share.
+    /// Time of the latest event, which records without a time share.
     pub(crate) last: u64,
-    /// Samples of all other events are left out.
+    /// Emit only switches; skip the samples of all other events.
     only_switches: bool,
 }
 
@@ -28,11 +28,12 @@ fn cpu(n: u32) -> Cpu {
     Cpu(u16::try_from(n).unwrap_or(u16::MAX))
 }
 
-/// The frames of a chain, innermost first. Marks say whose those behind them are. Left out are a
-/// guest's, whose code is in no file here, and the number by which a later record
-/// (CALLCHAIN_DEFERRED) gives the rest. Without a mark the half of the address space says.
+/// The frames of a chain, innermost first. Marks in the chain tell whether the addresses after them
+/// are the kernel's or the program's; without a mark the half of the address space tells. Skipped
+/// are a guest's frames, whose code is in no file here, and the number by which a later record
+/// (CALLCHAIN_DEFERRED) delivers the rest.
 fn frames<E: Endian>(chain: &[u8]) -> impl Iterator<Item = Frame> + '_ {
-    /// Whose addresses follow.
+    /// To whom the addresses that follow belong.
     enum Whose {
         Unsaid,
         Kernel,
@@ -69,7 +70,7 @@ impl<'a> Decoder<'a> {
         Decoder { schema, names, groups, lately, last: 0, only_switches }
     }
 
-    /// What the next decoder can use.
+    /// The memory that the next decoder can reuse.
     pub(crate) fn into_memory(self) -> (LocalNames, Lately) {
         (self.names, self.lately)
     }
@@ -98,7 +99,7 @@ impl<'a> Decoder<'a> {
         if l.cgroup != 0 {
             self.group::<E>(d, rec, batch);
         }
-        // System calls are most of most traces.
+        // Fast path: most events of most traces are system calls.
         if let (true, Class::Tracepoint(plan), Some(head)) =
             (l.near, &d.class, rec.first_chunk::<NEAR>())
         {
@@ -113,9 +114,9 @@ impl<'a> Decoder<'a> {
                 let cpu = cpu(E::u32(head, at(l.cpu)));
                 let event =
                     |what| Event { ts, tid, pid, comm: NameId::NONE, cpu, id: d.event, what };
-                // Each kind is pushed on its own, so that it goes from registers to the batch. One
-                // push for all would put the `What` together in memory, field by field, and load
-                // it again in larger pieces: a store-forwarding stall for every event.
+                // Each kind is pushed on its own, so that it goes from registers to the batch. A
+                // common push would assemble the `What` in memory field by field and load it again
+                // in larger pieces: a store-forwarding stall for every event.
                 match plan {
                     Plan::SysEnter64 => {
                         if let Some((nr, args)) = sys_enter_64::<E>(raw, batch) {
@@ -136,11 +137,11 @@ impl<'a> Decoder<'a> {
         self.any_sample::<E>(d, rec, batch);
     }
 
-    /// Say in which control group the thread of a sample is, unless that was said lately.
+    /// Report the control group of a sample's thread, unless it was reported recently.
     #[inline]
     fn group<E: Endian>(&mut self, d: &Decodable, rec: &[u8], batch: &mut Batch) {
         let l = &d.layout;
-        // What is wrong with a record that is too short is said where its event is looked for.
+        // A record that is too short is counted where its event is looked up.
         let Some(id) = l.cgroup::<E>(rec).filter(|_| rec.len() >= l.min as usize) else { return };
         let at = |field: u16| if field == 0 { u64::MAX } else { E::u64(rec, field.into()) };
         let (tid, ts) = (E::u32(rec, usize::from(l.tid) + 4), at(l.time));
@@ -163,16 +164,17 @@ impl<'a> Decoder<'a> {
         }
         let group = match self.groups.get(&id) {
             Some(&group) => group,
-            // Its record was lost, or it was made before somebody else's recording began.
+            // Its record was lost, or another tool recorded, and the group existed before the
+            // recording began.
             None => self.names.name(id as u32, format!("group {id}").as_bytes()),
         };
         let what = What::InGroup { tid, group };
         batch.events.push(event::<E>(d, rec, ts, EventId::SIDEBAND, what));
-        // An event without a time, next, is no earlier.
+        // If the next event has no time, it must not come out earlier.
         self.last = ts;
     }
 
-    /// As it is done for any event and any layout.
+    /// The general path, for any event and any layout.
     #[inline(never)]
     fn any_sample<E: Endian>(&mut self, d: &Decodable, rec: &[u8], batch: &mut Batch) {
         let l = &d.layout;
@@ -220,7 +222,7 @@ impl<'a> Decoder<'a> {
                 }
                 Some(what) => what,
                 None => {
-                    // perf prints such a sample too; only its content is unknown.
+                    // perf prints such a sample too; only its content is unreadable.
                     batch.quality.add(QualityCode::BadRecords, 1);
                     What::Other
                 }
@@ -252,7 +254,7 @@ impl<'a> Decoder<'a> {
         batch.events.push(event::<E>(d, rec, ts, d.event, what));
     }
 
-    /// What the other counters of the group stood at; the leader's own count is in its samples.
+    /// The values of the group's other counters; the leader's own count is in its samples.
     fn readings<E: Endian>(
         &mut self,
         d: &Decodable,
@@ -341,7 +343,7 @@ impl<'a> Decoder<'a> {
                         pid: if kind == record::KSYMBOL { Pid::UNKNOWN } else { Pid(word(8)) },
                         mapping: batch.push_mapping(mapping),
                     },
-                    // Memory without code.
+                    // The mapping has no code.
                     None => return,
                 }
             }
@@ -385,8 +387,8 @@ fn event<E: Endian>(d: &Decodable, rec: &[u8], ts: u64, id: EventId, what: What)
     }
 }
 
-/// Say where in the kernel the thread of a sample is, and with which argument it came there. A
-/// thread of the kernel has no registers of a program.
+/// Report where in the kernel the thread of a sample is, and the first argument of its system call.
+/// A kernel thread has no user registers.
 fn leaves<E: Endian>(d: &Decodable, rec: &[u8], ts: u64, chain: &[u8], batch: &mut Batch) {
     let Some((_, end)) = d.layout.payload::<E>(rec) else { return };
     let Some(registers) = rec.get(end..end + 16).filter(|words| E::u64(words, 0) != 0) else {
@@ -406,8 +408,8 @@ fn counter<E: Endian>(
     batch: &mut Batch,
 ) -> What {
     let l = &d.layout;
-    // What the processor says about where it was counted (PEBS) is more precise than the chain,
-    // which begins where the interrupt came.
+    // The address that the processor recorded (PEBS) is more precise than the chain, which begins
+    // where the interrupt arrived.
     let here = (l.ip != 0).then(|| Frame {
         address: E::u64(rec, l.ip as usize),
         kernel: E::u16(rec, 4) & record::MISC_CPUMODE == record::MISC_KERNEL,

@@ -1,4 +1,4 @@
-//! Naming events and saying what the file can prove.
+//! Names the events and works out what the file can prove.
 
 use crate::attr::{Attr, kind};
 use crate::index::Index;
@@ -17,7 +17,7 @@ fn formats(tracing: Option<&TracingData>) -> FxHashMap<u64, &Format> {
     tracing.iter().flat_map(|t| &t.formats).map(|f| (f.id as u64, f)).collect()
 }
 
-/// What a sample of each attr becomes, and what it shows.
+/// What a sample of each attr becomes, and what it proves.
 pub(crate) fn classes(
     attrs: &[Attr],
     tracing: Option<&TracingData>,
@@ -40,7 +40,8 @@ pub(crate) fn classes(
     attrs.iter().enumerate().map(class).collect()
 }
 
-/// Name and system of each attr: the recorder's own name, else the format's, else the numbers'.
+/// Name and system of each attr: the recorder's own name, else from the format, else from type and
+/// config.
 pub(crate) fn events(
     attrs: &[Attr],
     tracing: Option<&TracingData>,
@@ -73,8 +74,8 @@ pub(crate) fn events(
     attrs.iter().map(describe).collect()
 }
 
-/// Say of each event how the file knows of it: the attrs are the events that perf opened, so they
-/// are what it was asked for; `seen` tells of which attrs samples were met.
+/// Sets for each event how the file knows of it. The attrs are the events that perf opened, so
+/// every one was requested; `seen` has the attrs of which samples were found.
 pub(crate) fn presences(
     events: &mut [EventDesc],
     schema: &Schema,
@@ -89,7 +90,7 @@ pub(crate) fn presences(
     }
 }
 
-/// What the whole file proves; `shown` has the bits of [`witness`] that were found.
+/// What the whole file proves; `shown` has the bits of [`witness`] for which samples were found.
 pub(crate) fn settle(
     info: &mut TraceInfo,
     attrs: &[Attr],
@@ -110,7 +111,7 @@ pub(crate) fn settle(
     info.capabilities = Capabilities::of(&info.events, beside);
 }
 
-/// Threads known before the first event: from records of time 0, else from saved comms.
+/// Threads known before the first event: from records with time 0, else from saved comms.
 pub(crate) fn tasks(info: &mut TraceInfo, tracing: Option<&TracingData>, facts: &[TaskFact]) {
     let mut order = Vec::new();
     let mut by_tid: FxHashMap<u32, Task> = FxHashMap::default();

@@ -19,7 +19,7 @@ pub(crate) struct EventName {
 pub(crate) struct Features {
     pub(crate) names: Vec<EventName>,
     pub(crate) clock: Option<String>,
-    /// Time of the first and last sample by perf's own account, if it has one.
+    /// Time of the first and last sample according to perf, if the file has it.
     pub(crate) sample_span: Option<(u64, u64)>,
 }
 
@@ -85,7 +85,7 @@ impl Features {
             }
             feature::SAMPLE_TIME => {
                 let (first, last) = (c.u64()?, c.u64()?);
-                // In pipe mode perf writes it before it knows.
+                // In pipe mode perf writes this section before the times are known.
                 if last > 0 {
                     self.sample_span = Some((first, last));
                     info.extra
@@ -133,7 +133,7 @@ impl Features {
         Some(())
     }
 
-    /// Give `attrs` the names of EVENT_DESC: by id, and where there are no ids by position.
+    /// Give `attrs` the names of EVENT_DESC: by id, or by position where there are no ids.
     pub(crate) fn name(&self, attrs: &mut [Attr]) {
         let by_id: rustc_hash::FxHashMap<u64, &str> =
             self.names.iter().flat_map(|n| n.ids.iter().map(|&id| (id, &*n.name))).collect();
@@ -147,7 +147,7 @@ impl Features {
     }
 }
 
-/// perf writes its bare version, others (holdup) their name before it.
+/// perf writes its bare version, other recorders (holdup) put their name before it.
 fn recorder(version: &str) -> String {
     match version.split_once(' ') {
         Some((name, _)) if name.starts_with(|c: char| c.is_ascii_alphabetic()) => {

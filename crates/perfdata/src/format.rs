@@ -1,4 +1,4 @@
-//! The numbers of the perf.data format, for who reads it and who writes it.
+//! The numbers of the perf.data format, for readers and writers.
 //!
 //! From the kernel's `include/uapi/linux/perf_event.h`, `tools/perf/util/header.h`,
 //! `tools/lib/perf/include/perf/event.h` and `tools/perf/Documentation/perf.data-file-format.txt`.
@@ -29,13 +29,13 @@ pub mod header {
 /// Bytes of `struct perf_file_section`: offset and size.
 pub const SECTION: usize = 16;
 
-/// Strings of feature sections are padded to a multiple of so many bytes (perf's `NAME_ALIGN`).
+/// Strings of feature sections are padded to a multiple of this many bytes (perf's `NAME_ALIGN`).
 pub const STRING_ALIGN: usize = 64;
 
-/// What a section of tracing data begins with; the version follows.
+/// The first bytes of a tracing-data section; the version follows.
 pub const TRACING_DATA_MAGIC: &[u8; 10] = b"\x17\x08\x44tracing";
 
-/// Types of records; from 64 on perf's own.
+/// Types of records; from 64 on they are perf's own.
 pub mod record {
     pub const MMAP: u32 = 1;
     pub const LOST: u32 = 2;
@@ -75,20 +75,20 @@ pub mod record {
     /// Highest type perf writes as of Linux 6.18 (SCHEDSTAT_DOMAIN).
     pub const LAST_PERF: u32 = 86;
 
-    /// `PERF_RECORD_MISC_KERNEL` and `_USER`: which half of memory a mapping is of.
+    /// `PERF_RECORD_MISC_KERNEL` and `_USER`: whether a mapping is in kernel or user memory.
     pub const MISC_KERNEL: u16 = 1;
     pub const MISC_USER: u16 = 2;
-    /// `PERF_RECORD_MISC_CPUMODE_MASK`: the bits that say so.
+    /// `PERF_RECORD_MISC_CPUMODE_MASK`: the bits that hold this.
     pub const MISC_CPUMODE: u16 = 7;
-    /// `PERF_RECORD_MISC_FORK_EXEC`: a thread read from `/proc`, whose maps come as records.
+    /// `PERF_RECORD_MISC_FORK_EXEC`: a thread read from `/proc`, whose mappings come as records.
     pub const MISC_FORK_EXEC: u16 = 1 << 13;
-    /// `PERF_RECORD_MISC_MMAP_BUILD_ID`: a mapping that says which build it is of.
+    /// `PERF_RECORD_MISC_MMAP_BUILD_ID`: a mapping that carries the build id of its file.
     pub const MISC_MMAP_BUILD_ID: u16 = 1 << 14;
     /// `PERF_RECORD_MISC_MMAP_DATA`: a mapping without code.
     pub const MISC_MMAP_DATA: u16 = 1 << 13;
-    /// `PERF_RECORD_MISC_BUILD_ID_SIZE`: a build id that says how long it is.
+    /// `PERF_RECORD_MISC_BUILD_ID_SIZE`: a build id with an explicit length.
     pub const MISC_BUILD_ID_SIZE: u16 = 1 << 15;
-    /// `PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER`: the function is there no more.
+    /// `PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER`: the function was removed.
     pub const KSYMBOL_UNREGISTER: u16 = 1;
     /// `PERF_RECORD_MISC_COMM_EXEC`, `_SWITCH_OUT` (bit 13) and `_SWITCH_OUT_PREEMPT`.
     pub const MISC_COMM_EXEC: u16 = 1 << 13;
@@ -101,9 +101,9 @@ pub mod record {
 
 /// Numbers of the feature sections, which are bits of the header's bitmap.
 pub mod feature {
-    /// perf never sets it, and skips the section. holdup sets it while a recording goes on: the
-    /// table of sections is then a FINISHED_ROUND record, and this its entry for the record's
-    /// header.
+    /// perf never sets this bit, and skips the section. holdup sets it while a recording is in
+    /// progress: the table of sections is then a FINISHED_ROUND record, and this is the table's
+    /// entry for the record's header.
     pub const RESERVED: u32 = 0;
     pub const TRACING_DATA: u32 = 1;
     pub const BUILD_ID: u32 = 2;
@@ -129,17 +129,17 @@ pub mod feature {
     pub const DIR_FORMAT: u32 = 24;
     pub const COMPRESSED: u32 = 27;
     pub const CLOCK_DATA: u32 = 29;
-    /// What the recorder saw of descriptors, as text. perf, which has no section of this number,
+    /// What the recorder saw of file descriptors, as text. perf has no section of this number and
     /// skips it.
     pub const DESCRIPTORS: u32 = 200;
-    /// What the recorder read of control groups, as text; perf skips it, too.
+    /// What the recorder read of control groups, as text; perf skips this section, too.
     pub const CONTROL_GROUPS: u32 = 201;
     /// What the recorder knows of runtimes that schedule tasks of their own, as text; perf skips
-    /// it, too.
+    /// this section, too.
     pub const RUNTIMES: u32 = 202;
 }
 
-/// What EVENT_UPDATE records tell: the event's name.
+/// What EVENT_UPDATE records carry: the event's name.
 pub const EVENT_UPDATE_NAME: u64 = 2;
 /// Type of compression in a COMPRESSED section.
 pub const COMPRESSED_ZSTD: u32 = 1;
@@ -169,7 +169,7 @@ pub mod sample {
 
 /// Marks between the addresses of a call chain: whose they are from there on. None is an address.
 pub mod context {
-    /// `PERF_CONTEXT_MAX`: the lowest mark.
+    /// `PERF_CONTEXT_MAX`: the lowest of the marks.
     pub const FIRST: u64 = -4095i64 as u64;
     pub const KERNEL: u64 = -128i64 as u64;
     pub const USER: u64 = -512i64 as u64;

@@ -1,13 +1,13 @@
-//! A quick look: the tables, the records perf wrote before the first sample, and samples of the
-//! rest.
+//! A quick look at a file: reads the tables, the records perf wrote before the first sample, and
+//! windows of the rest.
 //!
 //! ```text
 //!  header attrs │ front ▓▓▓▓│      ▓│      ▓│      ▓│     ▓│ features
 //!               └ walked whole      └ windows at equal distances, the last at the end
 //! ```
 //!
-//! What the windows show is proven; what only the attrs promise is listed. The span of time is
-//! perf's own account of it (HEADER_SAMPLE_TIME), which the windows may refute.
+//! Events seen in a window are proven; events that only the attrs promise are listed. The time span
+//! is perf's own (HEADER_SAMPLE_TIME), which the windows may refute.
 
 use crate::attr::{Attr, flag};
 use crate::cursor::Order;
@@ -23,14 +23,15 @@ use holdup_tracepoint::{Big, Endian, Little};
 use std::fs::File;
 use std::path::Path;
 
-/// Bytes at the start that are walked record by record: perf names the threads and mapped files
-/// of the machine there, some hundred KiB on a large one.
+/// Bytes at the start that are walked record by record. perf names the machine's threads and mapped
+/// files there, some hundred KiB on a large machine.
 const FRONT: u64 = 4 << 20;
-/// Windows behind it, and the bytes of each: some ten thousand samples in a few milliseconds.
+/// Number of windows after the front, and the bytes of each: some ten thousand samples in a few
+/// milliseconds.
 const WINDOWS: u64 = 32;
 const WINDOW: u64 = 64 << 10;
 
-/// Look at a perf.data file without reading all of it; its size hardly matters.
+/// Look at a perf.data file without reading all of it; the time hardly depends on its size.
 ///
 /// # Errors
 /// Those of [`crate::open`].
@@ -91,11 +92,11 @@ fn front(
     }
 }
 
-/// What the windows show.
+/// What was found in the windows.
 struct Seen {
-    /// For each attr, whether a sample of it was met.
+    /// For each attr, whether a sample was found.
     attrs: Vec<bool>,
-    /// A SWITCH record was met.
+    /// Whether a SWITCH record was found.
     switches: bool,
     span: Option<(u64, u64)>,
     samples: u64,
@@ -159,7 +160,7 @@ impl Seen {
         }
     }
 
-    /// What the records read so far hold in addition to their events.
+    /// Kinds of data found so far in addition to tracepoints.
     fn beside(&self, attrs: &[Attr]) -> Beside {
         let met = || attrs.iter().zip(&self.attrs).filter(|(_, seen)| **seen).map(|(a, _)| a);
         Beside {
@@ -171,7 +172,7 @@ impl Seen {
     }
 }
 
-/// What perf was asked for in addition to tracepoints.
+/// Kinds of data that perf was asked for in addition to tracepoints.
 fn promised(attrs: &[Attr]) -> Beside {
     Beside {
         stacks: attrs.iter().any(Attr::has_chains),

@@ -6,11 +6,11 @@ use crate::format::header::{self, FULL_SIZE, PIPE_SIZE, SIZE_WITHOUT_FEATURES};
 use crate::format::{MAGIC, feature};
 use holdup_trace::ErrorKind;
 
-/// The same of the first version of the format, which perf stopped writing in 2012 and reads still.
+/// The magic of the format's version 1, which perf stopped writing in 2012 and still reads.
 const MAGIC1: [&[u8; 8]; 2] = [b"PERFFILE", b"ELIFFREP"];
 
-/// Whether `head`, the first bytes of an input, are those of a perf.data file. True for the
-/// obsolete version 1 too, which opening then refuses by name.
+/// Whether `head`, the first bytes of an input, identify a perf.data file. True for the obsolete
+/// version 1 too, so that opening it can name the version in its error.
 pub fn sniff(head: &[u8]) -> bool {
     MAGIC.iter().chain(&MAGIC1).any(|m| head.starts_with(&m[..]))
 }
@@ -28,24 +28,24 @@ impl Section {
     }
 }
 
-/// What the first bytes say.
+/// The content of the file header.
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
     pub(crate) order: Order,
-    /// Bytes of the header itself: 16 in pipe mode.
+    /// Size of the header in bytes: 16 in pipe mode.
     pub(crate) size: u64,
     /// `None` in pipe mode, where everything else comes as records.
     pub(crate) file: Option<FileHeader>,
 }
 
-/// What follows in file mode.
+/// The part of the header that only file mode has.
 #[derive(Clone, Debug)]
 pub(crate) struct FileHeader {
     /// Bytes per entry of `attrs`: the attr and the section with its ids.
     pub(crate) attr_entry: u64,
     pub(crate) attrs: Section,
     pub(crate) data: Section,
-    /// Names of events, in files of Linux before 3.4.
+    /// Names of events, in files of perf before Linux 3.4.
     pub(crate) event_types: Section,
     /// One bit per feature section that follows the data.
     pub(crate) features: [u64; 4],
@@ -105,8 +105,8 @@ impl Header {
         let mut features = [0; 4];
         if size >= FULL_SIZE {
             features = std::array::from_fn(|i| order.u64(head, header::FEATURES + 8 * i));
-            // The bitmap is an array of longs. A 32-bit big-endian recorder therefore has its
-            // words the other way round; HOSTNAME, always set, tells.
+            // The bitmap is an array of longs. A 32-bit big-endian recorder therefore swaps the
+            // words of each pair; HOSTNAME, which is always set, shows which it is.
             const HOSTNAME: u64 = 1 << feature::HOSTNAME;
             if order == Order::Big
                 && features[0] & HOSTNAME == 0
@@ -127,8 +127,8 @@ impl Header {
 }
 
 impl FileHeader {
-    /// Whether the recorder did not get to its end: perf leaves the size 0, holdup the feature
-    /// that perf never sets.
+    /// Whether the recorder was killed before it finished: perf leaves the size 0, holdup leaves
+    /// the feature bit that perf never sets.
     pub(crate) fn unfinished(&self) -> bool {
         self.data.size == 0 || self.features[0] >> feature::RESERVED & 1 != 0
     }

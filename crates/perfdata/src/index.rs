@@ -1,10 +1,10 @@
 //! The index: from the record stream to runs in time order.
 //!
 //! The data are cut into segments that are walked in parallel. Where a segment's first record
-//! begins is a guess (records carry no marker): the walk starts at the first plausible chain of
-//! headers. The guess is proven when the walk of the segment before arrives exactly there; a
-//! segment whose guess was wrong is walked again from the right place. So the result never
-//! depends on the guesses, only the time it takes.
+//! begins is a guess, because records carry no marker: the walk starts at the first plausible chain
+//! of headers. The guess is proven when the walk of the segment before ends exactly there; a
+//! segment whose guess was wrong is walked again from the right place. So wrong guesses cost time
+//! but never change the result.
 
 use crate::record;
 use crate::schema::Schema;
@@ -17,16 +17,16 @@ use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Where a run is.
+/// The position of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) start: u64,
     pub(crate) end: u64,
-    /// The decoder sorts it; never more than a few hundred KiB.
+    /// The decoder must sort it; such a run is at most a few hundred KiB.
     pub(crate) unsorted: bool,
 }
 
-/// What the index knows.
+/// The result of indexing.
 #[derive(Debug)]
 pub(crate) struct Index {
     pub(crate) runs: Vec<Run>,
@@ -45,7 +45,7 @@ pub(crate) struct Index {
 const SEGMENT: u64 = 4 << 20;
 
 impl Index {
-    /// Add the runs of another stretch of the same trace.
+    /// Add the runs of another part of the same trace.
     pub(crate) fn append(&mut self, other: Index) {
         self.runs.extend(other.runs);
         self.spans.extend(other.spans);
@@ -118,7 +118,7 @@ pub(crate) fn index<E: Endian>(
     for (i, w) in walked.into_iter().enumerate() {
         let (_, to) = bounds(i);
         if join.at >= to {
-            // A payload or a hole reaches over this segment.
+            // A payload or a gap covers this whole segment.
             continue;
         }
         match w {
@@ -129,7 +129,7 @@ pub(crate) fn index<E: Endian>(
     join.finish::<E>(source, schema)
 }
 
-/// Puts the segments together.
+/// Joins the segments' results.
 struct Join {
     /// Where the next segment must begin.
     at: u64,
@@ -161,7 +161,7 @@ impl Join {
         for mut p in w.pieces {
             p.rounds = (p.rounds.0 + before, p.rounds.1 + before);
             match self.pieces.last_mut() {
-                // The segment's bound cut a piece in two.
+                // The segment boundary had split a piece.
                 Some(prev) if joins(prev, &p) => {
                     prev.end = p.end;
                     prev.rounds.1 = p.rounds.1;
@@ -232,7 +232,7 @@ impl Join {
     }
 }
 
-/// Whether `next` goes on where `prev` stops, in place and time.
+/// Whether `next` continues `prev` in offset and in time.
 fn joins(prev: &Piece, next: &Piece) -> bool {
     prev.end == next.start
         && !prev.unsorted

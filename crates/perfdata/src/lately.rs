@@ -1,40 +1,40 @@
-//! What samples said of the control groups of threads lately.
+//! Remembers which control group each thread was recently reported in.
 //!
-//! Every sample says in which group its thread is, and next to none says anything new. A decoder
-//! hands on what it has not said of the thread before. It decodes one run, mostly of one CPU: when
-//! the thread runs on another meanwhile, moves, and moves back, that is told in another run. So
-//! what was said long ago is said again.
+//! Every sample carries its thread's group, and hardly any is new. A decoder therefore reports a
+//! group only if it has not just reported it. A decoder sees one run, mostly of one CPU: if the
+//! thread migrates, changes its group there and comes back, the change is in another run. So
+//! reports expire and are repeated.
 
-/// A table of so many threads, found by the last bits of their numbers.
+/// Slots of the table; a thread's slot is given by the last bits of its id.
 const SLOTS: usize = 1024;
 
-/// For so long what was said of a thread holds, ns.
+/// How long a report stays valid, ns.
 const HOLDS: u64 = 10_000_000;
 
-/// What was said of one thread.
+/// The last report for one thread.
 #[derive(Clone, Copy)]
 struct Said {
     tid: u32,
     group: u64,
-    /// By the clock of the trace.
+    /// Time of the report by the clock of the trace, ns.
     at: u64,
 }
 
-/// Of no thread: the idle task is in no group that matters.
+/// An empty slot: the idle task's group does not matter.
 const NOTHING: Said = Said { tid: 0, group: 0, at: 0 };
 
-/// Threads and the groups they were in lately. Takes memory when it is first used.
+/// Threads and the groups they were in lately. Allocates on first use.
 #[derive(Default)]
 pub(crate) struct Lately(Vec<Said>);
 
 impl Lately {
-    /// Nothing has been said.
+    /// Forget all reports.
     pub(crate) fn forget(&mut self) {
         self.0.fill(NOTHING);
     }
 
-    /// Whether that the thread `tid` is in `group` at `at` has not been said of late; it counts as
-    /// said from now on.
+    /// Whether the group of thread `tid` at time `at` must be reported, because it was not reported
+    /// recently. Records the report.
     #[inline]
     pub(crate) fn is_news(&mut self, tid: u32, group: u64, at: u64) -> bool {
         if self.0.is_empty() {

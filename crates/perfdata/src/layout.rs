@@ -1,10 +1,10 @@
 //! Where the fields of a sample are, computed once per attr.
 //!
 //! A sample's fields follow each other in a fixed order, present or not by `sample_type`. Up to
-//! PERIOD all have a fixed width, so their offsets are constants of the attr; RAW is a constant too
+//! PERIOD all have a fixed width, so their offsets are constants of the attr. RAW is a constant too
 //! unless READ or CALLCHAIN, whose length varies, precede it. What comes after RAW (branch stack,
-//! registers, user stack …) is of no interest here, except for one register where it is all that
-//! follows ([`Attr::tells_calls`]), and for the control group, whose place is known from the end.
+//! registers, user stack …) is not used, with two exceptions: one register where it is all that
+//! follows ([`Attr::tells_calls`]), and the control group, which is located from the end.
 //!
 //! Records that are not samples end with a subset of these fields (`sample_id_all`), located from
 //! the end.
@@ -23,14 +23,14 @@ pub(crate) struct Layout {
     pub(crate) time: u16,
     pub(crate) cpu: u16,
     pub(crate) period: u16,
-    /// IDENTIFIER, else ID.
+    /// Offset of IDENTIFIER, else of ID.
     pub(crate) id: u16,
-    /// RAW's size word if nothing of variable length precedes it.
+    /// Offset of RAW's size word if nothing of variable length precedes it.
     pub(crate) raw: u16,
-    /// The control group's id: its distance from the end of the record, since what comes after it
-    /// is of a fixed width.
+    /// The control group's id, as distance from the end of the record: everything after it has a
+    /// fixed width.
     pub(crate) cgroup: u16,
-    /// READ or CALLCHAIN are present: [`Layout::walk`] finds what follows.
+    /// READ or CALLCHAIN are present, so [`Layout::walk`] must find what follows.
     pub(crate) variable: bool,
     /// Thread, time, CPU and payload are all present and found in the first [`NEAR`] bytes.
     pub(crate) near: bool,
@@ -38,16 +38,16 @@ pub(crate) struct Layout {
     read_format: u64,
 }
 
-/// Fixed fields are 8 bytes each at multiples of 8. Where all of interest begin in the first NEAR
-/// bytes of a record, as perf records tracepoints, one check of the length serves for all: an
-/// offset masked with [`FIELD`] is within them, which the compiler sees.
+/// Fixed fields are 8 bytes each at multiples of 8. If all fields of interest begin in the first
+/// NEAR bytes of a record, as in tracepoints recorded by perf, one length check serves for all: an
+/// offset masked with [`FIELD`] is within them, which the compiler can prove.
 pub(crate) const NEAR: usize = 64;
 pub(crate) const FIELD: u16 = NEAR as u16 - 8;
 
 /// Distances from the end of a record; 0 means absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Trailer {
-    /// Bytes of the whole.
+    /// Length of the whole trailer in bytes.
     pub(crate) len: u16,
     pub(crate) tid: u16,
     pub(crate) time: u16,
@@ -58,7 +58,7 @@ pub(crate) struct Trailer {
 /// The parts of variable length, as slices of the record.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub(crate) struct Variable<'a> {
-    /// What counters stood at, 8 bytes a number.
+    /// Counter values, 8 bytes each.
     pub(crate) read: &'a [u8],
     /// Call chain, 8 bytes each.
     pub(crate) chain: &'a [u8],
@@ -66,13 +66,13 @@ pub(crate) struct Variable<'a> {
     pub(crate) raw: &'a [u8],
 }
 
-/// Bytes that follow a record other than a sample, where the events of a file have
+/// Length in bytes of the trailer of records other than samples, in files whose events have
 /// `sample_id_all` and this `sample_type`.
 pub fn trailer_size(sample_type: u64) -> usize {
     Trailer::of(sample_type).len as usize
 }
 
-/// Where samples of this `sample_type` have their time; `None` if they have none.
+/// Offset of the time in samples of this `sample_type`; `None` if they have none.
 pub fn sample_time(sample_type: u64) -> Option<usize> {
     let layout = Layout::new(&Attr { sample_type, ..Attr::default() });
     (layout.time != 0).then_some(layout.time.into())
@@ -104,7 +104,7 @@ impl Layout {
         l.id = if identifier != 0 { identifier } else { id };
         l.min = at;
         let has = |bit: u64| attr.sample_type & bit != 0;
-        // AUX is the one of variable width that comes after it; perf does not record both.
+        // Only AUX comes after the group with a variable width; perf does not record both.
         if attr.tells_group() {
             let after = [sample::DATA_PAGE_SIZE, sample::CODE_PAGE_SIZE];
             l.cgroup = 8 + 8 * after.iter().filter(|&&bit| has(bit)).count() as u16;
@@ -118,20 +118,20 @@ impl Layout {
         l
     }
 
-    /// The id of the control group that the sample's thread was in, if it says so.
+    /// The id of the control group that the sample's thread was in, if the sample carries it.
     #[inline]
     pub(crate) fn cgroup<E: Endian>(&self, rec: &[u8]) -> Option<u64> {
         let at = rec.len().checked_sub(self.cgroup.into())?;
         (self.cgroup != 0 && at >= self.min.into()).then(|| E::u64(rec, at))
     }
 
-    /// Find call chain and payload behind fields of variable length. `None` if the record does
-    /// not hold what it promises.
+    /// Find call chain and payload after fields of variable length. `None` if the record is shorter
+    /// than its fields claim.
     pub(crate) fn walk<'a, E: Endian>(&self, rec: &'a [u8]) -> Option<Variable<'a>> {
         Some(self.walk_to::<E>(rec)?.0)
     }
 
-    /// Where a tracepoint's payload begins in `rec`, and where what follows it does.
+    /// Start and end offsets of a tracepoint's payload in `rec`.
     pub(crate) fn payload<E: Endian>(&self, rec: &[u8]) -> Option<(usize, usize)> {
         if self.raw == 0 {
             let (found, end) = self.walk_to::<E>(rec)?;
@@ -142,7 +142,7 @@ impl Layout {
         (end <= rec.len()).then_some((start, end))
     }
 
-    /// As [`Layout::walk`], and where the parts end.
+    /// As [`Layout::walk`], together with the offset at which these parts end.
     fn walk_to<'a, E: Endian>(&self, rec: &'a [u8]) -> Option<(Variable<'a>, usize)> {
         let mut rest = rec.get(self.min as usize..)?;
         let mut take = |n: u64| {
@@ -175,16 +175,16 @@ impl Layout {
     }
 }
 
-/// What the counters of a group stood at.
+/// The counter values of a group.
 pub(crate) struct GroupRead<'a, E> {
-    /// How long they were meant to count, and did; absent unless the attr asked for both.
+    /// Times enabled and running, ns; absent unless the attr asked for both.
     pub(crate) enabled_running: Option<(u64, u64)>,
     values: std::slice::ChunksExact<'a, u8>,
     endian: std::marker::PhantomData<E>,
 }
 
 impl Layout {
-    /// The parts of a group's `read`, which [`Layout::walk`] has found. Only for attrs that
+    /// Splits a group's `read`, which [`Layout::walk`] has found. Only for attrs with
     /// [`Attr::reads_group`].
     pub(crate) fn group<'a, E: Endian>(&self, read: &'a [u8]) -> GroupRead<'a, E> {
         let has = |bit: u64| self.read_format & bit != 0;

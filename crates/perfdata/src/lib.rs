@@ -18,9 +18,8 @@
 //! # assert!(switches > 1000);
 //! # Ok::<(), holdup_trace::ReadError>(())
 //! ```
-//!
-//! [`holdup_trace::merge::drive`] decodes the same events on several threads. What a file cannot
-//! be trusted in is in [`holdup_trace::Reader::quality`].
+//! [`holdup_trace::merge::drive`] decodes the same events on several threads.
+//! [`holdup_trace::Reader::quality`] says in which respects a file cannot be trusted.
 //!
 //! The cargo feature `zstd`, on by default, reads what `perf record -z` wrote.
 //!
@@ -32,20 +31,19 @@
 //!  decode    one run ──► events
 //! ```
 //!
-//! A perf.data is a concatenation of ring-buffer flushes: each CPU's records are in time order,
-//! the file as a whole is not. The index cuts it into runs, stretches that do not step back in
-//! time; a merge of the runs is a stable sort of the file by time and needs no bookkeeping of
-//! perf's rounds. Flushes too short to be worth a run of their own are put together and sorted
-//! in memory.
+//! A perf.data is a concatenation of ring-buffer flushes: each CPU's records are in time order, the
+//! file as a whole is not. The index cuts it into runs, which do not step back in time; a merge of
+//! the runs is a stable sort of the file by time and needs no bookkeeping of perf's rounds. Flushes
+//! too short to be worth a run of their own are joined and sorted in memory.
 //!
-//! Read are file mode and pipe mode, zstd-compressed data, directories of `perf record --threads`,
-//! both byte orders and every size of `perf_event_attr`. A recording that was killed is read too;
-//! one of perf's has no formats then, as perf writes those last.
+//! Supported are file mode and pipe mode, zstd-compressed data, directories of
+//! `perf record --threads`, both byte orders and every size of `perf_event_attr`. A recording that
+//! was killed is read too; if perf made it, the formats are missing: perf writes those last.
 //!
 //! perf turns a sample of a group (`-e '{a,b}:S'`) into one for each member whose counter moved,
-//! from the difference to the sample before. Here it is one sample of the leader, and before it
-//! what the members stood at ([`holdup_trace::What::Readings`]): a run of the file is decoded
-//! without the one before it, so nobody knows the difference yet.
+//! from the difference to the sample before. Here it is one sample of the leader, preceded by the
+//! members' values ([`holdup_trace::What::Readings`]): a run is decoded without the run before it,
+//! so the differences are not known yet.
 //!
 //! Not done: hardware traces (AUX) are skipped and counted.
 //! The sources for the format are the kernel's

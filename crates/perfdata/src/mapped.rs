@@ -8,23 +8,23 @@
 //!  KSYMBOL header:8 address:8 length:4 type:2 flags:2 name of the function, sample ids
 //! ```
 //!
-//! KSYMBOL is of code that the kernel made while it ran: BPF programs and trampolines. perf has the
-//! name of the function for the file's, too. BPF_EVENT, which comes with it, says which program it
-//! was by a number that means nothing elsewhere.
+//! KSYMBOL describes code that the kernel generated at run time: BPF programs and trampolines. perf
+//! uses the function's name as the file name, too. BPF_EVENT, which accompanies it, names the
+//! program by a number that means nothing on another machine.
 
 use crate::cursor::{Cursor, Order, text};
 use crate::record;
 use holdup_trace::{BuildId, Built, LocalNames, Mapping, NameId};
 use holdup_tracepoint::Endian;
 
-/// Bytes before the file's name.
+/// Offset of the file's name in bytes.
 const MMAP_NAME: usize = 40;
 const MMAP2_NAME: usize = 72;
 const KSYMBOL_NAME: usize = 24;
 /// `PROT_EXEC`.
 const EXECUTABLE: u32 = 4;
 
-/// Least bytes of such a record between header and trailer.
+/// Fewest bytes between header and trailer of a mapping record.
 pub(crate) fn least_body(kind: u32) -> usize {
     let name = match kind {
         record::MMAP => MMAP_NAME,
@@ -34,8 +34,8 @@ pub(crate) fn least_body(kind: u32) -> usize {
     name - record::HEADER
 }
 
-/// What a record, of which the trailer is cut off, says was mapped; `None` if it has no code.
-/// The record has [`least_body`].
+/// The mapping that a record, without its trailer, describes; `None` if it has no code. The record
+/// has at least [`least_body`] bytes.
 pub(crate) fn parse<E: Endian>(kind: u32, rec: &[u8], names: &mut LocalNames) -> Option<Mapping> {
     if kind == record::KSYMBOL {
         return made_by_kernel::<E>(rec, names);
@@ -46,7 +46,7 @@ pub(crate) fn parse<E: Endian>(kind: u32, rec: &[u8], names: &mut LocalNames) ->
         _ => (MMAP2_NAME, E::u32(rec, 64) & EXECUTABLE != 0),
     };
     let kernel = misc & record::MISC_CPUMODE == record::MISC_KERNEL;
-    // Kernel modules are mapped without saying how.
+    // Records of kernel modules do not say how they are mapped.
     if !code && !kernel {
         return None;
     }
@@ -65,7 +65,7 @@ pub(crate) fn parse<E: Endian>(kind: u32, rec: &[u8], names: &mut LocalNames) ->
     })
 }
 
-/// A function that the kernel made; `None` of one that it gave up.
+/// A function that the kernel generated; `None` if the record says that it was removed.
 fn made_by_kernel<E: Endian>(rec: &[u8], names: &mut LocalNames) -> Option<Mapping> {
     let file = names.name(0, &rec[KSYMBOL_NAME..]);
     let gone = E::u16(rec, 22) & record::KSYMBOL_UNREGISTER != 0;
@@ -79,7 +79,7 @@ fn made_by_kernel<E: Endian>(rec: &[u8], names: &mut LocalNames) -> Option<Mappi
     })
 }
 
-/// The files of a section of build ids, which is a row of records.
+/// The files of a section of build ids, which is a sequence of records.
 pub(crate) fn builds(mut section: &[u8], order: Order) -> Vec<Built> {
     let mut found = Vec::new();
     while section.len() > record::HEADER {
@@ -91,13 +91,13 @@ pub(crate) fn builds(mut section: &[u8], order: Order) -> Vec<Built> {
     found
 }
 
-/// The file of one such record; `None` of one that is cut off.
+/// The file of one build-id record; `None` if the record is cut off.
 pub(crate) fn build(rec: &[u8], order: Order) -> Option<Built> {
     let misc = order.u16(rec, 4);
     let mut c = Cursor::new(rec.get(record::HEADER..)?, order);
     c.u32()?; // whose process
     let id = c.bytes(24)?;
-    // Without a size it is as long as a SHA-1.
+    // Without a size the build id has the length of a SHA-1.
     let size = match misc & record::MISC_BUILD_ID_SIZE {
         0 => 20,
         _ => usize::from(id[20]).min(20),

@@ -27,21 +27,21 @@ const IN_MEMORY: u64 = 64 << 20;
 /// Longest metadata section read: a large kernel's event formats are a few MiB.
 const MAX_SECTION: u64 = 256 << 20;
 
-/// More events than [`holdup_trace::EventId`] can name are not read.
+/// Events beyond what [`holdup_trace::EventId`] can name are not read.
 const MAX_ATTRS: usize = EventId::SIDEBAND.0 as usize;
 
 /// Open a perf.data file, or a directory of `perf record --threads`, and index it.
 ///
 /// # Errors
-/// The file cannot be read, is not perf.data, its header or attrs are cut off, or it is of version
-/// 1, which is not read. Damage further on is no error: what is sound is read, the rest counted in
-/// [`holdup_trace::Reader::quality`].
+/// The file cannot be read, is not perf.data, its header or attrs are cut off, or it has version 1,
+/// which is not supported. Damage after that is no error: holdup reads what is sound and counts the
+/// rest in [`holdup_trace::Reader::quality`].
 pub fn open(path: &Path) -> Result<PerfData> {
     open_file(path).map_err(|e| e.in_file(path))
 }
 
-/// Read perf.data from `input` to its end and index it. For pipes: the bytes are kept in memory up
-/// to 64 MiB, beyond that in an unlinked temporary file. `name` is for messages (`-`).
+/// Read perf.data from `input` to its end and index it. For pipes: up to 64 MiB are kept in memory,
+/// more in an unlinked temporary file. `name` is for messages (`-`).
 ///
 /// # Errors
 /// As [`open`].
@@ -76,8 +76,8 @@ pub(crate) fn content(path: &Path) -> Result<Source, ErrorKind> {
     Ok(Source::file(file)?)
 }
 
-/// `perf record --threads` makes a directory: `data` is an ordinary file with header and features,
-/// `data.0`, `data.1` … hold nothing but records.
+/// `perf record --threads` makes a directory: `data` is an ordinary file with header and features;
+/// `data.0`, `data.1` … hold only records.
 fn directory(path: &Path) -> Result<Source, ErrorKind> {
     let head = path.join("data");
     if !head.is_file() {
@@ -99,12 +99,12 @@ fn directory(path: &Path) -> Result<Source, ErrorKind> {
     Ok(Source::join(sources.collect::<std::io::Result<_>>()?))
 }
 
-/// Facts as they are collected, from sections or from records.
+/// Facts about the recording, collected from sections and from records.
 pub(crate) struct Facts {
     pub(crate) order: Order,
     pub(crate) info: TraceInfo,
     pub(crate) attrs: Vec<Attr>,
-    /// Bodies of the HEADER_ATTR records taken.
+    /// Bodies of the HEADER_ATTR records read so far.
     attr_records: FxHashSet<Box<[u8]>>,
     pub(crate) features: Features,
     pub(crate) tracing: Option<TracingData>,
@@ -140,8 +140,8 @@ fn open_source(path: &Path, source: Source) -> Result<PerfData, ErrorKind> {
     facts.finish(source, schema, found)
 }
 
-/// Where the records of a file of `len` bytes are. Where the recorder was killed they go on to the
-/// end of the file: holdup's table of sections is itself a record.
+/// Offsets at which the records of a file of `len` bytes begin and end. If the recorder was killed,
+/// they extend to the end of the file: holdup's table of sections is itself a record.
 fn data_bounds(len: u64, file: &FileHeader, quality: &mut Quality) -> (u64, u64) {
     let cut = file.unfinished() || file.data.end() > len;
     quality.add(QualityCode::Truncated, cut as u64);
@@ -204,7 +204,7 @@ impl Facts {
         Ok((facts, records))
     }
 
-    /// The attrs section: entries of an attr and the section of its ids.
+    /// The attrs section: each entry is an attr and the section of its ids.
     fn attrs(&mut self, source: &Source, file: &FileHeader) -> Result<(), ErrorKind> {
         let entry = file.attr_entry;
         let malformed = |at, expected: &str, found: String| {
@@ -251,7 +251,7 @@ impl Facts {
         Ok(())
     }
 
-    /// The feature sections behind the data: a table of sections, then their content.
+    /// The feature sections after the data: a table of sections, then their content.
     fn sections(&mut self, source: &Source, file: &FileHeader) -> Result<(), ErrorKind> {
         let numbers = file.feature_numbers();
         if file.data.size == 0 || numbers.is_empty() {
@@ -317,7 +317,7 @@ impl Facts {
         offsets.iter().try_for_each(|&at| self.record(source, at))
     }
 
-    /// One record about the recording. Taking the same twice does no harm.
+    /// Read one record about the recording. Reading the same one twice does no harm.
     fn record(&mut self, source: &Source, at: u64) -> Result<(), ErrorKind> {
         let head = source.read_vec(at, 16)?;
         let (kind, size) = (self.order.u32(&head, 0), self.order.u16(&head, 6) as u64);
@@ -325,7 +325,7 @@ impl Facts {
         let mut c = Cursor::new(rec.get(record::HEADER..).unwrap_or(&[]), self.order);
         let sound = match kind {
             record::HEADER_ATTR => self.attr_record(&rec[record::HEADER.min(rec.len())..]),
-            // The name has room for 64 bytes in perf's struct, and is written as long as it is.
+            // The name has 64 bytes in perf's struct, but perf writes only as many as it needs.
             record::HEADER_EVENT_TYPE => {
                 c.u64().map(|config| self.event_types.push((config, text(c.rest()))))
             }
@@ -394,7 +394,7 @@ impl Facts {
         Some(())
     }
 
-    /// Replace compressed records by what they hold.
+    /// Replace compressed records by their content.
     #[cfg(feature = "zstd")]
     pub(crate) fn inflate(
         &mut self,
@@ -425,7 +425,7 @@ impl Facts {
         })
     }
 
-    /// Plans for all attrs, as far as the facts go.
+    /// Plans for all attrs, as far as the facts are known.
     pub(crate) fn schema(&mut self) -> Schema {
         self.features.name(&mut self.attrs);
         let classes = describe::classes(&self.attrs, self.tracing.as_ref(), &self.info);
@@ -456,7 +456,7 @@ impl Facts {
         Ok(PerfData::new(self.info, self.order, content, self.quality, found))
     }
 
-    /// Names of events, clock, threads and symbols, when all facts are there.
+    /// Names of events, clock, threads and symbols, once all facts are known.
     pub(crate) fn describe(&mut self, tasks: &[TaskFact]) {
         self.info.events = describe::events(&self.attrs, self.tracing.as_ref(), &self.event_types);
         let from_attr = self

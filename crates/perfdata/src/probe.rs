@@ -1,8 +1,8 @@
 //! User probes in runtimes, as `holdup record --runtime-locks` sets them.
 //!
-//! They are events of the kernel's `uprobe` PMU, which has another number on every machine: the
-//! name says what they are. Their samples have the registers at the beginning of a function, in
-//! which its arguments are.
+//! They are events of the kernel's `uprobe` PMU, whose number differs on every machine, so the
+//! event's name identifies them. Their samples have the registers at the start of a function, which
+//! hold its arguments.
 
 use crate::attr::Attr;
 use crate::format::{kind, sample};
@@ -10,7 +10,7 @@ use crate::layout::Layout;
 use holdup_trace::{GO_FUNCTIONS, JAVA_FUNCTIONS, Parked, Runtime, TraceInfo, What};
 use holdup_tracepoint::Endian;
 
-/// The systems that the events of Go's runtime and of HotSpot are of.
+/// The systems to which events of Go's runtime and of HotSpot belong.
 const GO: &str = "go";
 const JAVA: &str = "java";
 
@@ -18,26 +18,26 @@ const JAVA: &str = "java";
 /// (`src/cmd/compile/abi-internal.md`): `ax`, `bx`, `cx`; `x0` to `x2`.
 const X86_64: [u32; 3] = [0, 1, 2];
 const ARM64: [u32; 3] = [0, 1, 2];
-/// Where it has the goroutine that runs: `r14`, `x28`.
+/// Where Go keeps the running goroutine: `r14`, `x28`.
 const X86_64_TASK: u32 = 22;
 const ARM64_TASK: u32 = 28;
-/// Where C++ passes the object that a function is of: `di`, `x0`.
+/// Where C++ passes `this`: `di`, `x0`.
 const X86_64_THIS: u32 = 5;
 const ARM64_THIS: u32 = 0;
 
 /// A probe at the beginning of a function.
 #[derive(Debug)]
 pub(crate) struct Probe {
-    /// `None`: parks a task.
+    /// `None`: the function parks a task.
     does: Option<Runtime>,
-    /// Where the first three arguments are, and the task, as words of the registers of a sample.
+    /// Indexes of the first three arguments, and of the task, among a sample's register words.
     arguments: [Option<u16>; 3],
     task: Option<u16>,
-    /// What the numbers mean by which it says why a task is parked.
+    /// Meaning of the numbers that say why a task is parked.
     parked: Vec<Parked>,
 }
 
-/// What the event of a runtime is of: its system, and what the probed function does.
+/// The system of a runtime's event, and what the probed function does.
 pub(crate) fn function(a: &Attr) -> Option<(&'static str, Option<Runtime>)> {
     let name = a.name.as_deref().filter(|_| a.kind > kind::BREAKPOINT)?;
     let (system, function) = name.split_once(':')?;
@@ -51,7 +51,7 @@ pub(crate) fn function(a: &Attr) -> Option<(&'static str, Option<Runtime>)> {
 }
 
 impl Probe {
-    /// Of the event with this number, if it is one and its samples have what it takes.
+    /// The probe of event `number`; `None` if it is no probe or its samples lack the registers.
     pub(crate) fn of(a: &Attr, number: usize, info: &TraceInfo) -> Option<Probe> {
         let has = |bits: u64| a.sample_type & bits == bits;
         let registers = has(sample::REGS_USER) && !has(sample::BRANCH_STACK);
@@ -63,7 +63,7 @@ impl Probe {
             (_, true) => (ARM64, ARM64_TASK),
             (_, false) => (X86_64, X86_64_TASK),
         };
-        // Registers stand in the order of their bits.
+        // Registers are stored in the order of their bits.
         let word = |bit: u32| {
             let below = (a.regs_user & ((1 << bit) - 1)).count_ones() as u16;
             (a.regs_user >> bit & 1 != 0).then_some(below)
@@ -77,11 +77,11 @@ impl Probe {
         })
     }
 
-    /// What a sample of it says; `None` if it is too short for that, or has no registers.
+    /// What a sample of the probe says; `None` if it is too short or has no registers.
     pub(crate) fn decode<E: Endian>(&self, layout: &Layout, rec: &[u8]) -> Option<What> {
         let (_, end) = layout.payload::<E>(rec)?;
         let registers = rec.get(end..)?;
-        // Before them stands the ABI, 0 where there are none.
+        // The ABI precedes the registers; it is 0 if there are none.
         let abi = registers.first_chunk::<8>().map(|word| E::u64(word, 0));
         abi.filter(|&abi| abi != 0)?;
         let word = |at: Option<u16>| {
@@ -91,7 +91,7 @@ impl Probe {
         let [first, second, third] = self.arguments.map(word);
         Some(match self.does {
             None => {
-                // Bytes above the lowest are whatever was there before.
+                // The reason is one byte; the upper bytes of the register are stale.
                 let reason = (third? & 0xff) as usize;
                 let why = self.parked.get(reason).copied().unwrap_or(Parked::Runtime);
                 What::TaskParks { task: word(self.task)?, on: second?, why }

@@ -1,5 +1,5 @@
-//! A file as it lies there, for who writes a part of it into another: the tables as bytes, and the
-//! records one by one in the order of the file, with what it takes to choose among them.
+//! A file in its raw form, for code that copies a part of it into another file: the tables as
+//! bytes, and the records in file order with what is needed to choose among them.
 
 use crate::cursor::Order;
 use crate::header::Header;
@@ -19,30 +19,30 @@ const MAX_TABLE: u64 = 256 << 20;
 /// An event of the file as its tables describe it.
 #[derive(Debug)]
 pub struct RawAttr {
-    /// `struct perf_event_attr`, as long as the file has it.
+    /// `struct perf_event_attr`, with the length it has in the file.
     pub bytes: Vec<u8>,
-    /// Its instances.
+    /// Ids of its instances.
     pub ids: Vec<u64>,
     /// `sample_type`.
     pub sample_type: u64,
-    /// The tracepoint's description, if it is one and the file has it.
+    /// The tracepoint's description, if it is a tracepoint and the file describes it.
     pub format: Option<Format>,
     /// The event's names.
     pub desc: EventDesc,
 }
 
-/// A perf.data of any mode, with compressed records replaced by what they hold.
+/// A perf.data of any mode, with compressed records replaced by their content.
 pub struct RawFile {
     path: PathBuf,
     order: Order,
     source: Source,
     stretches: Vec<(u64, u64)>,
     schema: Schema,
-    /// It is a pipe's: the tables come as records.
+    /// The file is in pipe mode: the tables come as records.
     pub pipe: bool,
     /// The events.
     pub attrs: Vec<RawAttr>,
-    /// Old files' names of events, as bytes.
+    /// Names of events in files of perf before Linux 3.4, as bytes.
     pub event_types: Vec<u8>,
     /// Feature sections by number; none in pipe mode.
     pub features: Vec<(u32, Vec<u8>)>,
@@ -53,21 +53,21 @@ pub struct RawFile {
 pub struct RawRecord<'a> {
     /// Its type.
     pub kind: u32,
-    /// All of it.
+    /// The whole record.
     pub bytes: &'a [u8],
-    /// Bytes that follow it without being part of it, as for tracing data.
+    /// Bytes that follow the record without being part of it, e.g. tracing data.
     pub payload: &'a [u8],
-    /// Its time, if it says one.
+    /// Its time, if it has one.
     pub time: Option<u64>,
-    /// Its CPU, [`Cpu::UNKNOWN`] if it does not say.
+    /// Its CPU, [`Cpu::UNKNOWN`] if it has none.
     pub cpu: Cpu,
-    /// Of a sample: which of [`RawFile::attrs`] it is of.
+    /// For a sample: index of its event in [`RawFile::attrs`].
     pub event: Option<usize>,
-    /// Of a record other than a sample: bytes at its end that say when and where it was.
+    /// For a record other than a sample: length of its trailer (time, CPU and ids) in bytes.
     pub trailer: usize,
-    /// Of a sample: where the content of its tracepoint begins.
+    /// For a sample: offset at which the content of its tracepoint begins.
     pub content: usize,
-    /// Where that ends, and registers, copied memory and the like begin.
+    /// Offset at which that content ends and registers, copied memory and the like begin.
     pub behind: usize,
 }
 
@@ -154,16 +154,16 @@ impl RawFile {
         self.order == Order::Big
     }
 
-    /// Whether any of its events says when it happened.
+    /// Whether any of its events has a time.
     pub fn has_times(&self) -> bool {
         self.schema.events.iter().any(|e| e.layout.time != 0)
     }
 
-    /// Hand out all records in the order of the file. What cannot be read as records is stepped
-    /// over, as reading does.
+    /// Call `take` for every record in file order. Bytes that are no records are skipped, as when
+    /// reading.
     ///
     /// # Errors
-    /// Those of `take`, and of reading.
+    /// Errors of `take`, and of reading.
     pub fn each<E: From<ReadError>>(
         &self,
         take: &mut dyn FnMut(&RawRecord<'_>) -> Result<(), E>,
@@ -221,7 +221,7 @@ impl RawFile {
                 window.clear();
             } else if used == 0 && got == 0 {
                 window.clear();
-                // The end of what was cut off, or damage within.
+                // Either the file was cut off here, or the data are damaged.
                 match resync::<E>(&self.source, &self.schema, at + 8, limit)? {
                     Some(found) => at = found,
                     None => return Ok(()),

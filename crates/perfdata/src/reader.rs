@@ -10,10 +10,9 @@ use holdup_trace::{Opened, Quality, Reader, RunDecoder, TraceInfo};
 use holdup_tracepoint::{Big, Little};
 
 /// A perf.data file, opened and indexed. Decode it through [`Reader`].
-///
-/// Memory: the index has about 40 bytes for each flush of a ring buffer (typically hundreds of
-/// records); nothing grows with the number of events. A decoder holds one read window (128 KiB, or
-/// the whole run of at most 256 KiB where short flushes were put together and are sorted in
+/// Memory: the index has about 40 bytes per flush of a ring buffer (typically hundreds of records);
+/// nothing grows with the number of events. A decoder holds one read window (128 KiB), or a whole
+/// run of at most 256 KiB if it was joined from short flushes and must be sorted in memory.
 /// memory).
 pub struct PerfData {
     opened: Opened,
@@ -66,7 +65,7 @@ pub(crate) fn index_in(
     }
 }
 
-/// Look for what samples show, with the byte order as a type.
+/// Find out which events the samples prove, with the byte order as a type.
 pub(crate) fn shown_in(
     order: Order,
     source: &Source,

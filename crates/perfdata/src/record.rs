@@ -1,9 +1,9 @@
-//! Records, one after the other, and what they are called.
+//! Steps through records, and names their types.
 
 pub(crate) use crate::format::record::*;
 use holdup_tracepoint::Endian;
 
-/// Name without `PERF_RECORD_`, for messages and the record census.
+/// Name of a record type without `PERF_RECORD_`, for messages and the record census.
 pub(crate) fn name(kind: u32) -> &'static str {
     const KERNEL: [&str; 22] = [
         "MMAP",
@@ -79,11 +79,11 @@ pub(crate) fn next_record<E: Endian>(buf: &[u8], at: usize) -> Option<(u32, &[u8
     Some((E::u32(header, 0), rest.get(..size)?))
 }
 
-/// Bytes that follow a record without being part of it.
+/// How many bytes follow a record without being part of it.
 pub(crate) fn payload<E: Endian>(kind: u32, rec: &[u8]) -> u64 {
     match kind {
         HEADER_TRACING_DATA if rec.len() >= 12 => E::u32(rec, 8) as u64,
-        // Some recorders of old use this number for something else, of odd size.
+        // Some old recorders use this number for something else, of odd size.
         AUXTRACE if rec.len() >= 16 && rec.len().is_multiple_of(8) => E::u64(rec, 8),
         _ => 0,
     }

@@ -20,14 +20,14 @@ use std::sync::{Arc, Mutex};
 
 /// The records of a file, and what is needed to decode any of them.
 pub(crate) struct Content {
-    /// For messages.
+    /// The file's path, for messages.
     path: PathBuf,
     source: Source,
     schema: Schema,
     names: Arc<Names>,
     /// Which control group an id in samples stands for.
     groups: FxHashMap<u64, NameId>,
-    /// Memory of decoders that ended.
+    /// Memory of finished decoders, for reuse.
     spare: Mutex<Vec<Scratch>>,
 }
 
@@ -57,7 +57,7 @@ impl Content {
     }
 }
 
-/// Memory of a decoder that has ended, for the next one.
+/// Memory of a finished decoder, for the next one.
 struct Scratch {
     window: Window,
     order: Vec<(u64, u32)>,
@@ -77,9 +77,9 @@ pub(crate) struct RunReader<'a, E> {
     /// `None` only while being dropped.
     decoder: Option<Decoder<'a>>,
     window: Window,
-    /// What is left of the run, if it lies in memory.
+    /// The rest of the run, if it is mapped or in memory.
     mapped: Option<&'a [u8]>,
-    /// Next offset to read, and where the run ends.
+    /// The next offset to read, and the offset at which the run ends.
     next: u64,
     end: u64,
     /// An unsorted run's records by time, and the next of them.
@@ -89,7 +89,7 @@ pub(crate) struct RunReader<'a, E> {
 }
 
 impl<'a, E: Endian> RunReader<'a, E> {
-    /// Of all events, or of switches and what is known apart from the events.
+    /// Decodes all events, or only switches and records that are no events.
     pub(crate) fn new(
         content: &'a Content,
         span: Span,
@@ -119,7 +119,7 @@ impl<'a, E: Endian> RunReader<'a, E> {
         }
     }
 
-    /// Read on, at most `want` bytes. Returns false if nothing came.
+    /// Read at most `want` more bytes. Returns false if there were none.
     fn refill(&mut self, want: usize, batch: &mut Batch) -> Result<bool> {
         let want = want.min(usize::try_from(self.end - self.next).unwrap_or(usize::MAX));
         let got = self
@@ -147,7 +147,8 @@ impl<'a, E: Endian> RunReader<'a, E> {
             if let When::At(t) = when {
                 last = t;
             }
-            // What yields no event stays with its predecessor: the decoder may count it.
+            // A record that yields no event stays after its predecessor, because the decoder may
+            // count it.
             order.push((last, at as u32));
             at += rec.len();
         }
@@ -200,7 +201,7 @@ impl<E: Endian> RunDecoder for RunReader<'_, E> {
         if let (Some(bytes), Some(decoder)) = (self.mapped, &mut self.decoder) {
             let at = decode::<E>(decoder, bytes, batch);
             let more = batch.is_full();
-            // The index saw records to the end: where there are none any more, the file has shrunk.
+            // The index saw records to the end: if they are missing now, the file has shrunk.
             batch.quality.add(QualityCode::Truncated, (!more && at < bytes.len()) as u64);
             self.mapped = Some(&bytes[at..]);
             let done = if more { self.next + at as u64 } else { self.end };

@@ -14,15 +14,15 @@ pub(crate) struct Decodable {
     pub(crate) event: EventId,
     pub(crate) layout: Layout,
     pub(crate) trailer: Trailer,
-    /// Period of samples that do not carry theirs.
+    /// Period of samples that do not carry one.
     pub(crate) period: u64,
     pub(crate) class: Class,
-    /// Its samples say what the counters of its group stood at.
+    /// Its samples carry the values of its group's counters.
     pub(crate) reads_group: bool,
-    /// Its samples name the system call: [`Attr::tells_calls`]; and have more of the call chain.
+    /// Its samples show the system call ([`Attr::tells_calls`]), and more of the call chain.
     pub(crate) tells_calls: bool,
     pub(crate) has_chains: bool,
-    /// What a sample of it shows, as bits of [`Schema::witnesses`].
+    /// What a sample of it proves, as bits of [`Schema::witnesses`].
     pub(crate) witness: u8,
 }
 
@@ -39,10 +39,10 @@ pub(crate) enum Class {
     Counter,
 }
 
-/// How a sample finds its event.
+/// How to find the event of a sample.
 #[derive(Debug)]
 enum Lookup {
-    /// There is one event, or the file gives no means to tell several apart.
+    /// There is one event, or the file has no means to distinguish several.
     First,
     /// By the id at this offset from the start of a sample.
     Id(u16),
@@ -50,15 +50,15 @@ enum Lookup {
     CommonType(FxHashMap<u16, u16>),
 }
 
-/// Event ids to indices. Ids are counted from boot, so they are small and close together, and an
-/// array serves; a file that says otherwise gets a hash map.
+/// Maps event ids to indices. Ids are counted from boot, so they are small and close together and
+/// an array is enough; a file with other ids gets a hash map.
 #[derive(Debug)]
 enum Ids {
     Dense {
         base: u64,
         index: Vec<u16>,
     },
-    /// The event, and how many ids came before.
+    /// Id to the event's index and the number of ids before it.
     Sparse(FxHashMap<u64, (u16, u32)>),
 }
 
@@ -93,7 +93,7 @@ impl Ids {
         }
     }
 
-    /// A number for the id: small, and no other id's.
+    /// A small number that is unique to the id.
     fn instance(&self, id: u64) -> Option<u32> {
         match self {
             Ids::Dense { base, .. } => u32::try_from(id.wrapping_sub(*base)).ok(),
@@ -106,13 +106,13 @@ impl Ids {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
     At(u64),
-    /// It does not say; it counts as simultaneous with its predecessor in the file.
+    /// The record has no time; it counts as simultaneous with its predecessor in the file.
     Unsaid,
-    /// It yields no event.
+    /// The record yields no event.
     Never,
 }
 
-/// All events of a file and the ways to them.
+/// All events of a file, and how to find the event of a record.
 #[derive(Debug)]
 pub(crate) struct Schema {
     pub(crate) events: Vec<Decodable>,
@@ -124,15 +124,15 @@ pub(crate) struct Schema {
     trailer: Option<Trailer>,
     /// Distance of the id from the end of other records if trailers differ.
     trailer_id: u16,
-    /// All that samples of this file can show.
+    /// Everything that samples of this file can prove.
     pub(crate) witnesses: u8,
-    /// What is mapped matters: samples have addresses of code, or each mapping says which build of
-    /// its file it is, so that its variables have names.
+    /// Whether mappings matter: samples have code addresses, or each mapping carries its file's
+    /// build id, so that variables can be named.
     pub(crate) maps: bool,
 }
 
-/// What the index looks for: whether a hardware counter counted, and the events that a file only
-/// has if some are seen, in the order of [`EventKind::ALWAYS_HAPPEN`] from bit 1 on.
+/// Bits for what the index looks for: whether a hardware counter counted, and which events that
+/// always happen were seen, in the order of [`EventKind::ALWAYS_HAPPEN`] from bit 1 on.
 pub(crate) mod witness {
     use crate::attr::Attr;
     use holdup_trace::EventKind;
@@ -142,8 +142,8 @@ pub(crate) mod witness {
 
     const _: () = assert!(EventKind::ALWAYS_HAPPEN.len() < u8::BITS as usize);
 
-    /// What a sample of `attr` shows, which is a sample of the event `of`.
-    /// `groups`: those that read a group show counters.
+    /// What a sample of `attr`, whose event is `of`, proves. With `groups`, samples that read a
+    /// group prove counters.
     pub(crate) fn of(attr: &Attr, of: Option<EventKind>, groups: bool) -> u8 {
         if attr.counts_hardware() {
             return COUNTER;
@@ -158,7 +158,7 @@ pub(crate) mod witness {
 }
 
 impl Schema {
-    /// `classes[i]` belongs to `attrs[i]`, with what its samples show. Only the first 65,534
+    /// `classes[i]` belongs to `attrs[i]`, with what its samples prove. Only the first 65,534
     /// events are kept: [`EventId`] cannot name more.
     pub(crate) fn new(attrs: &[Attr], classes: Vec<(Class, u8)>) -> Schema {
         let attrs = &attrs[..attrs.len().min(EventId::SIDEBAND.0 as usize)];
@@ -192,8 +192,8 @@ impl Schema {
             Lookup::First
         };
         let by_id = matches!(lookup, Lookup::Id(_));
-        // With several events this must hold for all: whichever a sample turns out to belong to,
-        // the decoder reads the time where the index did.
+        // With several events this must hold for all: to whichever a sample turns out to belong,
+        // the decoder must read the time where the index did.
         let sample_time = match lookup {
             Lookup::First => events.first().map(|e| e.layout.time),
             _ => same(&|e| e.layout.time),
@@ -212,7 +212,7 @@ impl Schema {
     pub(crate) fn of_sample<E: Endian>(&self, rec: &[u8]) -> Option<&Decodable> {
         match &self.lookup {
             Lookup::Id(at) => match E::u64(rec, *at as usize) {
-                // perf takes a sample without an id for one of the first event.
+                // perf attributes a sample without an id to the first event.
                 0 => self.events.first(),
                 id => self.events.get(self.ids.get(id)?),
             },
@@ -238,12 +238,12 @@ impl Schema {
         }
     }
 
-    /// The event of a group's member, and a number for this counter of it.
+    /// The event of a group's member, and the number of this counter instance.
     pub(crate) fn member(&self, id: u64) -> Option<(&Decodable, u32)> {
         Some((self.events.get(self.ids.get(id)?)?, self.ids.instance(id)?))
     }
 
-    /// Whether a sample's id is one of the file's; true where ids do not tell events apart.
+    /// Whether a sample's id is one of the file's; true if ids do not distinguish events.
     pub(crate) fn knows<E: Endian>(&self, rec: &[u8]) -> bool {
         match self.lookup {
             Lookup::Id(at) => {
@@ -267,8 +267,8 @@ impl Schema {
         by_id().or(self.events.first()).map_or(Trailer::default(), |e| e.trailer)
     }
 
-    /// The time of a record of any type. Index and decoder both ask here, so that a run's events
-    /// are in the order the index found.
+    /// The time of a record of any type. Index and decoder both use this, so that a run's events
+    /// are in the order that the index found.
     #[inline]
     pub(crate) fn when<E: Endian>(&self, kind: u32, rec: &[u8]) -> When {
         let stamp = |at: usize| match E::u64(rec, at) {
@@ -305,7 +305,7 @@ impl Schema {
                     return When::Never;
                 }
                 match t.time as usize {
-                    // These two carry the time in their body as well.
+                    // FORK and EXIT carry the time in their body as well.
                     0 if matches!(kind, record::FORK | record::EXIT) && rec.len() >= 32 => {
                         stamp(24)
                     }
@@ -318,15 +318,15 @@ impl Schema {
     }
 }
 
-/// Whether samples of `attr` say which code ran: they have call chains, or they have an address and
-/// are of no tracepoint, whose address is always the same.
+/// Whether samples of `attr` show which code ran: they have call chains, or an address of an event
+/// that is no tracepoint (a tracepoint's address is always the same).
 fn shows_code(attr: &Attr) -> bool {
     let has = |bit| attr.sample_type & bit != 0;
     let counts = attr.kind != kind::SOFTWARE || attr.config != kind::DUMMY;
     attr.has_chains() || attr.kind != kind::TRACEPOINT && counts && has(sample::IP)
 }
 
-/// Least bytes between header and trailer of a record that becomes a side-band event.
+/// Fewest bytes between header and trailer of a record that becomes a side-band event.
 fn side_band_body(kind: u32) -> usize {
     match kind {
         record::FORK | record::EXIT => 24,

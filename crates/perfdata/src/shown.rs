@@ -1,9 +1,9 @@
-//! Which events a file holds, of those that it holds if it recorded them at all.
+//! Finds out which of the events that always happen were in fact recorded.
 //!
-//! An attr says that perf opened an event, not that one came. Most events may stay away; of the
-//! few that never do, and of hardware counters, one sample is looked for. As a rule the first few
-//! hundred records have them all, and the search is over; where one is missing it reads the file
-//! to its end.
+//! An attr proves that perf opened an event, not that one arrived. Most events may rightly be
+//! absent; for the few that always happen, and for hardware counters, this looks for one sample.
+//! Usually the first few hundred records have them all and the search ends; if one is missing, the
+//! search reads the file to its end.
 
 use crate::index::Span;
 use crate::record::{self, next_record};
@@ -13,7 +13,7 @@ use crate::window::{READ, Window};
 use holdup_tracepoint::Endian;
 use std::io;
 
-/// What samples in `spans` show: those bits of [`Schema::witnesses`] that belong to one.
+/// The bits of [`Schema::witnesses`] for which `spans` hold a sample.
 pub(crate) fn shown<E: Endian>(source: &Source, schema: &Schema, spans: &[Span]) -> io::Result<u8> {
     let mut shown = 0;
     let mut window = Window::default();

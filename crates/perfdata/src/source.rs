@@ -18,7 +18,7 @@ pub(crate) enum Source {
     File { file: File, len: u64 },
     /// Memory, in blocks of [`BLOCK`] bytes (the last may be shorter).
     Memory(Vec<Vec<u8>>),
-    /// Files one behind the other, each with its offset.
+    /// Concatenated files, each with its offset.
     Parts(Vec<(u64, Source)>),
 }
 
@@ -26,7 +26,7 @@ pub(crate) enum Source {
 /// never copies much.
 const BLOCK: usize = 1 << 20;
 
-/// So much of the front of a file is left in memory between indexing and decoding.
+/// Bytes of the front of a file that stay in memory between indexing and decoding.
 const KEPT: u64 = 256 << 20;
 
 impl Source {
@@ -35,7 +35,7 @@ impl Source {
         Ok(Map::new(&file).map_or(Source::File { file, len }, Source::Mapped))
     }
 
-    /// How many bytes there are (were, when a file was opened).
+    /// The number of bytes (of a file: when it was opened).
     pub(crate) fn len(&self) -> u64 {
         match self {
             Source::Mapped(map) => map.bytes().len() as u64,
@@ -45,7 +45,7 @@ impl Source {
         }
     }
 
-    /// The stretch each file of a directory takes; all of it for other sources.
+    /// Start and end of each file of a directory; of the whole for other sources.
     pub(crate) fn parts(&self) -> Vec<(u64, u64)> {
         match self {
             Source::Parts(parts) => {
@@ -55,7 +55,7 @@ impl Source {
         }
     }
 
-    /// Put sources one behind the other.
+    /// Concatenate sources.
     pub(crate) fn join(sources: Vec<Source>) -> Source {
         let mut offset = 0;
         let place = |s: Source| {
@@ -67,7 +67,8 @@ impl Source {
         Source::Parts(sources.into_iter().map(place).collect())
     }
 
-    /// The bytes from `start` to `end` (or to where they end), if they lie in memory in one piece.
+    /// The bytes from `start` to `end` (or to the end of the source), if they are contiguous in
+    /// memory.
     pub(crate) fn slice(&self, start: u64, end: u64) -> Option<&[u8]> {
         let Source::Mapped(map) = self else { return None };
         let bytes = map.bytes();
@@ -75,7 +76,7 @@ impl Source {
         bytes.get(clamp(start)..clamp(end))
     }
 
-    /// Nothing will look at the bytes from `start` to `end` again.
+    /// Release the bytes from `start` to `end`, which will not be read again.
     pub(crate) fn done_with(&self, start: u64, end: u64) {
         progress::advance(end.saturating_sub(start));
         if let Source::Mapped(map) = self {
@@ -84,8 +85,8 @@ impl Source {
         }
     }
 
-    /// The bytes from `start` to `end` are indexed, and not looked at for a while. Those at the
-    /// front of the file stay in memory: that much is no burden, and saves reading a usual file's
+    /// Release the bytes from `start` to `end`, which are indexed and not needed for a while. Bytes
+    /// at the front of the file stay in memory: that is cheap, and saves reading a usual file's
     /// pages twice.
     pub(crate) fn release(&self, start: u64, end: u64) {
         progress::advance(end.saturating_sub(start));
@@ -96,7 +97,7 @@ impl Source {
         }
     }
 
-    /// Fill `buf` from `offset` as far as there are bytes; returns how many that were.
+    /// Fill `buf` from `offset`; returns how many bytes there were.
     pub(crate) fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut done = 0;
         while done < buf.len() {
@@ -139,8 +140,8 @@ impl Source {
         Ok(done)
     }
 
-    /// Up to `len` bytes from `offset`; fewer if the end comes first. Memory is bounded by what
-    /// is there, whatever `len` claims.
+    /// Up to `len` bytes from `offset`; fewer at the end of the source. Memory is bounded by the
+    /// bytes that exist, whatever `len` claims.
     pub(crate) fn read_vec(&self, offset: u64, len: u64) -> io::Result<Vec<u8>> {
         let len = len.min(self.len().saturating_sub(offset));
         let mut buf =
@@ -151,7 +152,8 @@ impl Source {
     }
 }
 
-/// Collects bytes of unknown number: in memory up to a limit, then in an unlinked temporary file.
+/// Collects an unknown number of bytes: in memory up to a limit, then in an unlinked temporary
+/// file.
 #[derive(Default)]
 pub(crate) struct Spool {
     blocks: Vec<Vec<u8>>,

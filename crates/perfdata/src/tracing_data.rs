@@ -13,12 +13,12 @@ use crate::cursor::{Cursor, Order, text};
 use crate::format::TRACING_DATA_MAGIC as MAGIC;
 use holdup_tracepoint::Format;
 
-/// What the section tells.
+/// The content of the section.
 #[derive(Debug, Default)]
 pub(crate) struct TracingData {
     /// Bytes of a C `long` on the recorded machine.
     pub(crate) long_size: u8,
-    /// Every event described.
+    /// The formats of all events described.
     pub(crate) formats: Vec<Format>,
     /// Descriptions that could not be read.
     pub(crate) bad_formats: u64,
@@ -26,11 +26,11 @@ pub(crate) struct TracingData {
     pub(crate) kallsyms: Vec<u8>,
     /// (thread, name) pairs.
     pub(crate) cmdlines: Vec<(u32, String)>,
-    /// The section ends before its content does.
+    /// Whether the section ends before its content does.
     pub(crate) truncated: bool,
 }
 
-/// Parse as far as the bytes go; `None` if they are not tracing data at all.
+/// Parse as far as the bytes reach; `None` if they are no tracing data at all.
 pub(crate) fn parse(bytes: &[u8]) -> Option<TracingData> {
     let mut c = Cursor::new(bytes, Order::Little);
     if c.bytes(MAGIC.len())? != MAGIC {

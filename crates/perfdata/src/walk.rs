@@ -1,8 +1,8 @@
 //! One pass over the headers of all records of a segment.
 //!
-//! Finds the pieces: stretches of records that follow each other without a gap and, unless
-//! marked otherwise, without a step back in time. Most of a file is samples whose time is at the
-//! same offset, so the loop is a load of the header, a load of the time and a few compares.
+//! Finds the pieces: records that follow each other without a gap and, unless marked otherwise,
+//! without a step back in time. Most of a file is samples whose time is at the same offset, so the
+//! loop is a load of the header, a load of the time and a few compares.
 
 use crate::record::{self, next_record, payload};
 use crate::schema::{Schema, When};
@@ -11,21 +11,21 @@ use crate::window::{READ, Window};
 use holdup_tracepoint::Endian;
 use std::io;
 
-/// A stretch of records.
+/// Consecutive records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) start: u64,
     pub(crate) end: u64,
-    /// Earliest time, 0 for a piece without any.
+    /// Earliest time, 0 if no record of the piece has a time.
     pub(crate) first: u64,
     /// Latest time.
     pub(crate) last: u64,
     /// FINISHED_ROUND records before its start and before its end, counted from the segment's
     /// start.
     pub(crate) rounds: (u32, u32),
-    /// Short pieces put together: the decoder sorts them in memory.
+    /// Short pieces joined: the decoder sorts them in memory.
     pub(crate) unsorted: bool,
-    /// No record so far said its time.
+    /// No record of the piece has had a time so far.
     pub(crate) timeless: bool,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Piece {
 pub(crate) struct Round {
     /// Latest time seen before it.
     pub(crate) latest: u64,
-    /// Time of the first event after it, if that belongs to the same piece.
+    /// Time of the first event after it, if that event belongs to the same piece.
     pub(crate) next: Option<u64>,
 }
 
@@ -47,23 +47,23 @@ pub(crate) struct TaskFact {
     pub(crate) comm: Option<[u8; 16]>,
 }
 
-/// Which group an id in samples stands for.
+/// Maps a control group's id in samples to its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct GroupFact {
     pub(crate) id: u64,
     pub(crate) path: Vec<u8>,
 }
 
-/// Everything one pass over a segment learns.
+/// The result of one pass over a segment.
 #[derive(Debug)]
 pub(crate) struct Walked {
     /// Where the first record began.
     pub(crate) start: u64,
-    /// Behind the last record; in or behind the segment's end.
+    /// End of the last record; at or after the segment's end.
     pub(crate) end: u64,
     pub(crate) pieces: Vec<Piece>,
     pub(crate) rounds: Vec<Round>,
-    /// Latest time of all.
+    /// Latest time in the segment.
     pub(crate) latest: u64,
     /// Records by type; types beyond the table share its last slot.
     pub(crate) census: [u64; 128],
@@ -74,14 +74,14 @@ pub(crate) struct Walked {
     pub(crate) tasks: Vec<TaskFact>,
     pub(crate) groups: Vec<GroupFact>,
     pub(crate) skipped_bytes: u64,
-    /// Bytes behind the last record that are none.
+    /// Bytes after the last record that are no records.
     pub(crate) trailing: u64,
-    /// The data end inside a record.
+    /// Whether the data end inside a record.
     pub(crate) truncated: bool,
 }
 
-/// Pieces shorter than this are put together, up to [`GROUP`] bytes: opening a run costs more
-/// than sorting a few hundred records.
+/// Pieces shorter than this are joined, up to [`GROUP`] bytes: opening a run costs more than
+/// sorting a few hundred records.
 const SHORT: u64 = 64 << 10;
 const GROUP: u64 = 256 << 10;
 /// Facts kept about the time before the trace, and records about the recording. A sound file has
@@ -102,11 +102,11 @@ struct Walk<'a> {
     out: Walked,
     /// The piece being built; its `end` is not kept up to date.
     open: Option<Piece>,
-    /// No event followed the last FINISHED_ROUND yet.
+    /// No event has followed the last FINISHED_ROUND yet.
     fresh_round: bool,
 }
 
-/// Walk the records from `start` (which must be the start of one) until one begins at or behind
+/// Walk the records from `start` (which must be the start of a record) until one begins at or after
 /// `end`. The data as a whole end at `limit`.
 pub(crate) fn walk<E: Endian>(
     source: &Source,
@@ -168,7 +168,7 @@ pub(crate) fn walk<E: Endian>(
             break;
         }
         if rest.len() < record::HEADER || head::<E>(rest, 0).1 >= record::HEADER {
-            // A size that is too large is indistinguishable from a cut file.
+            // A size that is too large looks the same as a file that was cut off.
             w.out.truncated = true;
             at = limit;
             break;
@@ -183,9 +183,9 @@ pub(crate) fn walk<E: Endian>(
     Ok(w.out)
 }
 
-/// Whether the last bytes of the data cannot be those of a cut record. What perf says on standard
-/// error ends up behind a recording written to a pipe when both are sent to one file. No record
-/// begins with text: four letters make a type that no perf knows.
+/// Whether the last bytes of the data cannot be a truncated record. When a recording to a pipe and
+/// perf's standard error go to one file, perf's messages end up after the data. No record begins
+/// with text: four letters make a type that no perf knows.
 pub(crate) fn is_no_record(rest: &[u8]) -> bool {
     let is_text = |b: &u8| b.is_ascii_graphic() || b.is_ascii_whitespace();
     !rest.is_empty()
@@ -193,32 +193,32 @@ pub(crate) fn is_no_record(rest: &[u8]) -> bool {
 }
 
 impl Walk<'_> {
-    /// Take records from `buf` (which is at offset `base`) while they are complete and start
-    /// before `stop`. Returns the bytes used, payloads behind the last record included.
+    /// Take records from `buf` (which is at offset `base`) while they are complete and start before
+    /// `stop`. Returns the bytes used, including payloads after the last record.
     fn window<E: Endian>(&mut self, buf: &[u8], base: u64, stop: usize) -> u64 {
-        // Without a common offset no type is the fast one.
+        // Without a common offset of the time, no type takes the fast path.
         let (fast, sample_time) = match self.schema.sample_time {
             Some(t) if t != 0 => (record::SAMPLE, t as usize),
             _ => (u32::MAX, 0),
         };
-        // What the loop over samples looks at.
+        // Bytes of a sample that the loop reads.
         let need = (sample_time + 8).max(record::HEADER);
         let end = stop.min(buf.len());
         let mut samples = 0;
-        // Earliest and latest time of the samples taken here; the open piece's latest.
+        // Earliest and latest time of the samples taken here, and latest time of the open piece.
         let (mut lo, mut hi) = self.out.span.unwrap_or((u64::MAX, 0));
         let mut last = self.time_so_far();
         let mut at = 0;
         let used = loop {
-            // Samples that go on in the open piece: as a rule, nearly all there are.
+            // Samples that continue the open piece: usually nearly all of them.
             let before = (samples, at);
             while at < end
                 && let Some(rec) = buf[at..].get(..need)
             {
                 let (kind, size) = head::<E>(rec, 0);
                 let time = E::u64(rec, sample_time);
-                // `last` is never 0, and u64::MAX while there is no piece to go on; 0 and u64::MAX
-                // are no times.
+                // `last` is never 0, and u64::MAX while there is no piece to continue; 0 and
+                // u64::MAX are no times.
                 if kind != fast
                     || time < last
                     || time == u64::MAX
@@ -253,7 +253,7 @@ impl Walk<'_> {
             if kind == record::SAMPLE {
                 let when = self.schema.when::<E>(kind, rec);
                 self.place(offset, when);
-                // An id of no known event is not an event; perf prints none and so does the
+                // A sample with the id of no known event yields no event, in perf and in the
                 // decoder.
                 if let When::At(t) = when
                     && t != 0
@@ -279,8 +279,8 @@ impl Walk<'_> {
         used
     }
 
-    /// Time that a sample must not precede to go on in the open piece just so; `u64::MAX` if none
-    /// can.
+    /// A sample continues the open piece on the fast path if its time is not before this;
+    /// `u64::MAX` if none can.
     fn time_so_far(&self) -> u64 {
         match self.open {
             Some(p) if !p.timeless && !self.fresh_round => p.last.max(1),
@@ -288,7 +288,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Put an event's time into the open piece, or begin another.
+    /// Put an event's time into the open piece, or begin a new piece.
     fn place(&mut self, offset: u64, when: When) {
         let When::At(time) = when else {
             self.open_at(offset);
@@ -368,7 +368,7 @@ impl Walk<'_> {
             ..record::HEADER_ATTR => {
                 let when = self.schema.when::<E>(kind, rec);
                 match when {
-                    // No event, but the decoder counts some of these.
+                    // These yield no event, but the decoder counts some of them.
                     When::Never => self.open_at(offset),
                     _ => self.place(offset, when),
                 }
@@ -428,14 +428,14 @@ fn task_fact<E: Endian>(kind: u32, rec: &[u8], trailer: usize) -> Option<TaskFac
     }
 }
 
-/// Find the next offset from `from` on where a chain of plausible records begins.
+/// Find the first offset at or after `from` where a chain of plausible records begins.
 pub(crate) fn resync<E: Endian>(
     source: &Source,
     schema: &Schema,
     from: u64,
     limit: u64,
 ) -> io::Result<Option<u64>> {
-    // As a rule the next record is near.
+    // Usually the next record is near.
     let mut want = 8 << 10;
     let mut base = from;
     while base < limit {
@@ -476,7 +476,7 @@ fn plausible<E: Endian>(schema: &Schema, mut buf: &[u8], at_end: bool) -> bool {
             return false;
         }
         buf = rest;
-        // The chain goes on behind a payload that may be beyond what is here.
+        // The chain continues after a payload that may extend beyond `buf`.
         if payload::<E>(kind, rec) > 0 {
             return n >= 4;
         }
@@ -484,9 +484,9 @@ fn plausible<E: Endian>(schema: &Schema, mut buf: &[u8], at_end: bool) -> bool {
     true
 }
 
-/// How many events of `piece` come later than perf's rounds permit: at each FINISHED_ROUND
-/// everything up to the latest time of the round before is handed on, so an event before that is
-/// late. `allowed(r)` is that time after `r` rounds.
+/// How many events of `piece` come later than perf's rounds permit: at each FINISHED_ROUND perf
+/// hands on everything up to the latest time of the round before, so an event with an earlier time
+/// is late. `allowed(r)` is that time after `r` rounds.
 pub(crate) fn count_late<E: Endian>(
     source: &Source,
     schema: &Schema,
@@ -507,7 +507,7 @@ pub(crate) fn count_late<E: Endian>(
             used += rec.len();
             match schema.when::<E>(kind, rec) {
                 _ if kind == record::FINISHED_ROUND => round += 1,
-                // Time 0 is handed on at once.
+                // perf hands on events with time 0 at once.
                 When::At(t) if t != 0 && t < allowed(round) => late += 1,
                 _ => {}
             }

@@ -5,9 +5,9 @@ use std::io;
 
 /// A recycled buffer over which records are read in file order.
 ///
-/// Reads always go to the same cache-line aligned place; the beginning of a record left over from
-/// the read before is moved in front of it. The copy out of the page cache is the largest single
-/// cost of reading a trace, and to an unaligned place it takes a quarter longer.
+/// Reads always go to the same cache-line aligned address; the beginning of a record left over from
+/// the previous read is moved in front of it. Copying out of the page cache is the largest single
+/// cost of reading a trace, and a copy to an unaligned address takes a quarter longer.
 ///
 /// ```text
 ///            base (aligned)
@@ -24,7 +24,7 @@ pub(crate) struct Window {
     end: usize,
 }
 
-/// Bytes read at once: stays in the second-level cache.
+/// Bytes read at once: few enough to stay in the second-level cache.
 pub(crate) const READ: usize = 128 << 10;
 /// Room for what is left over: a record has at most 65,535 bytes.
 const ROOM: usize = 64 << 10;
@@ -36,18 +36,18 @@ impl Window {
         (self.at, self.end) = (self.base, self.base);
     }
 
-    /// What is there and not yet used.
+    /// The bytes read and not yet used.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.buf[self.at..self.end]
     }
 
-    /// Use up `n` bytes, at most what is there.
+    /// Mark `n` bytes, or all there are, as used.
     pub(crate) fn consume(&mut self, n: usize) {
         self.at = (self.at + n).min(self.end);
     }
 
-    /// Read up to `want` bytes from `offset` behind what is there. Returns how many came: 0 at the
-    /// end of the source, or if what is there is too long to be the beginning of a record.
+    /// Append up to `want` bytes from `offset` of the source. Returns how many were read: 0 at the
+    /// end of the source, or if the leftover is too long to be the beginning of a record.
     pub(crate) fn fill(&mut self, source: &Source, offset: u64, want: usize) -> io::Result<usize> {
         let left = self.end - self.at;
         if left > ROOM {

@@ -1,10 +1,10 @@
-//! Writes a trace.dat as a Perfetto trace, to be looked at by other tools and for measurements.
+//! Writes a trace.dat as a Perfetto trace, for other tools and for measurements.
 //!
 //! ```sh
 //! as_perfetto TRACE.DAT OUT [compact] [described] [deflate | zstd] [TIMES]
 //! ```
 //!
-//! TIMES repeats the trace, each time later than before. `TRACE.DAT` may be packed with zstd.
+//! TIMES repeats the trace, each time later. `TRACE.DAT` may be compressed with zstd.
 
 use holdup_testkit::{Generic, Packing, PerfettoForm, perfetto};
 use holdup_trace::Reader;

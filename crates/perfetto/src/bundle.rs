@@ -1,29 +1,29 @@
-//! A bundle: what the recorder read at once from the ring buffer of one CPU.
+//! A bundle: the events that the recorder read at once from the ring buffer of one CPU.
 //!
 //! ```text
 //!  FtraceEventBundle { cpu, event[], compact_sched { switch_*[], waking_*[] }, lost_events, … }
 //! ```
 //!
-//! Its events are in time order, the two lists of `compact_sched` too, each for itself: reading a
+//! Its events are in time order, and so is each of the two lists of `compact_sched`: reading a
 //! bundle is a merge of three streams.
 
 use crate::schema::{bundle, compact, event};
 use crate::wire::{Broken, Fields, Packed, Value};
 
-/// One `FtraceEvent`, its content unread.
+/// One `FtraceEvent`, its content not yet parsed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Raw<'a> {
-    /// Of the clock the bundle names.
+    /// Time stamp of the clock that the bundle names.
     pub(crate) ts: u64,
     /// `common_pid`: the thread that was current.
     pub(crate) pid: u32,
-    /// Which event.
+    /// Field number of the event's message.
     pub(crate) number: u32,
     pub(crate) content: &'a [u8],
 }
 
 impl<'a> Raw<'a> {
-    /// Read the frame of an event. One without a time or without content is broken.
+    /// Read the outer fields of an event. One without a time or without content is broken.
     #[inline(always)]
     pub(crate) fn read(message: &'a [u8]) -> Result<Raw<'a>, Broken> {
         let mut fields = Fields::of(message);
@@ -43,17 +43,17 @@ impl<'a> Raw<'a> {
     }
 }
 
-/// A list of `compact_sched`: times, and four more numbers for each.
+/// A list of `compact_sched`: times, with four more numbers each.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lane<'a> {
     time: Packed<'a>,
     columns: [Packed<'a>; 4],
-    /// The sum so far: the first time is absolute, the others count from the one before.
+    /// The sum so far: the first time is absolute, the others are relative to the one before.
     clock: u64,
 }
 
 impl Lane<'_> {
-    /// Time and columns of the next entry; broken where the lists are not of one length.
+    /// Time and columns of the next entry; [`Broken`] if the lists differ in length.
     #[inline(always)]
     pub(crate) fn next(&mut self) -> Result<Option<(u64, [u64; 4])>, Broken> {
         if self.time.is_empty() {
@@ -79,7 +79,7 @@ pub(crate) struct Compact<'a> {
 }
 
 impl<'a> Compact<'a> {
-    /// Read the lists; `comm` is given the names they point into, in their order.
+    /// Read the lists; calls `comm` with the names to which they refer, in order.
     pub(crate) fn read(
         message: &'a [u8],
         mut comm: impl FnMut(&'a [u8]),
@@ -108,24 +108,24 @@ impl<'a> Compact<'a> {
     }
 }
 
-/// What a bundle says in addition to its events.
+/// The fields of a bundle other than its events.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Head<'a> {
     pub(crate) cpu: Option<u64>,
     pub(crate) lost_events: bool,
     /// `FtraceClock`, 0 for the boot clock.
     pub(crate) clock: u64,
-    /// The same moment by the clock of the events and by the boot clock.
+    /// The same moment in the clock of the events and in the boot clock.
     pub(crate) clocks: (Option<u64>, Option<u64>),
     pub(crate) compact: Option<&'a [u8]>,
-    /// Pages that the recorder could not make sense of.
+    /// Pages that the recorder could not parse.
     pub(crate) errors: u64,
-    /// It describes events.
+    /// Whether it describes events.
     pub(crate) has_descriptors: bool,
 }
 
 impl<'a> Head<'a> {
-    /// Read a bundle; `event` and `descriptor` are given the messages of those.
+    /// Read a bundle; calls `event` and `descriptor` with their messages.
     #[inline(always)]
     pub(crate) fn read(
         message: &'a [u8],
@@ -133,7 +133,7 @@ impl<'a> Head<'a> {
         mut descriptor: impl FnMut(&'a [u8]),
     ) -> Head<'a> {
         let mut head = Head::default();
-        // Where the content breaks off is counted when its events are decoded.
+        // Truncated content is counted when its events are decoded.
         let _ = Fields::of(message).each(|number, value| match (number, value) {
             (bundle::EVENT, Value::Bytes(bytes)) => event(bytes),
             (bundle::CPU, Value::Int(n)) => head.cpu = Some(n),

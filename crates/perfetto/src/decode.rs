@@ -13,11 +13,11 @@ use holdup_trace::{
 };
 use std::sync::Arc;
 
-/// What all decoders of a file share.
+/// State shared by all decoders of a file.
 pub(crate) struct Shared {
     pub(crate) source: Source,
     pub(crate) table: Table,
-    /// One for each time a recorder began to number its symbols anew.
+    /// One table for each time a recorder restarted the numbers of its symbols.
     pub(crate) symbols: Vec<Symbols>,
     pub(crate) names: Arc<Names>,
     /// What the kernel's numbers for the states of threads mean. Perfetto keeps no print formats,
@@ -25,7 +25,7 @@ pub(crate) struct Shared {
     pub(crate) states: StateTable,
 }
 
-/// The thread on the CPU, as far as the events before said: `compact_sched` leaves it out.
+/// The thread on the CPU, from the events before, because `compact_sched` omits it.
 #[derive(Clone, Copy)]
 struct Current {
     tid: Tid,
@@ -44,13 +44,13 @@ pub(crate) struct Decoder<'a> {
     names: LocalNames,
     cursor: Option<Cursor<'a>>,
     current: Current,
-    /// Names that the lists of the bundle point into.
+    /// Names to which the lists of the bundle refer.
     comms: Vec<NameId>,
-    /// Nothing may come before this.
+    /// Time of the latest event; no later event may precede it.
     last: Nanos,
 }
 
-/// How far a bundle has been read: the next of each stream.
+/// How far a bundle has been read: the next event of each stream.
 struct Cursor<'a> {
     bundle: &'a Bundle,
     symbols: Option<&'a Symbols>,
@@ -114,7 +114,7 @@ impl<'a> Decoder<'a> {
     /// Decode until the batch is full (true) or the bundle is done.
     fn bundle(&mut self, cursor: &mut Cursor<'a>, batch: &mut Batch) -> bool {
         loop {
-            // Streams that have ended come last; of equal times switches come first, as in
+            // Streams that have ended come last; at equal times switches come first, as in
             // Perfetto's own trace processor.
             let [switch, waking] =
                 [&cursor.switch, &cursor.waking].map(|e| e.map_or(u64::MAX, |e| e.0));
@@ -149,7 +149,7 @@ impl<'a> Decoder<'a> {
         Meaning { states: &self.shared.states, symbols: cursor.symbols }
     }
 
-    /// The time of an event, never before the one before.
+    /// The time of an event, never earlier than the event before it.
     #[inline(always)]
     fn time(&mut self, bundle: &Bundle, ts: u64, batch: &mut Batch) -> Nanos {
         let ts = bundle.time(ts);
@@ -177,7 +177,7 @@ impl<'a> Decoder<'a> {
         batch.events.push(Event { ts, tid, pid, comm, cpu, id: EventId::SIDEBAND, what });
     }
 
-    /// The name a list points to.
+    /// The name with index `index` in the bundle.
     fn comm(&mut self, index: u64, batch: &mut Batch) -> NameId {
         match usize::try_from(index).ok().and_then(|i| self.comms.get(i)) {
             Some(&comm) => comm,
@@ -188,8 +188,8 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// A switch of `compact_sched`, which says nothing of who left: whoever came before, if that
-    /// was seen.
+    /// A switch of `compact_sched`, which does not name the thread switched out: it is the one that
+    /// the switch before switched in, if that is known.
     fn switch(&mut self, bundle: &Bundle, ts: u64, row: [u64; 4], batch: &mut Batch) {
         let ts = self.time(bundle, ts, batch);
         let [state, next, prio, comm] = row;
@@ -241,7 +241,7 @@ impl<'a> Decoder<'a> {
             What::Comm { tid: renamed, comm, .. } if renamed == self.current.tid => {
                 self.current.comm = comm;
             }
-            // Interrupts and the like show who is on the CPU after a loss.
+            // After a loss, interrupts and other events reveal the thread on the CPU.
             _ if tid != self.current.tid => self.current = Current { tid, ..Current::UNKNOWN },
             _ => {}
         }
@@ -292,7 +292,7 @@ impl<'a> Decoder<'a> {
         what(kind, detail, &found, self.meaning(cursor), &mut self.names, batch)
     }
 
-    /// An event whose fields carry their names.
+    /// An event whose message repeats the names of its fields.
     #[inline(never)]
     fn named(
         &mut self,
@@ -350,7 +350,7 @@ fn argument(slots: &mut Slots<'_>, value: u64) {
 }
 
 impl Cursor<'_> {
-    /// The next event of the bundle that can be read.
+    /// The next readable event of the bundle.
     #[inline(always)]
     fn next_event(&mut self, batch: &mut Batch) {
         self.event = loop {
@@ -362,7 +362,7 @@ impl Cursor<'_> {
                 Ok(Some(_)) => {}
                 Ok(None) => break None,
                 Err(Broken) => {
-                    // What follows is lost with it.
+                    // The rest of the bundle is lost with it.
                     batch.quality.add(QualityCode::BadRecords, 1);
                     self.fields = Fields::default();
                     break None;
@@ -380,7 +380,7 @@ impl Cursor<'_> {
     }
 }
 
-/// Lists that do not end together are given up where the first ends.
+/// If the lists differ in length, the entries beyond the shortest are dropped.
 #[inline(always)]
 fn next_of(lane: &mut Lane<'_>, batch: &mut Batch) -> Option<(u64, [u64; 4])> {
     lane.next().unwrap_or_else(|Broken| {

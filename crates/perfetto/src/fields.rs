@@ -1,9 +1,10 @@
-//! Plans: which field of an event's message is which of the kernel's.
+//! Plans: which field of an event's message is which field of the kernel's event.
 //!
 //! A plan is made once per kind of event of a file. It knows for each field number of the message
-//! whether it is wanted and where to put it, so that decoding is one walk over the fields and one
-//! `match`. Events the recorder knew have fixed numbers; of others it writes descriptors, or the
-//! names of the fields with every event. All three end in the same slots.
+//! whether the field is wanted and where to store it, so that decoding is one walk over the fields
+//! and one `match`. Events that the recorder knows have fixed numbers; for others it writes
+//! descriptors, or repeats the names of the fields in every event. All three forms end in the same
+//! slots.
 
 use crate::wire::{Fields, Value};
 use holdup_trace::{
@@ -11,20 +12,20 @@ use holdup_trace::{
 };
 use rustc_hash::FxHashMap;
 
-/// Fields of one event at most.
+/// Most fields of one event.
 pub(crate) const SLOTS: usize = 7;
-/// Field numbers that a plan looks at; messages of events have few fields.
+/// Field numbers that a plan covers; messages of events have few fields.
 const NUMBERS: usize = 32;
 
 /// The kernel's name of a field.
 pub(crate) struct Name {
     name: &'static str,
-    /// Without it the event cannot be understood.
+    /// Whether the event cannot be interpreted without it.
     needed: bool,
     holds: Holds,
 }
 
-/// What a field holds on the wire.
+/// The type of a field on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Holds {
     Number,
@@ -34,7 +35,7 @@ pub(crate) enum Holds {
 }
 
 impl Holds {
-    /// Whether it may be written so.
+    /// Whether `value` has this type.
     #[inline(always)]
     pub(crate) fn fits(self, value: Value<'_>) -> bool {
         match value {
@@ -49,7 +50,7 @@ const fn int(name: &'static str) -> Name {
     Name { name, needed: true, holds: Holds::Number }
 }
 
-/// Names and priorities are never worth refusing an event for.
+/// A missing name or priority never makes an event useless.
 const fn maybe(name: &'static str) -> Name {
     Name { name, needed: false, holds: Holds::Number }
 }
@@ -58,8 +59,8 @@ const fn text(name: &'static str) -> Name {
     Name { name, needed: false, holds: Holds::Text }
 }
 
-/// The fields holdup reads of an event, in the order [`what`] takes them. `None` for an event that
-/// this format cannot hold in a form that is understood.
+/// The fields that holdup reads of an event, in the order in which [`what`] takes them. `None` for
+/// an event that this format cannot hold in a usable form.
 fn names(kind: EventKind) -> Option<&'static [Name]> {
     const WAKE: &[Name] = &[int("pid"), int("target_cpu"), maybe("prio"), text("comm")];
     const DELAY: &[Name] = &[int("pid"), int("delay")];
@@ -117,7 +118,7 @@ fn names(kind: EventKind) -> Option<&'static [Name]> {
     })
 }
 
-/// What the fields of one event held. Protobuf does not write what is 0 or empty.
+/// The field values of one event. Protobuf omits values that are 0 or empty.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Slots<'a> {
     pub(crate) int: [u64; SLOTS],
@@ -147,14 +148,14 @@ impl<'a> Slots<'a> {
 pub(crate) enum Plan {
     /// Not an event holdup interprets.
     Other,
-    /// A needed field is not among those of the message.
+    /// The message lacks a needed field.
     Incomplete,
     /// By field number.
     Numbered {
         kind: EventKind,
-        /// What stands for the `*` of a family's name.
+        /// The text in place of the `*` of a family's name.
         detail: NameId,
-        /// Slot of each field number and what it holds, [`Plan::NOWHERE`] for those not wanted.
+        /// Slot of each field number and what it holds, [`Plan::NOWHERE`] for unwanted fields.
         slots: [u8; NUMBERS],
     },
     /// By name, repeated in every event.
@@ -165,7 +166,7 @@ pub(crate) enum Plan {
 
 impl Plan {
     const NOWHERE: u8 = u8::MAX;
-    /// The bits from here on say what the field holds.
+    /// Shift of the bits that hold the field's type.
     const HOLDS: u32 = 4;
 
     /// The plan for an event `kind` whose message has these fields.
@@ -191,7 +192,7 @@ impl Plan {
         Plan::Numbered { kind, detail, slots }
     }
 
-    /// The plan for an event whose fields are named with every event.
+    /// The plan for an event that repeats the names of its fields.
     pub(crate) fn named(kind: EventKind) -> Plan {
         if names(kind).is_some() { Plan::Named { kind } } else { Plan::Other }
     }
@@ -209,8 +210,8 @@ impl Plan {
         (slot < SLOTS).then_some((slot, holds))
     }
 
-    /// Whether a message that is read by this plan has fields of the right types. A recorder that
-    /// numbers its events otherwise than Perfetto gives itself away by those that have not.
+    /// Whether the fields of a message that this plan reads have the right types. If not, the
+    /// recorder numbers its events differently from Perfetto.
     pub(crate) fn fits(&self, content: &[u8]) -> bool {
         let Plan::Numbered { slots, .. } = self else { return true };
         let mut fits = true;
@@ -222,7 +223,7 @@ impl Plan {
         read.is_ok() && fits
     }
 
-    /// A field of a message that is not of the type it must have, and can be told by any bytes.
+    /// The number of a field in the message whose type is not the required one.
     pub(crate) fn misfit(&self, content: &[u8]) -> Option<u32> {
         let Plan::Numbered { slots, .. } = self else { return None };
         let number = (0..NUMBERS as u32)
@@ -239,7 +240,7 @@ impl Plan {
 /// Functions by their number in the trace, resolved by the recorder.
 pub(crate) type Symbols = FxHashMap<u64, NameId>;
 
-/// What the numbers in events stand for.
+/// The meaning of the numbers in events.
 #[derive(Clone, Copy)]
 pub(crate) struct Meaning<'a> {
     /// The states of the recorded kernel.
@@ -248,7 +249,7 @@ pub(crate) struct Meaning<'a> {
     pub(crate) symbols: Option<&'a Symbols>,
 }
 
-/// What the fields mean.
+/// The event's meaning, from its fields.
 #[inline(always)]
 pub(crate) fn what(
     kind: EventKind,

@@ -1,9 +1,9 @@
-//! What bundles there are, when their events happened, and in which runs they lie.
+//! Finds the bundles, the times of their events, and the runs to which they belong.
 //!
-//! Every bundle is looked through once when the trace is opened, on all cores: its CPU, its first
-//! and last time, the kinds of its events. The bundles of a CPU follow each other in time, with
-//! exceptions: two ftrace instances are recorded at the same time, and a damaged time leads
-//! anywhere. So a CPU has as many runs as it takes to keep each in order.
+//! Opening a trace scans every bundle once, on all cores: its CPU, its first and last time, the
+//! kinds of its events. The bundles of a CPU follow each other in time, with exceptions: two ftrace
+//! instances are recorded at the same time, and a damaged time can be anything. So a CPU has as
+//! many runs as are needed to keep each in order.
 
 use crate::bundle::{Compact, Head, Lane, Raw};
 use crate::schema::{clock, event};
@@ -14,15 +14,15 @@ use std::ops::Range;
 
 /// CPU numbers from here on are damage: no kernel can be built for more (`CONFIG_NR_CPUS`).
 const MOST_CPUS: u64 = 8192;
-/// Runs of one CPU at most, as each that overlaps with others takes memory while it is read.
-/// Bundles that fit into none are read as if they began where the last ended.
+/// Most runs of one CPU: runs that overlap take memory while they are read. A bundle that fits into
+/// no run is read as if it began where the last one ended.
 const MOST_RUNS: usize = 16;
 
 /// A bundle found while walking the packets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
     pub(crate) place: Place,
-    /// Which symbols its numbers stand for.
+    /// Index of the symbol table for its numbers.
     pub(crate) symbols: u32,
     /// The recorder dropped packets before this one.
     pub(crate) dropped: bool,
@@ -34,15 +34,15 @@ pub(crate) struct Bundle {
     pub(crate) place: Place,
     pub(crate) cpu: Cpu,
     pub(crate) symbols: u32,
-    /// Where its `compact_sched` lies in it.
+    /// Range of its `compact_sched`.
     pub(crate) compact: Option<Range<usize>>,
-    /// Events were lost before its first: of this CPU or, where packets were dropped, of any.
+    /// Events were lost before its first event: on this CPU, or on any if packets were dropped.
     pub(crate) lost: Option<Cpu>,
     /// Time of its first event, and of its last.
     pub(crate) first: Nanos,
     last: Nanos,
     clock: u64,
-    /// From the clock of the events to the clock of the trace.
+    /// Offset from the clock of the events to the clock of the trace, ns.
     shift: i64,
 }
 
@@ -54,12 +54,12 @@ impl Bundle {
     }
 }
 
-/// Bundles of one CPU that follow each other.
+/// Bundles of one CPU in time order: one run.
 pub(crate) struct Lined {
     pub(crate) bundles: Vec<Bundle>,
 }
 
-/// All there is to know of the bundles.
+/// The result of indexing the bundles.
 pub(crate) struct Index {
     pub(crate) runs: Vec<Lined>,
     pub(crate) seen: Seen,
@@ -68,17 +68,17 @@ pub(crate) struct Index {
     pub(crate) clock: Clocks,
 }
 
-/// The clocks events are stamped with (`FtraceClock`).
+/// The clocks used for the times of events (`FtraceClock`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Clocks {
-    /// The first that is not the boot clock.
+    /// The first clock found that is not the boot clock.
     pub(crate) other: Option<u64>,
     /// Whether its times were shifted to those of the boot clock.
     pub(crate) shifted: bool,
 }
 
 impl Clocks {
-    /// Its name.
+    /// The name of the clock.
     pub(crate) fn name(self) -> &'static str {
         match self.other {
             None => "boot",
@@ -90,7 +90,7 @@ impl Clocks {
     }
 }
 
-/// What one thread makes of its share of the bundles.
+/// The result of one thread for its share of the bundles.
 struct Share {
     bundles: Vec<Bundle>,
     seen: Seen,
@@ -105,7 +105,7 @@ impl Share {
     }
 }
 
-/// Look through all bundles. `raw_to_boot` is what snapshots say of `CLOCK_MONOTONIC_RAW`.
+/// Scan all bundles. `raw_to_boot` is the offset of `CLOCK_MONOTONIC_RAW` from snapshots, ns.
 pub(crate) fn index(
     source: &Source,
     found: &[Found],
@@ -132,8 +132,8 @@ pub(crate) fn index(
     Ok(Index { runs: line_up(all.bundles), seen: all.seen, quality: all.quality, clock })
 }
 
-/// All times go to the boot clock, each clock by the first pair of times that is known of it: one
-/// clock's times keep their distances that way, whatever it drifts.
+/// Convert all times to the boot clock, each clock by its first known pair of times. This preserves
+/// the distances between one clock's times, however much it drifts.
 fn set_clocks(bundles: &mut [Bundle], pairs: &[(u64, i64)], raw_to_boot: Option<i64>) -> Clocks {
     let mut clocks = Clocks::default();
     for bundle in bundles.iter_mut().filter(|b| b.clock != 0) {
@@ -152,7 +152,7 @@ fn set_clocks(bundles: &mut [Bundle], pairs: &[(u64, i64)], raw_to_boot: Option<
 
 fn look_through(source: &Source, found: &[Found]) -> Share {
     let mut share = Share::new();
-    // Bundles with nothing but the word that events were lost.
+    // A loss from bundles that report one but have no events.
     let mut lost: Option<Cpu> = None;
     for f in found {
         let message = source.get(f.place);
@@ -200,7 +200,7 @@ fn look_through(source: &Source, found: &[Found]) -> Share {
         let here = if f.dropped { Some(Cpu::UNKNOWN) } else { head.lost_events.then_some(cpu) };
         let gone = here.or(lost.take());
         let Some((first, last)) = times.span else {
-            // Without an event there is no time to put the loss at.
+            // Without an event the loss has no time; it is carried on to the next bundle.
             lost = gone;
             continue;
         };
@@ -233,7 +233,7 @@ impl Times {
         self.span = Some((first.min(ts), last.max(ts)));
     }
 
-    /// Note all of a list, and say how many they were.
+    /// Include all times of a list; returns how many there were.
     fn list(&mut self, mut lane: Lane<'_>) -> u64 {
         let mut n = 0;
         while let Ok(Some((ts, _))) = lane.next() {
@@ -244,7 +244,7 @@ impl Times {
     }
 }
 
-/// Give every bundle its run, CPUs ascending.
+/// Assign every bundle to a run, CPUs ascending.
 fn line_up(bundles: Vec<Bundle>) -> Vec<Lined> {
     let cpus = bundles.iter().map(|b| b.cpu.0 as usize + 1).max().unwrap_or(0);
     let mut runs: Vec<Vec<Lined>> = Vec::new();
@@ -261,7 +261,7 @@ fn line_up(bundles: Vec<Bundle>) -> Vec<Lined> {
             None if of_cpu.len() < MOST_RUNS => {
                 of_cpu.push(Lined { bundles: vec![bundle] });
             }
-            // The run that ends first is the one in which it is least out of place.
+            // The bundle is least out of order in the run that ends first.
             None => {
                 let first = (0..of_cpu.len()).min_by_key(|&i| end(&of_cpu[i])).unwrap_or(0);
                 let mut bundle = bundle;
@@ -274,7 +274,7 @@ fn line_up(bundles: Vec<Bundle>) -> Vec<Lined> {
 }
 
 impl Lined {
-    /// Earliest time, and the latest.
+    /// Earliest and latest time.
     pub(crate) fn span(&self) -> (Nanos, Nanos) {
         let first = self.bundles.first().map_or(0, |b| b.first);
         (first, self.bundles.last().map_or(first, |b| b.last).max(first))

@@ -7,17 +7,17 @@
 //!                                              └───► decode, one run per CPU
 //! ```
 //!
-//! A trace is a protobuf message, `Trace`, whose packets follow each other; each says how long it
-//! is. One kind of packet holds what the recorder read from the ftrace buffer of a CPU at one time,
-//! a *bundle*. Those are read, the samples of `linux.perf` with their call chains, and of the other
-//! packets what tells about the machine, its threads and what was lost. What programs trace
-//! themselves (track events, counters, heap profiles) is skipped.
+//! A trace is a protobuf message, `Trace`, whose packets follow each other, each with its length.
+//! One kind of packet holds the events that the recorder read at one time from the ftrace buffer of
+//! a CPU, a *bundle*. holdup reads the bundles, the samples of `linux.perf` with their call chains,
+//! and the packets about the machine, its threads and losses. Data that programs trace themselves
+//! (track events, counters, heap profiles) is skipped.
 //!
-//! Nothing is believed: lengths are checked against what is there, damage is counted, and what can
-//! be read is read.
+//! No length is trusted: lengths are checked against the file's size, damage is counted, and
+//! everything readable is read.
 //!
 //! Sources: `protos/perfetto/trace` of Perfetto, by way of the descriptors in its Python package;
-//! what `compact_sched` leaves out is restored as its trace processor does it.
+//! values that `compact_sched` omits are restored in the same way as in its trace processor.
 
 mod bundle;
 mod decode;
@@ -54,20 +54,19 @@ pub fn sniff(head: &[u8]) -> bool {
     packets::sniff(head)
 }
 
-/// Open a trace. Looks through all of it once, so that [`Perfetto`] can tell which events occur
-/// and when.
+/// Open a trace. Scans all of it once, so that [`Perfetto`] knows which events occur and when.
 ///
 /// # Errors
-/// The file cannot be read, holds no packets, or is of several machines. Damage is no error; it is
-/// counted in the reader's quality.
+/// The file cannot be read, holds no packets, or is from several machines. Damage is no error; it
+/// is counted in the reader's quality.
 pub fn open(path: &Path) -> Result<Perfetto> {
     let file =
         File::open(path).and_then(Bytes::file).map_err(|e| ErrorKind::from(e).in_file(path))?;
     Perfetto::from_bytes(path, file)
 }
 
-/// Read a trace from a stream. It is kept in memory up to 64 MiB, in a temporary file beyond.
-/// `name` stands for the file in errors and reports.
+/// Read a trace from a stream. Up to 64 MiB are kept in memory, more in a temporary file. `name`
+/// stands for the file in errors and reports.
 ///
 /// # Errors
 /// As [`open`].

@@ -1,9 +1,9 @@
-//! Packets without names, for traces that may not leave the house.
+//! Removes names from packets, so that confidential traces can be shared.
 //!
-//! What is written is what this file lists: fields that the reader reads and whose meaning is
-//! known. Everything else goes, as do fields of another type than they should have: a trace may
-//! have come from a recorder that is newer than the list. Of events that nobody understands stays
-//! that they happened.
+//! Only fields listed in this file are written: fields that the reader reads and whose meaning is
+//! known. Everything else is removed, including fields with a wrong type, because the recorder may
+//! be newer than the list. Of events that holdup does not understand, only the fact that they
+//! happened remains.
 
 use crate::fields::{Holds, Plan};
 use crate::schema::{event, generic, interned, perf};
@@ -14,23 +14,23 @@ use prost::encoding::{WireType, encode_key, encode_varint};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
-/// What a field holds that stays.
+/// How a field is written.
 #[derive(Clone, Copy)]
 enum Rule {
     Number,
-    /// A list of them, packed or not.
+    /// A list of numbers, packed or not.
     Numbers,
-    /// Words that are other words then.
+    /// A name, which is replaced.
     Name,
-    /// Words of the recorder's own.
+    /// The recorder's own text, which stays.
     Stay,
     /// The name of an event.
     EventName,
-    /// What a system and a kind of machine are called.
+    /// The name of an operating system or a machine type.
     System,
-    /// A version, of which the numbers stay.
+    /// A version; only its numbers stay.
     Release,
-    /// The name of a function, which stays if it is one of the kernel.
+    /// The name of a function, which stays if it is a function of the kernel.
     Function,
     /// A part of the path of a file.
     Path,
@@ -44,7 +44,7 @@ enum Rule {
 use Rule::{Descriptor, Event, EventName, Function, Inside, Name, Number, Numbers, Path};
 use Rule::{Release, Stay, System};
 
-/// What `uname` calls systems and machines.
+/// Names that `uname` prints for systems and machines.
 const SYSTEMS: [&[u8]; 9] = [
     b"Linux", b"x86_64", b"aarch64", b"armv8l", b"armv7l", b"i686", b"riscv64", b"ppc64le",
     b"s390x",
@@ -74,7 +74,7 @@ const PACKET: &[(u32, Rule)] = &[
     (98, Number),
 ];
 
-/// Those that say nothing alone: a packet of no others is left out.
+/// Fields that mean nothing alone: a packet that has only these is dropped.
 const FRAME: [u32; 8] = [3, 8, 10, 13, 58, 79, 87, 98];
 
 const FTRACE_CONFIG: &[(u32, Rule)] = &[(1, EventName), (35, Numbers)];
@@ -133,7 +133,7 @@ const SYSTEM: &[(u32, Rule)] = &[
     (16, Number),
 ];
 
-/// Of `InternedData` what samples and functions of the kernel are told by.
+/// Fields of `InternedData` for samples and kernel functions.
 const INTERNED: &[(u32, Rule)] = &[
     (interned::FUNCTION_NAMES, Inside(&[(1, Number), (2, Function)])),
     (interned::FRAMES, Inside(&[(1, Number), (2, Number), (3, Number), (4, Number), (7, Number)])),
@@ -169,7 +169,7 @@ const TIMEBASE: &[(u32, Rule)] = &[
     (11, Number),
 ];
 
-/// What is known of a trace that its packets need to be written without names.
+/// Facts about a trace that are needed to write its packets without names.
 pub(crate) struct Known {
     pub(crate) table: Table,
     pub(crate) names: Arc<Names>,
@@ -177,7 +177,7 @@ pub(crate) struct Known {
     pub(crate) kernel: FxHashSet<NameId>,
 }
 
-/// Puts another word in the place of one.
+/// Replaces a name in place.
 pub(crate) type Rename<'a> = dyn FnMut(&mut [u8]) + 'a;
 
 /// The packet `content` without names; `None` if nothing is left of it.
@@ -188,7 +188,7 @@ pub(crate) fn packet(known: &Known, rename: &mut Rename<'_>, content: &[u8]) -> 
     let _ = Fields::of(content).each(|number, value| {
         let before = out.len();
         writer.field(PACKET, number, value, &mut out);
-        // That a writer begins anew, or that packets are missing, must be known.
+        // Readers must know that a writer restarted, or that packets are missing.
         told |= out.len() > before && (!FRAME.contains(&number) || number == 13);
     });
     told.then_some(out)
@@ -250,7 +250,7 @@ impl Writer<'_, '_> {
         bytes
     }
 
-    /// The name of an event, alone or behind its system; other words if it may be somebody's own.
+    /// The name of an event, alone or after its system; replaced if it may be a private name.
     fn event_name(&mut self, name: &[u8]) -> Vec<u8> {
         let short = name.rsplit(|b| matches!(b, b'/' | b':')).next().unwrap_or(name);
         match std::str::from_utf8(short) {
@@ -277,12 +277,13 @@ impl Writer<'_, '_> {
         out
     }
 
-    /// The content of an event as far as it is understood.
+    /// The content of an event as far as holdup understands it.
     fn content(&mut self, number: u32, content: &[u8]) -> Vec<u8> {
         if number == event::GENERIC {
             return self.generic(content);
         }
-        // What Perfetto means by the number decides whether others are told from it.
+        // Perfetto's own meaning of the number comes first; it decides how other tools read the
+        // event.
         if let Some(plan) = known_plan(number)
             && let Some(misfit) = plan.misfit(content)
         {
@@ -320,11 +321,11 @@ impl Writer<'_, '_> {
     }
 
     fn text(&mut self, kind: EventKind, text: &[u8]) -> Vec<u8> {
-        // Lock classes are words of the kernel's source.
+        // Names of lock classes come from the kernel's source.
         if kind.system() == "lock" { text.to_vec() } else { self.renamed(text) }
     }
 
-    /// An event whose fields carry their names.
+    /// An event whose message repeats the names of its fields.
     fn generic(&mut self, content: &[u8]) -> Vec<u8> {
         let name = crate::table::generic_name(content);
         let kind = match self.known.table.named_plan(name) {
@@ -363,7 +364,8 @@ impl Writer<'_, '_> {
         out
     }
 
-    /// An event described in the trace: as it is if it is understood, else what it was called.
+    /// An event described in the trace: unchanged if holdup understands the event, else only its
+    /// name.
     fn descriptor(&mut self, message: &[u8]) -> Vec<u8> {
         use crate::schema::descriptor;
         let (mut number, mut out) = (0, Vec::new());
@@ -409,7 +411,7 @@ impl Writer<'_, '_> {
                     (5, Number),
                 ];
                 let place = Fields::of(field).find_int(descriptor::FIELD_NUMBER);
-                // Only the fields that are read: others are somebody's words.
+                // Keep only the fields that holdup reads: others may be private text.
                 if place.is_some_and(|place| Plan::slot(slots, place as u32).is_some()) {
                     let inner = self.message(FIELD, field);
                     put_bytes(&mut out, n, &inner);
@@ -421,7 +423,7 @@ impl Writer<'_, '_> {
     }
 }
 
-/// The numbers of a packed list, and nothing behind them.
+/// The numbers of a packed list, without anything after them.
 fn numbers(bytes: &[u8]) -> Vec<u8> {
     let (mut list, mut out) = (Packed(bytes), Vec::with_capacity(bytes.len()));
     while !list.is_empty() {

@@ -1,8 +1,8 @@
-//! A trace is packets, one behind the other: `Trace { repeated TracePacket packet = 1 }`.
+//! A trace is a sequence of packets: `Trace { repeated TracePacket packet = 1 }`.
 //!
-//! A packet says how long it is, so one whose content is damaged costs nothing but itself. Where a
-//! length is damaged the next packet is looked for: a place where several follow each other whose
-//! fields are those of packets.
+//! Each packet has its length, so damaged content costs only that packet. If a length is damaged,
+//! the next packet is searched: a position where several packets follow each other whose fields are
+//! fields of packets.
 
 use crate::schema::{packet, trace};
 use crate::wire::{Fields, Value};
@@ -10,21 +10,21 @@ use prost::encoding::{WireType, decode_key, decode_varint};
 
 /// The key of `Trace.packet`.
 const KEY: u8 = (trace::PACKET << 3) as u8 | WireType::LengthDelimited as u8;
-/// Key and length of a packet take at most so many bytes.
+/// Key and length of a packet take at most this many bytes.
 const LONGEST_HEAD: usize = 11;
-/// So many packets in a row are no accident.
+/// This many packets in a row are no coincidence.
 const CHAIN: usize = 3;
-/// Packets have less than a dozen fields; this bounds the look at a place that may be none.
+/// Packets have less than a dozen fields; this bounds the check of bytes that may be no packet.
 const MOST_FIELDS: usize = 32;
 
-/// What lies at a place of the trace.
+/// What was found at a position of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// A packet: where its key lies, where its content lies.
+    /// A packet: offset of its key, and start and end of its content.
     Packet { key: usize, start: usize, end: usize },
-    /// Bytes that are none.
+    /// Bytes that are no packet.
     Skipped(usize),
-    /// A packet that ends behind the end, and what is there of it.
+    /// A packet cut off by the end of the trace, and how many of its bytes exist.
     Cut(usize),
 }
 
@@ -57,7 +57,7 @@ impl Iterator for Packets<'_> {
         }
         self.at = next_chain(self.bytes, key + 1).unwrap_or(self.bytes.len());
         let left = self.at - key;
-        // A sound beginning, as far as it goes, and no packet behind it: the file was cut there.
+        // A valid beginning of a packet with no packet after it: the file was cut here.
         let cut = claimed.is_some() || self.bytes[key] == KEY && left <= LONGEST_HEAD;
         if cut && self.at == self.bytes.len() {
             return Some(Step::Cut(left));
@@ -66,7 +66,7 @@ impl Iterator for Packets<'_> {
     }
 }
 
-/// Where the content of the packet at `key` begins and ends by what its length says.
+/// Where the content of the packet at `key` begins and ends, by its length.
 fn content(bytes: &[u8], key: usize) -> Option<(usize, usize)> {
     let (&first, mut rest) = bytes.get(key..)?.split_first()?;
     if first != KEY {
@@ -77,7 +77,7 @@ fn content(bytes: &[u8], key: usize) -> Option<(usize, usize)> {
     Some((start, start.checked_add(len)?))
 }
 
-/// The first place from `at` where packets follow each other.
+/// The first offset from `at` on where packets follow each other.
 fn next_chain(bytes: &[u8], at: usize) -> Option<usize> {
     let places = memchr::memchr_iter(KEY, bytes.get(at..)?).map(|i| at + i);
     places.into_iter().find(|&place| {
@@ -97,8 +97,8 @@ fn next_chain(bytes: &[u8], at: usize) -> Option<usize> {
     })
 }
 
-/// Whether these are the fields of a packet: numbers that are given out, of the types they have.
-/// `whole` says that all of the packet is there.
+/// Whether these are the fields of a packet: assigned field numbers with the right types. `whole`
+/// means that the packet is complete.
 fn is_packet(content: &[u8], whole: bool) -> bool {
     let mut rest = content;
     for known in 0..=MOST_FIELDS {
@@ -133,7 +133,7 @@ pub(crate) fn sniff(head: &[u8]) -> bool {
     for known in 0..CHAIN {
         let Some((start, end)) = content(head, at) else { return known > 0 && at == head.len() };
         let Some(found) = head.get(start..end.min(head.len())) else { return false };
-        // Length fields point anywhere; a packet of more than 256 MiB is none.
+        // Length fields of other files can be anything; a packet of more than 256 MiB is none.
         if end - start > 256 << 20 || !is_packet(found, end <= head.len()) {
             return false;
         }
@@ -147,7 +147,7 @@ pub(crate) fn sniff(head: &[u8]) -> bool {
 
 /// The field that a packet of packets holds, and its bytes.
 pub(crate) fn compressed(content: &[u8]) -> Option<(u32, &[u8])> {
-    // Nothing else is ever in such a packet, so the first field tells.
+    // Such a packet has no other field, so the first field decides.
     match Fields::of(content).next() {
         Ok(Some((
             number @ (packet::COMPRESSED_PACKETS | packet::ZSTD_COMPRESSED_PACKETS),
@@ -171,7 +171,7 @@ mod tests {
         let steps: Vec<Step> = Packets::of(&file).collect();
         assert_eq!(steps[1], Step::Skipped(10));
         assert_eq!(steps.len(), 6);
-        // A length that leads into the middle of a later packet.
+        // A length that reaches into the middle of a later packet.
         let mut file = PACKET.repeat(8);
         file[11] = 15;
         let packets = |s: &&Step| matches!(s, Step::Packet { .. });

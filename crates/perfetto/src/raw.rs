@@ -1,5 +1,5 @@
-//! A trace as it lies there, for who writes a part of it into another: packet by packet, with the
-//! times of the events in each.
+//! A trace in its raw form, for code that copies a part of it into another: packet by packet, with
+//! the times of the events in each.
 
 use crate::bundle::{Compact, Head, Raw};
 use crate::index::{Bundle, index};
@@ -17,26 +17,26 @@ use rustc_hash::FxHashMap;
 use std::fs::File;
 use std::path::Path;
 
-/// A packet, unpacked if it was packed with others.
+/// A packet, unpacked if it was compressed together with other packets.
 pub struct RawPacket<'a> {
     /// Its content, without key and length.
     pub content: &'a [u8],
-    /// Of which CPU its events are; [`Cpu::UNKNOWN`] if it has none.
+    /// The CPU of its events; [`Cpu::UNKNOWN`] if it has none.
     pub cpu: Cpu,
-    /// Their times.
+    /// The times of its events.
     pub times: &'a [Nanos],
     known: &'a Known,
 }
 
 impl RawPacket<'_> {
-    /// The packet with only what is known to be no name, and other words for what are names, which
-    /// `rename` puts in their places; `None` if nothing is left.
+    /// The packet with only the data known to contain no names, and with names replaced by
+    /// `rename`; `None` if nothing is left.
     pub fn nameless(&self, rename: &mut dyn FnMut(&mut [u8])) -> Option<Vec<u8>> {
         nameless::packet(self.known, rename, self.content)
     }
 }
 
-/// Hand out the packets of the trace in `path` in the order they were written.
+/// Call `take` for the packets of the trace in `path` in the order they were written.
 ///
 /// # Errors
 /// Those of [`crate::open`] and of `take`.
@@ -73,9 +73,9 @@ pub fn each_packet<E: From<ReadError>>(
 struct Opened {
     source: Source,
     stretches: Vec<crate::source::Place>,
-    /// By where they lie: in the file or not, and at which byte.
+    /// By position: whether in the file itself, and the byte offset.
     bundles: FxHashMap<(bool, usize), Bundle>,
-    /// Packets of samples.
+    /// Packets of samples, by position.
     samples: FxHashMap<(bool, usize), (Nanos, Cpu)>,
     known: Known,
 }

@@ -17,13 +17,13 @@ use std::path::Path;
 
 /// An opened Perfetto trace.
 ///
-/// One [`Run`] is one CPU, or a part of it where its bundles do not follow each other in time. The
-/// last is that of the samples, if there are any.
+/// One [`Run`] is one CPU, or a part of it if its bundles overlap in time. The last run holds the
+/// samples, if there are any.
 pub struct Perfetto {
     opened: Opened,
     lined: Vec<Lined>,
     shared: Shared,
-    /// Samples of all CPUs: the run behind those of the CPUs.
+    /// Samples of all CPUs: the run after those of the CPUs.
     sampled: Sampled,
 }
 
@@ -53,7 +53,7 @@ impl Perfetto {
                         let content = &source.get(*stretch)[start..end];
                         survey.packet(stretch.part, stretch.start + start, content);
                     }
-                    // Not in the file, which was walked before: in what was packed.
+                    // In unpacked data only: skipped bytes of the file itself were counted before.
                     Step::Skipped(n) => quality.add(QualityCode::SkippedBytes, n as u64),
                     Step::Cut(_) => quality.add(QualityCode::Truncated, 1),
                 }
@@ -113,7 +113,7 @@ fn describe(info: &mut TraceInfo, survey: &mut Survey, events: u64, packed: u64)
     info.arch = system.machine.take();
     info.recorder = system.recorder.take();
     info.total_mem = system.memory;
-    // The kernel's counters have an entry for every CPU, whether it had events or not.
+    // The kernel's counters have an entry for every CPU, even without events.
     let counted = u32::try_from(survey.lost.len()).ok().filter(|&n| n > 0);
     info.cpus_online = system.cpus.filter(|&n| n > 0).or(counted);
     if survey.some_threads {
@@ -151,7 +151,7 @@ fn describe(info: &mut TraceInfo, survey: &mut Survey, events: u64, packed: u64)
     }
 }
 
-/// What the data source `linux.perf` recorded.
+/// Facts about the recording of the data source `linux.perf`.
 fn describe_samples(info: &mut TraceInfo, sampled: &Sampled, samples: &Samples) {
     let mut note = |label: &str, value: String| info.extra.push((label.to_owned(), value));
     if sampled.len() > 0 {
@@ -178,7 +178,7 @@ impl Reader for Perfetto {
         &mut self.opened
     }
 
-    /// Every number is a varint, and every event a message in a message.
+    /// Decoding is slow because every number is a varint and every event a nested message.
     fn is_slow_to_decode(&self) -> bool {
         true
     }

@@ -1,13 +1,13 @@
-//! Samples of `linux.perf`: packets that hold one each, and what their numbers stand for.
+//! Samples of `linux.perf`: one per packet, and the data to which their numbers refer.
 //!
 //! ```text
 //!  PerfSample { cpu, pid, tid, callstack_iid }
 //!      └─ Callstack { frame_ids } ─ Frame { function_name_id, mapping_id, rel_pc } ─ names, paths
 //! ```
 //!
-//! A writer of packets says each name, path, frame and chain once, with a number. The numbers hold
-//! until it says that it begins anew: each such time has tables of its own here. They are put
-//! together when all packets have been seen, as what a number stands for may come in any order.
+//! A writer of packets writes each name, path, frame and chain once, with a number. The numbers
+//! hold until the writer restarts; each restart gets new tables here. The tables are resolved when
+//! all packets have been seen, because definitions may come in any order.
 
 use crate::schema::{counter, interned, packet, perf, timebase};
 use crate::wire::{Broken, Fields, Packed, Value};
@@ -17,20 +17,20 @@ use holdup_trace::{
 };
 use rustc_hash::FxHashMap;
 
-/// Frames of a chain at most, the innermost: the recorder itself keeps fewer.
+/// Most frames of a chain, from the innermost: the recorder itself keeps fewer.
 const DEEPEST: usize = 512;
-/// Parts of a path at most, and its bytes.
+/// Most parts of a path, and most bytes.
 const PARTS: usize = 64;
 const LONGEST_PATH: usize = 4096;
-/// Bytes of all paths at most: numbers of few bytes ask for each.
+/// Most bytes of all paths: a few bytes of input can refer to each path.
 const MOST_PATHS: usize = 64 << 20;
-/// Events that samples are of, at most.
+/// Most events that samples may belong to.
 const MOST_EVENTS: usize = 64;
 
-/// What a number stands for that a writer interned.
+/// Interned data by its number.
 type Interned<T> = FxHashMap<u64, T>;
 
-/// What one writer interned, since it began anew.
+/// The data that one writer interned since it restarted.
 #[derive(Default)]
 struct Tables {
     functions: Interned<NameId>,
@@ -40,7 +40,7 @@ struct Tables {
     chains: Interned<Box<[u64]>>,
 }
 
-/// A `Frame`, its numbers as they came.
+/// A `Frame` with unresolved numbers.
 #[derive(Clone, Copy, Default)]
 struct RawFrame {
     function: u64,
@@ -61,42 +61,42 @@ struct Sample {
     chain: u64,
 }
 
-/// What samples are of.
+/// The event of samples.
 #[derive(Clone, PartialEq, Eq)]
 struct Timebase {
     name: String,
-    /// Of each sample: events, or nanoseconds of a clock.
+    /// Weight of each sample: events, or nanoseconds of a clock.
     period: u64,
 }
 
-/// What holds for the packets of a writer that do not say otherwise.
+/// Defaults for the packets of a writer.
 #[derive(Clone, Copy)]
 pub(crate) struct Defaults {
-    /// Their clock.
+    /// The clock of their times.
     pub(crate) clock: u64,
     event: u16,
 }
 
-/// Samples, as packet after packet is met.
+/// Samples, collected packet by packet.
 #[derive(Default)]
 pub(crate) struct Samples {
-    /// With times of the clock, and where their packets lie.
+    /// Samples with their raw times and the positions of their packets.
     met: Vec<(Sample, u64, Key)>,
     tables: Vec<Tables>,
     events: Vec<Timebase>,
-    /// By the kernel's own count, and by the recorder's.
+    /// Samples lost by the kernel's count, and by the recorder's.
     pub(crate) lost: u64,
     pub(crate) skipped: u64,
-    /// Without a chain, or with one that is not whole.
+    /// Samples without a chain, or with an incomplete one.
     pub(crate) partial: u64,
-    /// Of clocks that nothing is known of.
+    /// Samples of unknown clocks.
     pub(crate) untimed: u64,
 }
 
-/// Where a packet lies: in the file or not, and at which byte.
+/// Position of a packet: whether in the file itself, and the byte offset.
 pub(crate) type Key = (bool, usize);
 
-/// What the packet of a sample says around it.
+/// Fields of a sample's packet apart from the sample.
 pub(crate) struct Around {
     pub(crate) ts: Option<u64>,
     pub(crate) clock: Option<u64>,
@@ -106,14 +106,14 @@ pub(crate) struct Around {
 }
 
 impl Samples {
-    /// Tables for a writer that begins anew.
+    /// Index of new tables for a writer that restarts.
     pub(crate) fn table(&mut self) -> Option<u32> {
         let number = u32::try_from(self.tables.len()).ok()?;
         self.tables.push(Tables::default());
         Some(number)
     }
 
-    /// What holds unless a packet says otherwise.
+    /// The defaults of a writer that states none.
     pub(crate) fn none(&mut self) -> Defaults {
         let name = counter::NAMES[counter::CPU_CLOCK].to_owned();
         let event = self.event(Timebase { name, period: 1 });
@@ -153,7 +153,7 @@ impl Samples {
         inner.map(|()| defaults)
     }
 
-    /// Read what `InternedData` has of names, frames and chains.
+    /// Read names, frames and chains from `InternedData`.
     pub(crate) fn intern(&mut self, data: &[u8], names: &Names, table: u32) -> Result<(), Broken> {
         let Some(table) = self.tables.get_mut(table as usize) else { return Ok(()) };
         let mut inner = Ok(());
@@ -214,7 +214,7 @@ impl Samples {
         Ok(())
     }
 
-    /// Put the tables together. `shift` leads from a clock to the clock of the trace.
+    /// Resolve the tables. `shift` is the offset of a clock to the clock of the trace, ns.
     pub(crate) fn finish(&mut self, names: &Names, shift: impl Fn(u64) -> Option<i64>) -> Sampled {
         let mut all = Vec::with_capacity(self.met.len());
         for (mut sample, clock, key) in std::mem::take(&mut self.met) {
@@ -225,7 +225,7 @@ impl Samples {
             sample.ts = sample.ts.saturating_add_signed(shift);
             all.push((sample, key));
         }
-        // Chains are unwound on several threads, which write them when they are done.
+        // The recorder unwinds chains on several threads, so samples may be written out of order.
         all.sort_by_key(|(sample, _)| sample.ts);
         let mut room = MOST_PATHS;
         let tables = std::mem::take(&mut self.tables);
@@ -294,7 +294,7 @@ fn timebase_of(bytes: &[u8]) -> Result<Timebase, Broken> {
         (timebase::TRACEPOINT, Value::Bytes(b)) => {
             inner = Fields::of(b).each(|number, value| {
                 if let (timebase::TRACEPOINT_NAME, Some(text)) = (number, value.text()) {
-                    // It is not the event itself, which has fields.
+                    // Renamed, because a sample is not the event itself, which has fields.
                     name = Some(format!("samples of {}", text.replace('/', ":")));
                 }
             });
@@ -306,14 +306,14 @@ fn timebase_of(bytes: &[u8]) -> Result<Timebase, Broken> {
     inner?;
     let name = name.unwrap_or_else(|| counter::NAMES[counter::CPU_CLOCK].to_owned());
     let of_time = [counter::CPU_CLOCK, counter::TASK_CLOCK].map(|n| counter::NAMES[n]);
-    // At a frequency each sample of a clock stands for as much time; of other events it is the
-    // kernel that knows how many there were.
+    // At a frequency each sample of a clock stands for the same amount of time; for other events
+    // only the kernel knows how many there were.
     let of_frequency = || match frequency {
         Some(f @ 1..) if of_time.contains(&&*name) => 1_000_000_000 / f,
         _ => 1,
     };
     let period = period.filter(|&p| p > 0).unwrap_or_else(of_frequency).max(1);
-    // What the recorder was told to call it says nothing of what it is.
+    // A name chosen by the user says nothing about which event it is.
     let name = match own {
         Some(own) if !own.is_empty() && own != name => format!("{name}/name={own}/"),
         _ => name,
@@ -321,7 +321,7 @@ fn timebase_of(bytes: &[u8]) -> Result<Timebase, Broken> {
     Ok(Timebase { name, period })
 }
 
-/// What the numbers of a writer stand for.
+/// The resolved tables of a writer.
 struct Resolved {
     frames: Interned<(Frame, FrameName)>,
     chains: Interned<Box<[u64]>>,
@@ -333,7 +333,7 @@ impl Tables {
         for (&id, parts) in &self.mappings {
             let parts = parts.iter().filter_map(|part| self.paths.get(part));
             let path = path(parts.map(|p| &**p), room);
-            // The recorder's word for the kernel, and perf's.
+            // The recorder's names for the kernel, and perf's.
             let kernel = matches!(&*path, b"kernel" | b"/kernel" | b"[kernel.kallsyms]");
             let path = if kernel { b"[kernel.kallsyms]" } else { &*path };
             dsos.insert(id, (names.intern(path), kernel));
@@ -349,7 +349,7 @@ impl Tables {
     }
 }
 
-/// A path of its parts; what is one word alone is no path.
+/// A path from its parts; a single part without a slash is a plain name.
 fn path<'a>(parts: impl Iterator<Item = &'a [u8]>, room: &mut usize) -> Vec<u8> {
     let mut path = Vec::new();
     let mut count = 0;
@@ -371,28 +371,28 @@ fn path<'a>(parts: impl Iterator<Item = &'a [u8]>, room: &mut usize) -> Vec<u8> 
 pub(crate) struct Sampled {
     all: Vec<(Sample, Key)>,
     tables: Vec<Resolved>,
-    /// Name and period, and whether there are samples of it.
+    /// Name and period, and whether it has samples.
     events: Vec<(String, u64, bool)>,
     first_event: u16,
 }
 
 impl Sampled {
-    /// How many there are.
+    /// The number of samples.
     pub(crate) fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// Time of the first and of the last.
+    /// Times of the first and the last sample.
     pub(crate) fn span(&self) -> Option<(Nanos, Nanos)> {
         Some((self.all.first()?.0.ts, self.all.last()?.0.ts))
     }
 
-    /// Whether any has a call chain.
+    /// Whether any sample has a call chain.
     pub(crate) fn has_chains(&self) -> bool {
         self.all.iter().any(|(s, _)| s.chain != 0)
     }
 
-    /// Whether any is of a counter of the processor.
+    /// Whether any sample belongs to a hardware counter.
     pub(crate) fn has_counters(&self) -> bool {
         let hardware = &counter::NAMES[counter::FIRST_HARDWARE..];
         self.events.iter().any(|(name, _, used)| {
@@ -401,7 +401,7 @@ impl Sampled {
         })
     }
 
-    /// The events that the samples are of; `before` other events come first.
+    /// The events of the samples; `before` is the number of events listed before them.
     pub(crate) fn describe(&mut self, before: usize) -> Vec<EventDesc> {
         self.first_event = u16::try_from(before).unwrap_or(u16::MAX - MOST_EVENTS as u16);
         let desc = |(name, _, used): &(String, u64, bool)| EventDesc {
@@ -423,7 +423,7 @@ impl Sampled {
         frames.filter(|(frame, _)| frame.kernel).map(|(_, name)| name.function)
     }
 
-    /// Hand them out.
+    /// A decoder of the samples.
     pub(crate) fn decoder(&self) -> Box<dyn RunDecoder + '_> {
         Box::new(Decoder { sampled: self, next: 0 })
     }

@@ -1,7 +1,8 @@
 //! Numbers of the fields that are read, from the descriptors of perfetto 0.59.
 //!
-//! Of `protos/perfetto/trace/perfetto_trace.proto` in Perfetto's sources; the Python package
-//! `perfetto` carries the same as descriptors. The events themselves are in `ftrace_events.txt`.
+//! They are defined in `protos/perfetto/trace/perfetto_trace.proto` of Perfetto's sources; the
+//! Python package `perfetto` has them as descriptors. The events themselves are in
+//! `ftrace_events.txt`.
 
 /// Fields of `Trace`.
 pub(crate) mod trace {
@@ -32,13 +33,12 @@ pub(crate) mod packet {
     pub(crate) const FIRST_PACKET_ON_SEQUENCE: u32 = 87;
     pub(crate) const MACHINE_ID: u32 = 98;
     pub(crate) const ZSTD_COMPRESSED_PACKETS: u32 = 133;
-    /// Tests' own words, which tools pass over.
+    /// Data of Perfetto's own tests, which tools ignore.
     pub(crate) const FOR_TESTING: u32 = 900;
-    /// The largest number given out so far.
+    /// The largest field number assigned so far.
     pub(crate) const LAST: u32 = FOR_TESTING;
 
-    /// Of the fields above, those that are numbers; the other fields of a packet are messages,
-    /// bytes or text.
+    /// The fields above that are numbers; the other fields of a packet are messages, bytes or text.
     pub(crate) const NUMBERS: &[u32] = &[
         TRUSTED_UID,
         TIMESTAMP,
@@ -52,7 +52,7 @@ pub(crate) mod packet {
         MACHINE_ID,
     ];
 
-    /// `SEQ_INCREMENTAL_STATE_CLEARED` of the sequence flags: what was interned is forgotten.
+    /// `SEQ_INCREMENTAL_STATE_CLEARED` of the sequence flags: interned data is forgotten.
     pub(crate) const SEQ_INCREMENTAL_STATE_CLEARED: u64 = 1;
 }
 
@@ -97,11 +97,11 @@ pub(crate) mod compact {
     pub(crate) const WAKING_COMM_INDEX: u32 = 11;
 }
 
-/// Fields of `FtraceEvent`. Every other field is a message, which event it is being its number.
+/// Fields of `FtraceEvent`. Every other field is a message; its field number identifies the event.
 pub(crate) mod event {
     pub(crate) const TIMESTAMP: u32 = 1;
     pub(crate) const PID: u32 = 2;
-    /// These three are in every bundle or are what others are built from.
+    /// Events that this crate handles specially.
     pub(crate) const SCHED_SWITCH: u32 = 4;
     pub(crate) const SCHED_WAKING: u32 = 20;
     pub(crate) const TASK_RENAME: u32 = 236;
@@ -203,8 +203,8 @@ pub(crate) mod interned {
     pub(crate) const STR: u32 = 2;
 }
 
-/// Fields of `PerfSample`, of what it refers to (`Frame`, `Mapping`, `Callstack`), and of what
-/// holds for all of them (`TracePacketDefaults`, `PerfSampleDefaults`).
+/// Fields of `PerfSample`, of messages that it refers to (`Frame`, `Mapping`, `Callstack`), and of
+/// its defaults (`TracePacketDefaults`, `PerfSampleDefaults`).
 pub(crate) mod perf {
     pub(crate) const CPU: u32 = 1;
     pub(crate) const PID: u32 = 2;
@@ -236,11 +236,11 @@ pub(crate) mod timebase {
     pub(crate) const TRACEPOINT_NAME: u32 = 1;
 }
 
-/// `PerfEvents.Counter`, as perf calls them.
+/// `PerfEvents.Counter`, by perf's names.
 pub(crate) mod counter {
     pub(crate) const CPU_CLOCK: usize = 1;
     pub(crate) const TASK_CLOCK: usize = 3;
-    /// From here on the processor counts.
+    /// Counters from here on are hardware counters.
     pub(crate) const FIRST_HARDWARE: usize = 10;
     pub(crate) const NAMES: [&str; 20] = [
         "unknown counter",

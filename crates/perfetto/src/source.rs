@@ -1,18 +1,18 @@
-//! Where the bytes come from: the file, mapped or in memory, and what was packed in it.
+//! Where the bytes come from: the file, mapped or in memory, and the data unpacked from it.
 //!
 //! Packets may be compressed, many in one. They are unpacked once, when the trace is opened, into
-//! memory and beyond that into a temporary file: every CPU's events lie in every block, so that
-//! unpacking a block when its events are due would mean to do it once for each CPU.
+//! memory and beyond a limit into a temporary file: every block has events of every CPU, so
+//! unpacking on demand would unpack each block once per CPU.
 
 use holdup_map::Bytes;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Which bytes a place lies in.
+/// Which bytes a place refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     /// The trace file itself.
     File,
-    /// What was compressed in it.
+    /// The data unpacked from it.
     Unpacked,
 }
 
@@ -34,7 +34,7 @@ impl Place {
 pub(crate) struct Source {
     pub(crate) file: Bytes,
     pub(crate) unpacked: Bytes,
-    /// Somebody was told that the file shrank.
+    /// Whether it was reported that the file shrank.
     told: AtomicBool,
 }
 
@@ -52,7 +52,8 @@ impl Source {
         bytes.get(place.start..place.end).unwrap_or(&[])
     }
 
-    /// Whether the file has been cut off since it was opened; true for the first who asks then.
+    /// Whether the file has been cut off since it was opened; true only for the first call after
+    /// that.
     pub(crate) fn has_shrunk(&self) -> bool {
         self.file.shrank() && !self.told.swap(true, Ordering::Relaxed)
     }

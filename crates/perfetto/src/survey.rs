@@ -1,4 +1,4 @@
-//! Everything in a trace but its events: one walk over the packets.
+//! Everything in a trace except its events: one walk over the packets.
 
 use crate::fields::Symbols;
 use crate::index::Found;
@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// What the packets say.
+/// What the packets say, apart from events.
 pub(crate) struct Survey {
     names: Arc<Names>,
     /// The bundles, in the order of the file.
@@ -25,19 +25,19 @@ pub(crate) struct Survey {
     pub(crate) system: System,
     /// Losses of each CPU by the kernel's own counters.
     pub(crate) lost: BTreeMap<u64, Counters>,
-    /// Events that the recorder was told to record, and those it could not.
+    /// Events that the recorder was told to record, and events that it could not record.
     pub(crate) enabled: BTreeSet<String>,
     pub(crate) failed: BTreeSet<String>,
-    /// Recorded for some threads only.
+    /// Whether only some threads were recorded.
     pub(crate) some_threads: bool,
     pub(crate) overwritten: u64,
     pub(crate) discarded: u64,
-    /// From other clocks of the machine to the boot clock.
+    /// Offsets from other clocks of the machine to the boot clock, ns.
     to_boot: BTreeMap<u64, i64>,
     pub(crate) packets: u64,
-    /// Which part of a longer trace it is.
+    /// Which part of a longer trace this file is.
     pub(crate) cut: Option<Cut>,
-    /// Packets that break off.
+    /// Number of packets with truncated content.
     pub(crate) broken: u64,
     /// Samples of `linux.perf`, with call chains.
     pub(crate) samples: Samples,
@@ -62,23 +62,23 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// What was lost in between.
+    /// Events lost in between.
     pub(crate) fn lost(&self) -> u64 {
         self.after.saturating_sub(self.before.unwrap_or(0))
     }
 }
 
-/// What one writer of packets has interned.
+/// The data that one writer of packets has interned.
 #[derive(Default)]
 struct Sequence {
     /// Index of its symbols, if it has any.
     symbols: Option<u32>,
-    /// What it interned for samples, and what holds for those that do not say.
+    /// Index of its tables for samples, and its defaults for samples.
     samples: Option<u32>,
     defaults: Option<Defaults>,
 }
 
-/// The fields of one packet that are about others or come in any order.
+/// The fields of one packet that concern other packets or may come in any order.
 #[derive(Default)]
 struct Frame<'a> {
     sequence: u64,
@@ -177,7 +177,8 @@ impl Survey {
             self.machines.insert(frame.machine);
             let start = start + (bundle.as_ptr() as usize - content.as_ptr() as usize);
             let place = Place { part, start, end: start + bundle.len() };
-            // The first packet of a writer always says so: nothing is known to precede it.
+            // The first packet of a writer always has this flag, because nothing is known to
+            // precede it.
             let dropped = frame.dropped && !new && !frame.first;
             self.bundles.push(Found { place, symbols, dropped });
         }
@@ -200,7 +201,7 @@ impl Survey {
     }
 
     fn task(&mut self, tid: u64, pid: u64, parent: Option<u64>, comm: NameId) {
-        // What is said later is of a thread that may have the number of an earlier one.
+        // A later entry may be about another thread that reused the id.
         if self.known.insert(tid as u32) {
             let (tid, pid) = (Tid(tid as u32), Pid(pid as u32));
             self.tasks.push(Task { tid, pid, parent: parent.map(|p| Tid(p as u32)), comm });
@@ -232,8 +233,8 @@ impl Survey {
             (tree::PROCESS_CMDLINE, Value::Bytes(b)) => drop(command.get_or_insert(b)),
             _ => {}
         })?;
-        // A kernel thread has no command line: there its name stands in place of one. A program's
-        // command line says nothing certain of its name.
+        // A kernel thread has no command line: its name is in that field. A program's command line
+        // does not reliably give its name.
         const KTHREADD: u64 = 2;
         let kernel = kernel || parent == Some(KTHREADD) || pid == Some(KTHREADD);
         let name = command.filter(|_| is_comm || kernel).unwrap_or(&[]);
@@ -279,7 +280,7 @@ impl Survey {
         read.and(inner)
     }
 
-    /// The kernel's counters when recording began, and when it ended.
+    /// Read the kernel's counters from the begin and the end of recording.
     fn ftrace_stats(&mut self, bytes: &[u8]) -> Result<(), Broken> {
         let (mut start, mut cpus) = (false, Vec::new());
         let read = Fields::of(bytes).each(|number, value| match (number, value) {
@@ -319,7 +320,7 @@ impl Survey {
                 (snapshot::TIMESTAMP, Value::Int(n)) => time = n,
                 _ => {}
             }));
-            // Clocks of the machine: other numbers mean something else to each writer.
+            // Keep only clocks of the machine: other numbers have a meaning per writer.
             if id <= clock::LAST_BUILTIN {
                 times.push((id, time));
             }
@@ -332,13 +333,13 @@ impl Survey {
         read.and(inner)
     }
 
-    /// From a clock of the machine to the boot clock, as the first snapshot says.
+    /// Offset from a clock of the machine to the boot clock by the first snapshot, ns.
     pub(crate) fn to_boot(&self, id: u64) -> Option<i64> {
         let itself = (id == clock::BUILTIN_BOOTTIME).then_some(0);
         itself.or_else(|| self.to_boot.get(&id).copied())
     }
 
-    /// From `CLOCK_MONOTONIC_RAW` to the boot clock.
+    /// Offset from `CLOCK_MONOTONIC_RAW` to the boot clock, ns.
     pub(crate) fn raw_to_boot(&self) -> Option<i64> {
         self.to_boot(clock::BUILTIN_MONOTONIC_RAW)
     }
@@ -394,7 +395,7 @@ fn inside(
     read.and(inner)
 }
 
-/// `InternedData.kernel_symbols`: the functions that numbers in events stand for.
+/// `InternedData.kernel_symbols`: the functions to which numbers in events refer.
 fn intern(data: &[u8], names: &Names, all: &mut Vec<Symbols>, sequence: &mut Sequence) {
     let _ = inside(data, interned::KERNEL_SYMBOLS, &mut |symbol| {
         let (mut id, mut name): (_, &[u8]) = (None, &[]);

@@ -1,8 +1,8 @@
-//! The events of a file: which there are, what they are called, and the plan for each.
+//! The events of a file: which occur, their names, and the plan for each.
 //!
-//! Three kinds of names: those Perfetto knows, by the number of their message
-//! (`ftrace_events.txt`); those it describes in the trace itself, by a number too; and `generic`
-//! events, which say their name each time.
+//! There are three kinds of events: those that Perfetto knows, by the number of their message
+//! (`ftrace_events.txt`); those described in the trace itself, also by a number; and `generic`
+//! events, which carry their name every time.
 
 use crate::bundle::Raw;
 use crate::fields::Plan;
@@ -14,11 +14,12 @@ use std::sync::LazyLock;
 
 /// Number, name and fields of the events Perfetto knows.
 const KNOWN: &str = include_str!("ftrace_events.txt");
-/// Messages below this number are looked up by it.
+/// Messages below this number are looked up in an array.
 const DENSE: usize = 1024;
-/// More kinds of events than any kernel has: what a damaged file holds beyond is not kept apart.
+/// More kinds of events than any kernel has: a damaged file may have more, which are then not
+/// distinguished.
 const MOST_KINDS: usize = 8192;
-/// The same for names that events carry themselves, which are compared one by one.
+/// The limit for names that events carry themselves, which are compared one by one.
 const MOST_NAMES: usize = 256;
 
 /// A `GenericEventDescriptor`: an event described in the trace.
@@ -29,25 +30,25 @@ struct Descriptor {
     fields: Vec<(String, u32)>,
 }
 
-/// What was met while looking through bundles: how often each event.
+/// How often each event was seen in the bundles.
 pub(crate) struct Seen {
     dense: Vec<u64>,
     sparse: FxHashMap<u32, u64>,
     names: Vec<(Vec<u8>, u64)>,
     descriptors: FxHashMap<u32, Descriptor>,
-    /// Of the first events of each number: the plan they are read by, and how many it fits.
+    /// For the first events of each number: the plan to read them, and how many it fits.
     looked_at: FxHashMap<u32, Look>,
     pub(crate) events: u64,
 }
 
-/// A look at the first events of a number.
+/// The result of checking the first events of a number.
 struct Look {
     plan: Plan,
     fit: u64,
     other: u64,
 }
 
-/// So many of them are looked at by each thread.
+/// Each thread checks this many of them.
 const LOOKS: u64 = 16;
 
 impl Seen {
@@ -100,7 +101,7 @@ impl Seen {
         }
     }
 
-    /// The recorder means something else by the number than Perfetto.
+    /// Whether the recorder uses the number for another event than Perfetto does.
     fn means_other(&self, number: u32) -> bool {
         self.looked_at.get(&number).is_some_and(|look| look.other > look.fit)
     }
@@ -113,7 +114,7 @@ impl Seen {
         }
     }
 
-    /// Note a `GenericEventDescriptor`.
+    /// Record a `GenericEventDescriptor`.
     pub(crate) fn descriptor(&mut self, message: &[u8]) -> Result<(), Broken> {
         let (mut number, mut system, mut described) = (0, String::new(), None);
         Fields::of(message).each(|n, value| match n {
@@ -148,7 +149,7 @@ impl Seen {
         Ok(())
     }
 
-    /// Add what another thread met.
+    /// Add what another thread has seen.
     pub(crate) fn absorb(&mut self, other: Seen) {
         for (number, n) in other.dense.into_iter().enumerate().filter(|(_, n)| *n > 0) {
             self.count(number as u32, n);
@@ -194,7 +195,7 @@ pub(crate) struct Table {
     dense: Vec<u16>,
     sparse: FxHashMap<u32, u16>,
     named: Vec<(Vec<u8>, u16)>,
-    /// Events that nobody describes, and events that lack a field.
+    /// Number of events without any description, and of events that lack a field.
     pub(crate) undescribed: u64,
     pub(crate) incomplete: u64,
 }
@@ -202,7 +203,7 @@ pub(crate) struct Table {
 const NONE: u16 = u16::MAX;
 
 impl Table {
-    /// Name what was seen, and plan how to read it.
+    /// Name the events that were seen, and plan how to read them.
     pub(crate) fn new(seen: &Seen, names: &Names) -> Table {
         let mut table = Table {
             descs: Vec::new(),
@@ -233,7 +234,7 @@ impl Table {
         if plan == Plan::Incomplete {
             self.incomplete += n;
         }
-        // Only events that occur are here.
+        // This table has only events that occur.
         let presence = match plan {
             Plan::Incomplete => Presence::Described,
             _ => Presence::Seen,
@@ -314,7 +315,7 @@ impl Table {
         self.plans.get(usize::from(id))
     }
 
-    /// The plan of the event that is told by this name.
+    /// The plan of the generic event with this name.
     pub(crate) fn named_plan(&self, name: &[u8]) -> Option<&Plan> {
         let id = self.named.iter().find(|(known, _)| known == name)?.1;
         self.plans.get(usize::from(id))
@@ -326,7 +327,7 @@ impl Table {
     }
 }
 
-/// How an event is read that Perfetto knows.
+/// The plan for an event that Perfetto knows.
 fn plan_of(number: u32) -> Plan {
     match known(number).and_then(|(name, of)| Some((kind_of(name)?, of))) {
         Some((kind, fields)) => Plan::numbered(kind, NameId::NONE, fields),
@@ -334,14 +335,13 @@ fn plan_of(number: u32) -> Plan {
     }
 }
 
-/// The same for messages that come one after the other.
+/// The cached plan for an event that Perfetto knows.
 pub(crate) fn known_plan(number: u32) -> Option<&'static Plan> {
     static PLANS: LazyLock<Vec<Plan>> = LazyLock::new(|| (0..DENSE as u32).map(plan_of).collect());
     PLANS.get(number as usize)
 }
 
-/// Whether an event of the kernel is called so: whoever makes events of his own calls them
-/// otherwise.
+/// Whether the kernel has an event of this name. Custom events are expected to have other names.
 pub(crate) fn is_known(name: &str) -> bool {
     static NAMES: LazyLock<FxHashSet<&str>> = LazyLock::new(|| {
         let words = KNOWN.lines().filter(|line| !line.starts_with('#'));
@@ -364,7 +364,7 @@ fn known(number: u32) -> Option<(&'static str, impl Iterator<Item = (&'static st
     ))
 }
 
-/// Perfetto leaves the system out. Of the vectors of x86 it knows one.
+/// Perfetto leaves the system out. It knows only one of the vectors of x86.
 fn kind_of(name: &str) -> Option<EventKind> {
     EventKind::by_name(name).or_else(|| {
         name.starts_with("local_timer_").then(|| EventKind::of("irq_vectors", name)).flatten()
@@ -391,7 +391,7 @@ mod tests {
         assert_eq!(fields(5), None);
     }
 
-    /// Whatever Perfetto writes of an event that holdup understands has the fields it needs.
+    /// For every event that holdup understands, Perfetto writes the fields that it needs.
     #[test]
     fn every_event_that_is_understood_is_complete() {
         let names = Names::new();

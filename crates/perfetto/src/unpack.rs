@@ -1,4 +1,4 @@
-//! Packets of packets, unpacked.
+//! Unpacks packets that contain compressed packets.
 
 use crate::packets::{Packets, Step, compressed};
 use crate::schema::packet;
@@ -10,18 +10,18 @@ use std::io::{self, Read, Write};
 /// Window of the zstd decoder, as for wrapped files.
 const ZSTD_WINDOW: u32 = 27;
 
-/// Where the packets lie, in the order they were written, and what was packed.
+/// The positions of the packets in the order they were written, and the unpacked data.
 pub(crate) struct Unpacked {
     pub(crate) stretches: Vec<Place>,
     pub(crate) bytes: Bytes,
-    /// Bytes of the file that were packed.
+    /// Bytes of the file that were compressed.
     pub(crate) packed: u64,
 }
 
 /// Walk the packets of `file`, and unpack those that hold packets.
 ///
 /// # Errors
-/// They unpack to too much, or the disk is full.
+/// They unpack to more bytes than allowed, or the disk is full.
 pub(crate) fn unpack(file: &[u8], quality: &mut Quality) -> Result<Unpacked, ErrorKind> {
     unpack_within(&most_unpacked, file, quality)
 }
@@ -76,8 +76,8 @@ fn unpack_within(
     Ok(Unpacked { stretches, bytes, packed })
 }
 
-/// Unpack into `spool`, at most `limit` bytes. False if the data ends early or is damaged: what
-/// precedes is kept.
+/// Unpack into `spool`, at most `limit` bytes. False if the data ends early or is damaged: the
+/// bytes before that are kept.
 fn inflate(number: u32, bytes: &[u8], limit: u64, spool: &mut Spool) -> io::Result<bool> {
     if number == packet::ZSTD_COMPRESSED_PACKETS {
         let mut decoder = zstd::stream::read::Decoder::new(bytes)?;
@@ -92,7 +92,7 @@ fn copy(mut from: impl Read, limit: u64, to: &mut Spool) -> io::Result<bool> {
     let mut block = [0; 16 << 10];
     let mut left = limit;
     while left > 0 {
-        // Errors of reading are those of the data: it lies in memory.
+        // The input is in memory, so an error means damaged data.
         let Ok(n) = from.read(&mut block) else { return Ok(false) };
         if n == 0 {
             return Ok(true);
@@ -109,7 +109,7 @@ mod tests {
     use flate2::{Compression, write::ZlibEncoder};
     use prost::encoding::{WireType, encode_key, encode_varint};
 
-    /// A packet that unpacks to so many zeros.
+    /// A packet that unpacks to `len` zeros.
     fn bomb(len: u64) -> Vec<u8> {
         let mut packed = ZlibEncoder::new(Vec::new(), Compression::best());
         io::copy(&mut io::repeat(0).take(len), &mut packed).unwrap();

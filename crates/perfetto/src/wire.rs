@@ -5,8 +5,8 @@
 
 use prost::encoding::{WireType, decode_key, decode_varint};
 
-/// The bytes are no message. Where exactly does not matter: a message that breaks off is counted
-/// and left.
+/// The bytes are no message. The exact position does not matter: a truncated message is counted and
+/// skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Broken;
 
@@ -17,7 +17,7 @@ pub(crate) enum Value<'a> {
     Int(u64),
     /// A message, text, bytes or a packed list.
     Bytes(&'a [u8]),
-    /// Four or eight bytes of fixed width: doubles, of which none is of use here.
+    /// Four or eight bytes of fixed width: doubles, which holdup does not use.
     Fixed,
 }
 
@@ -42,7 +42,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// The fields of a message, in the order they lie in.
+/// The fields of a message, in file order.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Fields<'a> {
     rest: &'a [u8],
@@ -68,7 +68,7 @@ impl<'a> Fields<'a> {
             }
             WireType::SixtyFourBit => self.take(8).map(|_| Value::Fixed)?,
             WireType::ThirtyTwoBit => self.take(4).map(|_| Value::Fixed)?,
-            // Groups were given up before Perfetto was begun.
+            // Protobuf deprecated groups before Perfetto existed.
             WireType::StartGroup | WireType::EndGroup => return Err(Broken),
         };
         Ok(Some((number, value)))
@@ -76,7 +76,7 @@ impl<'a> Fields<'a> {
 
     #[inline(always)]
     fn key(&mut self) -> Result<(u32, WireType), Broken> {
-        // Fields below 16 have keys of one byte, and most fields of events are.
+        // Most fields of events have numbers below 16, whose keys take one byte.
         if let Some((&byte @ 8..0x80, rest)) = self.rest.split_first()
             && let Ok(wire) = WireType::try_from(u64::from(byte & 7))
         {
@@ -96,7 +96,7 @@ impl<'a> Fields<'a> {
         Ok(taken)
     }
 
-    /// The first number that field `wanted` holds.
+    /// The first number in field `wanted`.
     pub(crate) fn find_int(mut self, wanted: u32) -> Option<u64> {
         while let Ok(Some((number, value))) = self.next() {
             if let (true, Value::Int(n)) = (number == wanted, value) {
@@ -117,7 +117,7 @@ impl<'a> Fields<'a> {
 
 #[inline(always)]
 fn varint(rest: &mut &[u8]) -> Result<u64, Broken> {
-    // Half of all numbers, and nearly all lengths.
+    // Fast path: half of all numbers and nearly all lengths take one byte.
     if let Some((&byte @ ..0x80, behind)) = rest.split_first() {
         *rest = behind;
         return Ok(byte.into());
@@ -134,7 +134,8 @@ impl Packed<'_> {
         self.0.is_empty()
     }
 
-    /// The next number; [`Broken`] at the end too, as lists that belong together are of one length.
+    /// The next number; [`Broken`] at the end too, because lists that belong together have the same
+    /// length.
     #[inline(always)]
     pub(crate) fn next(&mut self) -> Result<u64, Broken> {
         varint(&mut self.0)

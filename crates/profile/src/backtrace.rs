@@ -10,31 +10,31 @@ use holdup_trace::{Batch, Event, Pid, StackRef, TraceInfo, What};
 pub struct NamedFrame {
     /// The address.
     pub address: u64,
-    /// What is there.
+    /// Its name.
     pub named: Named,
 }
 
-/// Follows a trace for the call chains of its events. Memory grows with distinct chains.
+/// Follows a trace to collect the call chains of its events. Memory grows with distinct chains.
 pub struct Backtraces<'a> {
     info: &'a TraceInfo,
     context: Context,
-    /// The chain of the event that comes next.
+    /// The chain of the next event.
     held: Option<StackRef>,
-    /// That of the last event seen.
+    /// The chain of the last event seen.
     last: Option<(Pid, ChainId)>,
     places: Options,
-    /// From the first chain on that is named: by then the trace has said where the kernel is.
+    /// Created when the first chain is named: by then the trace has shown where the kernel is.
     symbols: Option<Symbols<'a>>,
 }
 
 impl<'a> Backtraces<'a> {
-    /// Of a trace; files with names of functions are looked for in `places`.
+    /// Backtraces of a trace; `places` says where to look for files with function names.
     pub fn new(info: &'a TraceInfo, places: Options) -> Backtraces<'a> {
         let context = Context::new(info);
         Backtraces { info, context, held: None, last: None, places, symbols: None }
     }
 
-    /// An event: each of the trace in its order.
+    /// Feed the next event; all events of the trace are needed, in order.
     pub fn see(&mut self, e: &Event, batch: &Batch) {
         let held = self.held.take();
         self.last = None;
@@ -64,7 +64,7 @@ impl<'a> Backtraces<'a> {
             .collect()
     }
 
-    /// What readers of the names should know: files that were refused, unverified, or not found.
+    /// Notes for readers of the names: files that were refused, unverified, or not found.
     pub fn remarks(&self) -> Vec<String> {
         self.symbols.as_ref().map_or_else(Vec::new, Symbols::remarks)
     }

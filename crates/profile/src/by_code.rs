@@ -1,5 +1,5 @@
-//! What sleeps by code and system calls by code have in common: one more reading of the trace, the
-//! places of chains, and whose the chains are.
+//! Shared by sleeps by code and system calls by code: another pass over the trace, the places of
+//! chains, and the threads of the chains.
 
 use crate::context::CodeTable;
 use crate::moments::{InCode, Watch};
@@ -16,7 +16,8 @@ use std::ops::ControlFlow;
 /// Names of threads.
 pub(crate) type Comms = FxHashMap<Tid, String>;
 
-/// Read the trace of `whole` once more. `take` gets each fact, beside where threads were.
+/// Read the trace of `whole` once more. `take` gets each fact, together with the state of the
+/// threads' code.
 ///
 /// # Errors
 /// Whatever makes the rest of the trace unreadable.
@@ -37,7 +38,7 @@ pub(crate) fn read(
     Ok((watch.into_inner().context.finish(), comms))
 }
 
-/// Finds the places of chains; what it has found it keeps.
+/// Finds the places of chains and caches them.
 pub(crate) struct Finder<'a> {
     code: CodeTable,
     pub(crate) symbols: Symbols<'a>,
@@ -51,7 +52,7 @@ impl<'a> Finder<'a> {
         Finder { code, symbols, own: Own::new(), known: FxHashMap::default() }
     }
 
-    /// Where a chain leaves the program's own code; nothing where there is no chain.
+    /// Where a chain leaves the program's own code; empty if there is no chain.
     pub(crate) fn place(&mut self, chain: Option<InCode>) -> Place {
         let Some((pid, id)) = chain else { return Place::default() };
         let find = || self.own.place(self.code.chain(pid, id), &mut self.symbols);
@@ -87,7 +88,7 @@ impl Who {
         longest(&self.threads).and_then(|tid| comms.get(tid)).cloned().unwrap_or_default()
     }
 
-    /// The process, if all are of one that is known.
+    /// The process, if all threads belong to one known process.
     pub(crate) fn pid(&self) -> Option<u32> {
         match (self.pids.first(), self.pids.len()) {
             (Some(&pid), 1) if pid != Pid::UNKNOWN => Some(pid.0),
@@ -96,7 +97,7 @@ impl Who {
     }
 }
 
-/// Of these the one with most; of equals the first.
+/// The key with the most time; among equals the first.
 pub(crate) fn longest<K: Ord>(of: &BTreeMap<K, Nanos>) -> Option<&K> {
     of.iter().min_by_key(|(_, ns)| Reverse(**ns)).map(|(key, _)| key)
 }

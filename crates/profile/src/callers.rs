@@ -48,7 +48,7 @@ pub struct CallerRow {
 /// The chain, thread and object of a wait.
 type Key = (Option<InCode>, Tid, Object);
 
-/// What waits of one thread, chain and object add up to.
+/// The sum of the waits of one thread, chain and object.
 #[derive(Clone, Copy, Default)]
 struct Sum {
     waits: u64,
@@ -56,8 +56,8 @@ struct Sum {
     max: Nanos,
 }
 
-/// Read the trace of `whole` once more, and add its waits up by the code that went to sleep: the
-/// most time first. `words` says what objects are called. Remarks on files of code come with the
+/// Read the trace of `whole` once more, and sum its waits by the code that went to sleep: the most
+/// time first. `words` gives the names of objects. Remarks on files of code come with the rows.
 /// rows.
 ///
 /// # Errors
@@ -81,7 +81,7 @@ pub fn callers(
     Ok((rows, finder.symbols.remarks()))
 }
 
-/// The same sleeps by whole call chains, for flame graphs of time asleep: a line for each thread's
+/// The same sleeps by whole call chains, for flame graphs of time asleep: one line for each thread
 /// name and chain, with the functions from the outermost on and nanoseconds, in the form of
 /// [`crate::folded`]. Remarks on files of code come with the lines.
 ///
@@ -115,7 +115,7 @@ pub fn folded_waits(
     Ok((lines, symbols.remarks()))
 }
 
-/// Sleeps, added up while the trace was read once more.
+/// Sums of the sleeps.
 struct Slept {
     sums: FxHashMap<Key, Sum>,
     comms: Comms,

@@ -51,7 +51,7 @@ pub struct CallRow {
 /// The chain, thread and number of a call.
 type Key = (Option<InCode>, Tid, u32);
 
-/// What calls add up to.
+/// The sum of calls.
 #[derive(Clone, Copy, Default)]
 struct Sum {
     count: u64,
@@ -73,9 +73,9 @@ impl Sum {
     }
 }
 
-/// Read the trace of `whole` once more, and add its system calls up by the code that made them: the
-/// most time first. Calls seen only to return are left out. Remarks on files of code come with the
-/// rows.
+/// Read the trace of `whole` once more, and sum its system calls by the code that made them: the
+/// most time first. Calls of which only the return was seen are skipped. Remarks on files of code
+/// come with the rows.
 ///
 /// # Errors
 /// Whatever makes the rest of the trace unreadable.
@@ -85,7 +85,7 @@ pub fn calls(
     judge: &Judge,
     places: Options,
 ) -> Result<(Vec<CallRow>, Vec<String>)> {
-    /// What a call returns that failed: a negative errno.
+    /// Return values of failed calls: a negative errno.
     const ERRORS: std::ops::RangeInclusive<i64> = -4095..=-1;
     let mut sums: FxHashMap<Key, Sum> = FxHashMap::default();
     let (code, comms) = read(reader, whole, judge, &mut |fact, watch| {

@@ -11,10 +11,10 @@ pub(crate) struct ChainId(pub(crate) u32);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Frame {
     pub(crate) address: u64,
-    /// What it is of, by its number; [`Frame::NOWHERE`] if nothing is known of it.
+    /// Number of its origin; [`Frame::NOWHERE`] if that is unknown.
     pub(crate) origin: u32,
     pub(crate) kernel: bool,
-    /// A call returns to it.
+    /// Whether it is a return address.
     pub(crate) returns: bool,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Chains {
 }
 
 impl Chains {
-    /// The number of a chain; what is known already costs no memory.
+    /// The number of a chain; a known chain costs no memory.
     pub(crate) fn id(&mut self, chain: &[Frame]) -> ChainId {
         if let Some(&id) = self.ids.get(chain) {
             return id;
@@ -42,7 +42,7 @@ impl Chains {
         id
     }
 
-    /// How many there are.
+    /// The number of distinct chains.
     pub(crate) fn len(&self) -> usize {
         self.chains.len()
     }

@@ -11,15 +11,15 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A function in a thread, while that had one name.
+/// A function in a thread while the thread had one name.
 type Key = (Pid, Tid, NameId, FunctionId);
 
-/// The same in words.
+/// The key's names as text.
 type Named = (String, Pid, Tid, Option<Arc<str>>, Option<Arc<str>>, bool);
 
-/// The functions of all chains, those with most samples in all first. A sample counts once for each
-/// function in its chain, however often that is there, and as one of its own for the function that
-/// has the sampled address: what was inlined there has none of its own.
+/// The functions of all chains, those in most samples first. A sample counts once for each function
+/// in its chain, however often the function occurs, and as its own sample for the function with the
+/// sampled address; functions inlined there get no own sample.
 pub(crate) fn children(
     profile: &Profile,
     filter: &Filter,

@@ -1,4 +1,4 @@
-//! The code around what threads wait for: who waits, who ends the waits, and what runs meanwhile.
+//! The code around waits: which code waits, which ends the waits, and which runs meanwhile.
 
 use crate::by_code::symbols;
 use crate::collect::plainest;
@@ -17,11 +17,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
 
-/// Functions told of each side, at most.
+/// Most functions shown for each side.
 const SPOTS: usize = 5;
 /// Calls of each thread that are remembered.
 const CALLS: usize = 256;
-/// Call chains looked up for that, the heaviest.
+/// Most call chains looked up for this, the heaviest first.
 const CHAINS: usize = 256;
 
 /// A place in the program's own code.
@@ -46,13 +46,13 @@ pub struct Spot {
 }
 
 impl Spot {
-    /// `transfer (bank.c:31)`, or with the file of the code where no source line is known; `None`
-    /// of a function without a name.
+    /// `transfer (bank.c:31)`, or with the code's file if no source line is known; `None` for a
+    /// function without a name.
     pub fn words(&self) -> Option<String> {
         self.words_with(None)
     }
 
-    /// The same with something more in the brackets: `transfer (bank.c:31, 62 %)`.
+    /// [`Spot::words`] with more text in the brackets: `transfer (bank.c:31, 62 %)`.
     pub fn words_with(&self, more: Option<String>) -> Option<String> {
         let function = self.function.as_deref()?;
         let at = self.line.as_ref().or(self.dso.as_ref()).cloned();
@@ -100,8 +100,8 @@ pub struct Around {
 }
 
 impl Around {
-    /// The first function with a name, in words: where most of it is waited for, or else where the
-    /// waits end; of a thread, what it runs.
+    /// The first function with a name, as text: where most waits begin, else where they end; for a
+    /// thread, what it runs.
     pub fn words(&self) -> Option<String> {
         let named = |spots: &[Spot]| spots.iter().find_map(Spot::words);
         if self.waits.is_empty() && self.wakes.is_empty() {
@@ -111,7 +111,7 @@ impl Around {
         named(&self.waits).or_else(ends)
     }
 
-    /// Say of what holders did which functions they ran.
+    /// Add to the holders' times which functions they ran.
     pub fn tell_holders(&self, times: &mut [HolderTime]) {
         let function = |spot: &Spot| {
             Some(HolderFunction {
@@ -124,7 +124,7 @@ impl Around {
         tell_functions(times, &self.own.iter().filter_map(function).collect::<Vec<_>>());
     }
 
-    /// Whether nothing is told.
+    /// Whether there is nothing to show.
     pub fn is_empty(&self) -> bool {
         self.waits.is_empty()
             && self.wakes.is_empty()
@@ -136,16 +136,16 @@ impl Around {
 /// Weights of call chains.
 type Weights = FxHashMap<InCode, u64>;
 
-/// What is added up of one object.
+/// The sums for one object.
 #[derive(Default)]
 struct Sums {
     waited: Nanos,
     waits: Weights,
     wakes: Weights,
     runs: Weights,
-    /// Of those, outside of the kernel.
+    /// The part of them outside of the kernel.
     own: Weights,
-    /// By number.
+    /// Time in system calls, by number.
     calls: BTreeMap<u32, Nanos>,
 }
 
@@ -168,7 +168,7 @@ impl Sums {
         }
     }
 
-    /// A wait from `start` to `end` that began in this code, if a chain tells.
+    /// A wait from `start` to `end` that began in this code, if a chain is known.
     fn add(&mut self, start: Nanos, end: Nanos, began: Option<Moment>) {
         self.waited += end - start;
         if let Some(began) = began {
@@ -177,34 +177,35 @@ impl Sums {
     }
 }
 
-/// The code around all that threads of a trace waited for. Functions are looked up when asked for.
+/// The code around everything that threads of a trace waited for. Functions are looked up on
+/// demand.
 pub struct Code<'a> {
     objects: BTreeMap<String, Sums>,
     locks: FxHashMap<u64, Sums>,
     calls: FxHashMap<u32, Sums>,
     threads: FxHashMap<Tid, Weights>,
-    /// What system calls are called.
+    /// Names of system calls.
     names: BTreeMap<u32, String>,
     table: CodeTable,
     own: Own,
     symbols: RefCell<Symbols<'a>>,
 }
 
-/// Tells the code around things. [`Code`] does; who asks need not know of the trace behind it.
+/// Finds the code around objects, without reference to the trace. [`Code`] implements it.
 pub trait KnowsCode {
-    /// Around an object, by its words; by all of them where it is several in one.
+    /// The code around an object, by its name; by all names if it combines several objects.
     fn object(&self, words: &[String]) -> Option<Around>;
 
-    /// Around a lock of the kernel, by the address that its events have.
+    /// The code around a lock of the kernel, by the address in its events.
     fn lock(&self, address: u64) -> Option<Around>;
 
-    /// Around the system calls of a number: where they are made, by elapsed time.
+    /// The code that makes the system calls of a number, by elapsed time.
     fn call(&self, nr: u32) -> Option<Around>;
 
-    /// What a thread ran.
+    /// The code that a thread ran.
     fn thread(&self, tid: Tid) -> Option<Around>;
 
-    /// What readers of the names should know: files that were refused, unverified, or not found.
+    /// Notes for readers of the names: files that were refused, unverified, or not found.
     fn remarks(&self) -> Vec<String>;
 }
 
@@ -233,7 +234,7 @@ impl KnowsCode for Code<'_> {
     }
 }
 
-/// Adds up while the trace is read.
+/// The sums while the trace is read.
 struct Adding<'a> {
     whole: &'a Analysis,
     span: (Nanos, Nanos),
@@ -242,11 +243,11 @@ struct Adding<'a> {
     locks: FxHashMap<u64, Sums>,
     calls: FxHashMap<u32, Sums>,
     threads: FxHashMap<Actor, Weights>,
-    /// Whether threads contend by calls of a number; asked once of each.
+    /// Whether threads contend by calls of a number; looked up once per number.
     of_turns: FxHashMap<u32, bool>,
-    /// The latest calls of each thread in which it takes no turns, oldest first.
+    /// The latest calls of each thread that are no contention, oldest first.
     returned: FxHashMap<Slot, VecDeque<Return>>,
-    /// When a thread last had waited for an object.
+    /// When a thread last finished waiting for an object.
     had: FxHashMap<(Object, Slot), Nanos>,
 }
 
@@ -279,13 +280,13 @@ impl Adding<'_> {
         let sums = self.objects.entry(object).or_default();
         sums.add(start, end, left);
         let (Some(waker), Some(by)) = (waker, by) else { return };
-        // The first word of a wake-up is that of the waker; a later one may come from the CPU that
-        // the thread goes to, on top of whatever runs there.
+        // The first event of a wake-up comes from the waker; a later one may come from the CPU to
+        // which the thread goes, on top of whatever runs there.
         let mut woken = self.watch.woken.between(who, start, end).filter(|m| m.by == waker);
         if let Some(woken) = woken.next() {
             *sums.wakes.entry(woken.code).or_default() += end - start;
         }
-        // Before that it waited for its own turn.
+        // Before that the waker waited for the object itself.
         let since = self.had.get(&(object, by)).map_or(start, |&had| had.max(start));
         for ran in self.watch.ran.between(waker, since, end) {
             *sums.runs.entry(ran.code).or_default() += 1;
@@ -305,7 +306,7 @@ impl Adding<'_> {
         let is_of_turns = || wait_kind(&self.whole.call_name(call.nr)).is_for_contention();
         if !*self.of_turns.entry(call.nr).or_insert_with(is_of_turns) {
             let calls = self.returned.entry(call.slot).or_default();
-            // A hold of more calls than this is told by the last of them.
+            // If a hold has more calls than this, only the last ones are kept.
             if calls.len() >= CALLS {
                 calls.pop_front();
             }
@@ -330,8 +331,8 @@ impl Adding<'_> {
     }
 }
 
-/// Read the trace of `whole` once more for the code around what threads waited for between the
-/// times of `span`. `words` says what objects are called.
+/// Read the trace of `whole` once more to find the code around waits between the times of `span`.
+/// `words` gives the names of objects.
 ///
 /// # Errors
 /// Whatever makes the rest of the trace unreadable.
@@ -408,7 +409,7 @@ impl Code<'_> {
         (!around.is_empty()).then_some(around)
     }
 
-    /// The calls of those who had it, the longest.
+    /// The longest calls of the threads that held it.
     fn meanwhile(&self, sums: &Sums) -> Vec<CallMeanwhile> {
         let mut calls: Vec<(u32, Nanos)> = sums.calls.iter().map(|(&nr, &ns)| (nr, ns)).collect();
         calls.retain(|call| call.1 > 0);
@@ -425,13 +426,13 @@ impl Code<'_> {
         spots.into_iter().map(|(spot, samples)| Spot { samples: Some(samples), ..spot }).collect()
     }
 
-    /// The first few places of these chains, the heaviest first; their shares are those of `all`.
-    /// And the weight of those by which a runtime gives back a lock.
+    /// The first few places of these chains, the heaviest first, with shares of `all`; and the
+    /// weight of the chains in which a runtime releases a lock.
     fn spots(&self, weights: &Weights, all: u64) -> (Vec<(Spot, u64)>, u64) {
         let mut chains: Vec<(&InCode, u64)> = weights.iter().map(|(c, &w)| (c, w)).collect();
         chains.sort_by_key(|&(code, weight)| (Reverse(weight), *code));
         let symbols = &mut *self.symbols.borrow_mut();
-        // Of each place the weight, and the line of its heaviest chain.
+        // The weight of each place, and the source line of its heaviest chain.
         let mut places: BTreeMap<Place, (u64, Option<String>)> = BTreeMap::new();
         let mut given_back = 0;
         for &(&(pid, chain), weight) in chains.iter().take(CHAINS) {

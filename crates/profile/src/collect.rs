@@ -1,4 +1,4 @@
-//! One reading of the trace: samples by thread, CPU and call chain.
+//! One pass over the trace: samples by thread, CPU and call chain.
 
 use crate::chains::ChainId;
 use crate::context::{CodeTable, Context};
@@ -14,21 +14,21 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Events whose samples say where CPU time went, the plainest first.
+/// Events whose samples say where CPU time went, the preferred one first.
 const OF_CPU_TIME: [&str; 4] = ["cpu-clock", "task-clock", "cycles", "cpu-cycles"];
 
-/// Who and where a sample was.
+/// The thread, CPU and chain of a sample.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Sampled {
     /// The process.
     pub pid: Pid,
     /// The thread.
     pub tid: Tid,
-    /// The thread's name then.
+    /// The thread's name at that time.
     pub comm: NameId,
-    /// The control group that the thread was in then.
+    /// The control group that the thread was in at that time.
     pub group: NameId,
-    /// Where it ran.
+    /// The CPU on which it ran.
     pub cpu: Cpu,
     /// The call chain, the sampled address first.
     pub chain: ChainId,
@@ -37,7 +37,7 @@ pub(crate) struct Sampled {
 /// Samples of one event.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Sum {
-    /// How many.
+    /// The number of samples.
     pub samples: u64,
     /// What was counted, in the event's own unit.
     pub period: u64,
@@ -53,12 +53,12 @@ impl Sum {
 /// What was sampled in a trace.
 pub struct Profile {
     pub(crate) names: Arc<Names>,
-    /// What the recorder read of control groups.
+    /// The control groups that the recorder read.
     pub(crate) groups: Groups,
     pub(crate) code: CodeTable,
-    /// Of the event that the profile is of.
+    /// Samples of the profile's event.
     pub(crate) sums: Vec<(Sampled, Sum)>,
-    /// The event that the profile is of; `None` if no sample says where CPU time went.
+    /// The profile's event; `None` if no sample shows where CPU time went.
     pub event: Option<EventDesc>,
     /// Names of all events with samples, and how many; the most first.
     pub sampled: Vec<(String, u64)>,
@@ -72,20 +72,20 @@ pub struct Timeline {
     pub(crate) times: Times,
 }
 
-/// The plainest event of a trace whose samples say where CPU time went.
+/// The preferred event of a trace whose samples show where CPU time went.
 pub(crate) fn plainest(info: &TraceInfo) -> Option<EventId> {
     let ranked = info.events.iter().zip(0..).filter_map(|(e, id)| Some((plainness(&e.name)?, id)));
     ranked.min().map(|(_, id)| EventId(id))
 }
 
-/// Takes the samples of one event: of that which is named, or else of the plainest that shows where
+/// Collects the samples of one event: the one that is named, or the preferred one that shows where
 /// CPU time went.
 pub struct Collector<'a> {
     info: &'a TraceInfo,
     selection: &'a Selection,
     event: Option<EventId>,
     context: Context,
-    /// The chain of the event that comes next.
+    /// The chain of the next event.
     held: Option<StackRef>,
     sums: FxHashMap<(EventId, Sampled), Sum>,
     times: Option<Times>,
@@ -93,7 +93,7 @@ pub struct Collector<'a> {
 }
 
 impl<'a> Collector<'a> {
-    /// Of the part `selection` of a trace.
+    /// A collector for the part `selection` of a trace.
     pub fn new(
         info: &'a TraceInfo,
         selection: &'a Selection,
@@ -111,27 +111,27 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Only where the code was that was sampled counts, not how it came there: for tables without
-    /// callers, which need not tell chains apart.
+    /// Keep only the sampled code, not how it was reached: for tables without callers, which need
+    /// not distinguish chains.
     #[must_use]
     pub fn without_callers(mut self) -> Collector<'a> {
         self.context.keep_innermost();
         self
     }
 
-    /// The next events of the trace, in order.
+    /// Feed the next events of the trace, in order.
     pub fn events(&mut self, events: &[Event], batch: &Batch) {
         for e in events {
             self.event(e, batch);
         }
     }
 
-    /// What was sampled, when all events have been seen.
+    /// The profile, after all events have been seen.
     pub fn finish(self) -> Profile {
         self.finish_with_times().0
     }
 
-    /// Read a trace alone. What went wrong comes with the profile.
+    /// Read a trace for the profile only. Problems come with the profile.
     ///
     /// # Errors
     /// Whatever makes the rest of the trace unreadable.
@@ -140,11 +140,11 @@ impl<'a> Collector<'a> {
         Ok((self.finish(), quality))
     }
 
-    /// The same, with the time of every sample, which a temporary file keeps: memory grows with
-    /// threads and distinct chains only.
+    /// [`Collector::read`] that also keeps the time of every sample, in a temporary file: memory
+    /// grows with threads and distinct chains only.
     ///
     /// # Errors
-    /// Those of [`Collector::read`], and those of that file.
+    /// Errors of [`Collector::read`], and of the temporary file.
     pub fn read_times(mut self, reader: &dyn Reader) -> Result<(Timeline, Quality)> {
         let io = |error: io::Error| ErrorKind::from(error).in_file(&std::env::temp_dir());
         self.times = Some(Times::new().map_err(io)?);
@@ -236,7 +236,7 @@ impl<'a> Collector<'a> {
     }
 }
 
-/// Where an event stands in [`OF_CPU_TIME`]: `cycles:u`, `cpu_core/cycles/`, `cpu-clock/freq=99/`.
+/// Index of an event in [`OF_CPU_TIME`]: `cycles:u`, `cpu_core/cycles/`, `cpu-clock/freq=99/`.
 fn plainness(name: &str) -> Option<usize> {
     let mut words = name.split(['/', ',', ':']).take(2);
     words.find_map(|word| OF_CPU_TIME.iter().position(|n| *n == word))

@@ -1,4 +1,4 @@
-//! What must be known of a trace to say which code an address is: mappings, processes, names.
+//! The state needed to identify the code at an address: mappings, processes, names.
 
 use crate::chains::{ChainId, Chains, Frame};
 use crate::memory::{Memory, Origin};
@@ -9,7 +9,7 @@ use holdup_trace::{
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
-/// What is known up to an event.
+/// The state up to an event.
 pub(crate) struct Context {
     memory: Memory,
     chains: Chains,
@@ -18,16 +18,16 @@ pub(crate) struct Context {
     /// Control groups.
     groups: FxHashMap<Tid, NameId>,
     scratch: Vec<Frame>,
-    /// Of each chain only the first frame counts.
+    /// Whether only the first frame of each chain is kept.
     innermost: bool,
-    /// Chains as they were recorded, behind what they were recorded in: most come again and again,
-    /// and need no look at what is mapped.
+    /// Recorded chains, preceded by the version of the mappings: most chains recur and then need no
+    /// look-up of mappings.
     met: FxHashMap<Rc<[u64]>, ChainId>,
     recorded: Vec<u64>,
 }
 
-/// Recorded chains that are remembered at least. More than twice as many as there are distinct
-/// ones are not: where mappings change all the time none comes again.
+/// At least this many recorded chains are remembered. Beyond that, at most twice as many as there
+/// are distinct chains: if mappings change all the time, none recurs.
 const REMEMBERED: usize = 1 << 16;
 
 impl Context {
@@ -45,12 +45,12 @@ impl Context {
         }
     }
 
-    /// From now on a chain is its first frame.
+    /// From now on keep only the first frame of each chain.
     pub(crate) fn keep_innermost(&mut self) {
         self.innermost = true;
     }
 
-    /// Learn from an event.
+    /// Update the state from an event.
     pub(crate) fn event(&mut self, e: &Event, batch: &Batch) {
         match e.what {
             What::Mapped { pid, mapping } => {
@@ -84,7 +84,7 @@ impl Context {
         }
     }
 
-    /// A thread is made in the control group of who makes it.
+    /// A new thread starts in the control group of its creator.
     fn inherits(&mut self, parent: Tid, child: Tid) {
         if let Some(&group) = self.groups.get(&parent) {
             self.groups.insert(child, group);
@@ -125,7 +125,8 @@ impl Context {
                 Some(&name) => memory.told(name, address, kernel),
                 None => memory.frame(pid, address, kernel),
             };
-            // The first of the kernel and the first of the program are where they were stopped.
+            // The first kernel frame and the first user frame are where execution stopped, not
+            // return addresses.
             Frame { returns: i != 0 && i != in_kernel, ..frame }
         });
         self.scratch.extend(frames);
@@ -150,18 +151,18 @@ impl Context {
         self.chains.get(id).iter().map(move |frame| code(self.memory.origins(), pid, frame))
     }
 
-    /// The mapping of the kernel's own code, as far as the trace has said.
+    /// The mapping of the kernel's own code, as far as the trace has shown it.
     pub(crate) fn kernel_text(&self, names: &Names) -> Option<Mapping> {
         kernel_text(self.memory.origins(), names)
     }
 
-    /// What chains mean, when all have been read.
+    /// The code of all chains, when everything has been read.
     pub(crate) fn finish(self) -> CodeTable {
         CodeTable { chains: self.chains, origins: self.memory.into_origins() }
     }
 }
 
-/// All chains of a trace, and what they run through.
+/// All chains of a trace, and the code they contain.
 pub(crate) struct CodeTable {
     chains: Chains,
     origins: Vec<Origin>,
@@ -183,12 +184,12 @@ impl CodeTable {
         code(&self.origins, pid, frame)
     }
 
-    /// What is mapped at a frame, as far as that is known.
+    /// The mapping at a frame, if it is known.
     pub(crate) fn mapping(&self, frame: &Frame) -> Option<&Mapping> {
         self.origins.get(frame.origin as usize).and_then(Origin::mapping)
     }
 
-    /// All that was ever mapped or named; frames have their numbers.
+    /// Everything that was ever mapped or named; frames refer to it by number.
     pub(crate) fn origins(&self) -> &[Origin] {
         &self.origins
     }
@@ -220,7 +221,7 @@ mod tests {
     use super::*;
     use holdup_trace::{Cpu, EventId, Frame as Address};
 
-    /// Numbers and lengths of these chains, the first address of which is the kernel's.
+    /// Numbers and lengths of these chains, whose first address is the kernel's.
     fn met(context: &mut Context, chains: &[[u64; 2]]) -> Vec<(u32, usize)> {
         let mut batch = Batch::new();
         let (pid, tid, comm) = (Pid(1), Tid(1), NameId::NONE);

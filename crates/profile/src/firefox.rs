@@ -1,9 +1,9 @@
-//! A profile that <https://profiler.firefox.com> opens: its processed format, version 62.
+//! A profile for <https://profiler.firefox.com>, in its processed format, version 62.
 //!
 //! The format is described by `src/types/profile.ts` and `docs-developer/CHANGELOG-formats.md` of
-//! <https://github.com/firefox-devtools/profiler>; readers turn older versions into their own.
-//! Tables stand as columns. All threads share the tables of stacks, frames and functions; a thread
-//! has the times of its samples, and a marker for each stay on a CPU.
+//! <https://github.com/firefox-devtools/profiler>; readers convert older versions. Tables are
+//! written as columns. All threads share the tables of stacks, frames and functions; a thread has
+//! the times of its samples, and a marker for each stay on a CPU.
 
 use crate::chains::ChainId;
 use crate::collect::{Profile, Timeline};
@@ -22,18 +22,18 @@ use std::sync::Arc;
 
 /// The version of the format.
 const VERSION: u32 = 62;
-/// Categories by their places in the list of these.
+/// Categories, referred to by their index.
 const CATEGORIES: &str = r#"[{"name":"Other","color":"grey","subcategories":["Other"]},
 {"name":"User","color":"yellow","subcategories":["Other"]},
 {"name":"Kernel","color":"orange","subcategories":["Other"]}]"#;
 const USER: u32 = 1;
 const KERNEL: u32 = 2;
-/// What a stay on a CPU is, as a marker.
+/// The marker schema of a stay on a CPU.
 const MARKERS: &str = r#"[{"name":"CPU","display":["marker-chart","marker-table"],
 "chartLabel":"CPU {marker.data.cpu}","tooltipLabel":"CPU {marker.data.cpu}",
 "tableLabel":"CPU {marker.data.cpu}","fields":[{"key":"cpu","label":"CPU","format":"integer"}]}]"#;
 
-/// Things that have numbers, in the order in which they were met.
+/// Items numbered in the order in which they were first seen.
 struct Numbered<T> {
     ids: FxHashMap<T, u32>,
     all: Vec<T>,
@@ -58,12 +58,12 @@ impl<T: Clone + Eq + Hash> Numbered<T> {
 /// A function by its name, its file of code, and the file of its source.
 type Func = (Arc<str>, Option<u32>, Option<Arc<str>>);
 
-/// Part of a function.
+/// A frame's part of a function.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct FrameOf {
     func: u32,
     line: Option<u32>,
-    /// Functions that it was put into, each into the next.
+    /// Inline depth: the number of functions into which it was inlined, each into the next.
     depth: u32,
     category: u32,
 }
@@ -74,14 +74,14 @@ struct Shared {
     libs: Numbered<(NameId, Option<BuildId>)>,
     funcs: Numbered<Func>,
     frames: Numbered<FrameOf>,
-    /// What called it, and the frame.
+    /// The caller's stack, and the frame.
     stacks: Numbered<(Option<u32>, u32)>,
     of_chain: FxHashMap<(Pid, ChainId), Option<u32>>,
     labels: Vec<Arc<str>>,
 }
 
 impl Shared {
-    /// Put the stack of a chain into the tables.
+    /// Add the stack of a chain to the tables.
     fn stack(
         &mut self,
         profile: &Profile,
@@ -121,7 +121,7 @@ impl Shared {
 /// Write the samples of the threads that `filter` wants.
 ///
 /// # Errors
-/// Those of `out`, and of the temporary file that has the times.
+/// Errors of `out`, and of the temporary file with the times.
 pub fn firefox(
     timeline: &Timeline,
     filter: &Filter,
@@ -157,7 +157,7 @@ pub fn firefox(
     out.write_all(b"\n")
 }
 
-/// Names of processes: those of their main threads, or of any.
+/// Names of processes: the name of the main thread, or of any thread.
 fn processes(rows: &[(Row, Samples)], comm: impl Fn(&Row) -> String) -> BTreeMap<Pid, String> {
     let mut names = BTreeMap::new();
     for (row, _) in rows {
@@ -289,7 +289,7 @@ impl Writer<'_> {
             json.column("lib", 0..n)?;
             json.column("name", libs.all.iter().map(|(file, _)| strings.id(name(*file))))?;
             json.column("host", nothing(n))?;
-            // A library.
+            // Type 1 is a library.
             json.column("type", std::iter::repeat_n(1, n))
         })?;
         json.object("nativeSymbols", |json| {
@@ -352,7 +352,7 @@ impl Writer<'_> {
             json.member("length", stays)?;
             json.column("name", std::iter::repeat_n(0, stays))?;
             json.column("category", std::iter::repeat_n(0, stays))?;
-            // Begun and ended.
+            // Phase 1: markers with begin and end.
             json.column("phase", std::iter::repeat_n(1, stays))?;
             self.stays(samples, "startTime", |stay| self.ms(stay.first), json)?;
             self.stays(samples, "endTime", |stay| self.ms(stay.last), json)?;
@@ -397,7 +397,7 @@ impl Writer<'_> {
         self.timeline.times.each(samples, &mut |Timed { time, cpu, .. }| {
             match &mut stay {
                 Some(stay) if stay.cpu == cpu => stay.last = time,
-                // Not every sample says where it was taken.
+                // Not every sample has a CPU.
                 _ if cpu == Cpu::UNKNOWN => {}
                 _ => {
                     let next = Stay { first: time, last: time, cpu };
@@ -418,7 +418,7 @@ impl Display for OnCpu {
     }
 }
 
-/// The number of a process or thread in words.
+/// The id of a process or thread as text.
 fn number(id: u32) -> String {
     crate::rows::known(id).map_or_else(|| "unknown".to_owned(), |id| id.to_string())
 }

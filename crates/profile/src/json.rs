@@ -1,9 +1,9 @@
-//! JSON that is written piece by piece: what it holds may be larger than the memory.
+//! Writes JSON piece by piece, because it may be larger than the memory.
 
 use std::fmt::Display;
 use std::io::{self, Write};
 
-/// Where it goes, and whether something stands before the next value.
+/// The output, and whether the next value needs a comma.
 pub(crate) struct Json<'a> {
     out: &'a mut dyn Write,
     first: bool,
@@ -21,19 +21,19 @@ impl<'a> Json<'a> {
         Ok(())
     }
 
-    /// A value of a list, which is JSON already.
+    /// Write a value of a list; the value is JSON already.
     pub(crate) fn item(&mut self, value: impl Display) -> io::Result<()> {
         self.separate()?;
         write!(self.out, "{value}")
     }
 
-    /// A member of an object; the value is JSON already.
+    /// Write a member of an object; the value is JSON already.
     pub(crate) fn member(&mut self, key: &str, value: impl Display) -> io::Result<()> {
         self.separate()?;
         write!(self.out, "\"{key}\":{value}")
     }
 
-    /// A member of an object that is an object.
+    /// Write a member of an object whose value is an object.
     pub(crate) fn object(
         &mut self,
         key: &str,
@@ -42,7 +42,7 @@ impl<'a> Json<'a> {
         self.nested(Some(key), b"{}", write)
     }
 
-    /// A member of an object that is a list.
+    /// Write a member of an object whose value is a list.
     pub(crate) fn list(
         &mut self,
         key: &str,
@@ -51,7 +51,7 @@ impl<'a> Json<'a> {
         self.nested(Some(key), b"[]", write)
     }
 
-    /// A member of an object that is a list of values, which are JSON already.
+    /// Write a member of an object whose value is a list of values that are JSON already.
     pub(crate) fn column<T: Display>(
         &mut self,
         key: &str,
@@ -60,7 +60,7 @@ impl<'a> Json<'a> {
         self.list(key, |json| values.into_iter().try_for_each(|value| json.item(value)))
     }
 
-    /// A value of a list, or all there is, that is an object.
+    /// Write an object as a value of a list or as the whole document.
     pub(crate) fn record(
         &mut self,
         write: impl FnOnce(&mut Json<'_>) -> io::Result<()>,

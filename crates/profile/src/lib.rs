@@ -12,9 +12,8 @@
 //!      rows, children ── tree ── stacks (folded) ── pprof ── firefox                └─ code
 //! ```
 //!
-//! While the trace is read, an address becomes a place in a mapping: memory grows with what is
-//! mapped and with distinct chains, not with samples. Names are looked for afterwards, of what is
-//! shown only.
+//! While the trace is read, an address becomes an offset in a mapping: memory grows with mappings
+//! and distinct chains, not with samples. Names are looked up afterwards, only for what is shown.
 
 mod backtrace;
 mod by_code;
@@ -48,7 +47,8 @@ pub use rows::{By, ProfileRow, stays};
 pub use stacks::folded;
 pub use tree::{Tree, TreeRow, tree};
 
-/// The rows of a profile, most samples first; with [`By::Children`] most in all first.
+/// The rows of a profile, most samples first; with [`By::Children`] those with most samples in
+/// total first.
 pub fn rows(
     profile: &Profile,
     filter: &holdup_passes::Filter,

@@ -9,14 +9,14 @@ use std::rc::Rc;
 /// The memory of one process.
 #[derive(Clone, Default)]
 struct Space {
-    /// By the first address of each piece its end and its mapping.
+    /// Start address of each piece to its end and its mapping.
     pieces: BTreeMap<u64, (u64, u32)>,
-    /// What tells it from any other, and from itself before it was changed.
+    /// A number that is unique to this memory and changes whenever it is modified.
     version: u64,
 }
 
 impl Space {
-    /// Map `start..end`; what was there before is there no more.
+    /// Map `start..end`; replaces earlier mappings there.
     fn map(&mut self, start: u64, end: u64, mapping: u32) {
         let before = self.pieces.range(..start).next_back().map(|(&s, &piece)| (s, piece));
         if let Some((s, (e, old))) = before.filter(|(_, (e, _))| *e > start) {
@@ -40,7 +40,7 @@ impl Space {
     }
 }
 
-/// How it is known what an address is.
+/// Why the code at an address is known.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Origin {
     /// A file was mapped there.
@@ -50,7 +50,7 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
-    /// The mapping, if it is one.
+    /// The mapping, if it is a mapping.
     pub(crate) fn mapping(&self) -> Option<&Mapping> {
         match self {
             Origin::Mapped(mapping) => Some(mapping),
@@ -64,15 +64,15 @@ impl Origin {
 pub(crate) struct Memory {
     origins: Vec<Origin>,
     ids: FxHashMap<Origin, u32>,
-    /// Processes that came from one share what neither has changed since.
+    /// Processes share the memory that neither has changed since a fork.
     spaces: FxHashMap<Pid, Rc<Space>>,
     kernel: Space,
-    /// How often anything was mapped.
+    /// Number of changes to any memory.
     changes: u64,
 }
 
 impl Memory {
-    /// Something was mapped into the memory of a process.
+    /// Add a mapping to the memory of a process.
     pub(crate) fn map(&mut self, pid: Pid, mapping: &Mapping) {
         let end = mapping.start.saturating_add(mapping.len);
         if end == mapping.start {
@@ -88,8 +88,8 @@ impl Memory {
         space.version = self.changes;
     }
 
-    /// Numbers that are the same only while what is mapped for a process and for the kernel is the
-    /// same. Processes that share their memory since a fork have the same too.
+    /// Numbers that stay the same exactly as long as the mappings of a process and of the kernel
+    /// do. Processes that share their memory since a fork have the same numbers.
     pub(crate) fn version(&self, pid: Pid) -> [u64; 2] {
         let own = self.spaces.get(&pid).map_or(0, |space| space.version);
         [own, self.kernel.version]
@@ -113,12 +113,12 @@ impl Memory {
         }
     }
 
-    /// A process runs another program: what was mapped is gone.
+    /// A process runs another program: its mappings are gone.
     pub(crate) fn exec(&mut self, pid: Pid) {
         self.spaces.remove(&pid);
     }
 
-    /// An address, with the mapping it is in.
+    /// The frame of an address, with its mapping.
     pub(crate) fn frame(&self, pid: Pid, address: u64, kernel: bool) -> Frame {
         let found = match kernel {
             true => self.kernel.find(address),
@@ -127,17 +127,17 @@ impl Memory {
         Frame { address, origin: found.unwrap_or(Frame::NOWHERE), kernel, returns: false }
     }
 
-    /// An address that the trace names.
+    /// The frame of an address that the trace names.
     pub(crate) fn told(&mut self, name: FrameName, address: u64, kernel: bool) -> Frame {
         Frame { address, origin: self.id(Origin::Told(name)), kernel, returns: false }
     }
 
-    /// All that has been mapped or named, by number.
+    /// Everything mapped or named so far, by number.
     pub(crate) fn origins(&self) -> &[Origin] {
         &self.origins
     }
 
-    /// All that was ever mapped or named, by number.
+    /// Everything that was ever mapped or named, by number.
     pub(crate) fn into_origins(self) -> Vec<Origin> {
         self.origins
     }

@@ -1,5 +1,5 @@
-//! Where threads were at the moments that facts tell of later: facts of a batch come after its
-//! events.
+//! Keeps where threads were at earlier moments: the facts of a batch come after its events, and
+//! refer to these moments.
 
 use crate::chains::ChainId;
 use crate::context::Context;
@@ -16,12 +16,12 @@ pub(crate) type InCode = (Pid, ChainId);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Actor {
     Thread(Tid),
-    /// By its address in the memory of a process.
+    /// A task, by its address in the memory of a process.
     Task(Pid, u64),
 }
 
 impl Actor {
-    /// One that was analysed.
+    /// The actor of an analysed thread.
     pub(crate) fn of(thread: &Thread) -> Actor {
         match thread.task {
             0 => Actor::Thread(thread.tid),
@@ -36,13 +36,13 @@ pub(crate) struct Moment {
     pub(crate) at: Nanos,
     /// The thread whose chain it is.
     pub(crate) by: Actor,
-    /// It was in application code, not in the kernel.
+    /// Whether it was in application code, not in the kernel.
     pub(crate) in_user: bool,
     pub(crate) code: InCode,
 }
 
-/// The latest moments of each thread, oldest first. Of one thread no more are kept than a batch
-/// has events: older ones have been asked for, or never are.
+/// The latest moments of each thread, oldest first. At most as many are kept per thread as a batch
+/// has events: older ones were used already, or never will be.
 #[derive(Default)]
 pub(crate) struct Moments(FxHashMap<Actor, VecDeque<Moment>>);
 
@@ -55,7 +55,7 @@ impl Moments {
         moments.push_back(moment);
     }
 
-    /// The last one up to a time. Of one thread, times must not go back.
+    /// The last moment up to a time. For one thread, the requested times must not decrease.
     pub(crate) fn last(&mut self, of: Actor, at: Nanos) -> Option<Moment> {
         let moments = self.0.get_mut(&of)?;
         while moments.get(1).is_some_and(|next| next.at <= at) {
@@ -64,7 +64,7 @@ impl Moments {
         moments.front().copied().filter(|first| first.at <= at)
     }
 
-    /// Those between two times.
+    /// The moments between two times.
     pub(crate) fn between(
         &self,
         of: Actor,
@@ -81,34 +81,34 @@ impl Moments {
     }
 }
 
-/// A thread that has asked for a monitor.
+/// A thread that has requested a monitor.
 #[derive(Default)]
 struct Asked {
-    /// Where it did so last.
+    /// Where it last did so.
     code: Option<InCode>,
-    /// The word at which it sleeps for all monitors, as far as known.
+    /// The futex word at which it sleeps for all monitors, if known.
     word: Option<u64>,
-    /// The word of the call of futex that it is in.
+    /// The word of its current call of futex.
     at: Option<u64>,
 }
 
 impl Asked {
-    /// Where it asked for the monitor that it goes to sleep for.
+    /// Where it requested the monitor for which it now goes to sleep.
     fn sleeps(&self) -> Option<InCode> {
         self.code
             .filter(|_| self.at.is_some() && self.word.is_none_or(|word| self.at == Some(word)))
     }
 }
 
-/// The moments that a trace shows with chains.
+/// The moments of a trace that have chains.
 pub(crate) struct Watch {
     pub(crate) context: Context,
     held: Option<StackRef>,
-    /// The event whose samples tell what ran.
+    /// The event whose samples show what ran.
     sampled: Option<EventId>,
     /// Threads that gave up their CPUs.
     pub(crate) left: Moments,
-    /// Threads that were woken: the chains are those of who woke them.
+    /// Threads that were woken: the chains are those of the wakers.
     pub(crate) woken: Moments,
     /// Threads that entered system calls.
     pub(crate) entered: Moments,
@@ -118,15 +118,15 @@ pub(crate) struct Watch {
     pub(crate) ran: Moments,
     /// The tasks that threads run.
     on: FxHashMap<Tid, Actor>,
-    /// Where a thread, or its task, gave a lock back last: it lets another go on by that.
+    /// Where a thread, or its task, last released a lock, which lets another thread continue.
     gave_back: FxHashMap<Tid, Moment>,
-    /// Threads that have asked for monitors.
+    /// Threads that have requested monitors.
     asked: FxHashMap<Tid, Asked>,
     arch: Arch,
 }
 
 impl Watch {
-    /// At the begin of a trace; `sampled` is the event whose samples tell what ran.
+    /// The state at the begin of a trace; `sampled` is the event whose samples show what ran.
     pub(crate) fn new(info: &TraceInfo, sampled: Option<EventId>) -> Watch {
         Watch {
             context: Context::new(info),
@@ -144,14 +144,14 @@ impl Watch {
         }
     }
 
-    /// Events, in order.
+    /// Feed events, in order.
     pub(crate) fn see_all(&mut self, events: &[Event], batch: &Batch) {
         for e in events {
             self.see(e, batch);
         }
     }
 
-    /// An event; what it tells of a sample, whose thread ran.
+    /// Feed an event; if it is a sample, returns the moment of its running thread.
     pub(crate) fn see(&mut self, e: &Event, batch: &Batch) -> Option<Moment> {
         let held = self.held.take();
         self.context.event(e, batch);
@@ -176,7 +176,7 @@ impl Watch {
             | What::SysEnter { .. } => held?,
             _ => return None,
         };
-        // A chain is of the thread that was on the CPU: of a switch, of the one that leaves.
+        // A chain belongs to the thread on the CPU: in a switch, to the thread switched out.
         let by = if let What::Switch { prev, .. } = e.what { prev } else { e.tid };
         if by == Tid::IDLE || batch.stack(stack).is_empty() {
             return None;
@@ -199,8 +199,8 @@ impl Watch {
         None
     }
 
-    /// Whether an event is told by where a thread asked for a monitor, or gave one back, which the
-    /// stack at the event itself need not tell: it begins in libraries without frame pointers.
+    /// Whether an event's place is where its thread requested or released a monitor. The stack at
+    /// the event itself may be useless, because it begins in libraries without frame pointers.
     fn monitor(&mut self, e: &Event, batch: &Batch) -> bool {
         match e.what {
             What::Switch { prev, prev_state, .. } if !prev_state.is_runnable() => {
@@ -213,10 +213,10 @@ impl Watch {
             What::SysEnter { nr, args } => {
                 let Some(asked) = self.asked.get_mut(&e.tid) else { return false };
                 let is_futex = holdup_syscalls::name(self.arch, nr) == Some("futex");
-                // A condition variable has two words, side by side.
+                // A condition variable has two adjacent words.
                 asked.at = batch.args(args).filter(|_| is_futex).map(|args| args[0] & !7);
                 if !is_futex {
-                    // It got the monitor without sleeping, or else it would be asleep.
+                    // The thread got the monitor without sleeping, otherwise it would be asleep.
                     asked.code = None;
                 }
                 false
@@ -249,7 +249,7 @@ impl Watch {
         }
     }
 
-    /// Tasks change.
+    /// Update which task runs on which thread.
     fn runtime(&mut self, e: &Event, batch: &Batch, held: Option<StackRef>) {
         let stack = held.filter(|&stack| !batch.stack(stack).is_empty());
         match e.what {

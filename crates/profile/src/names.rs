@@ -13,26 +13,26 @@ use std::sync::Arc;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct FunctionId(pub(crate) u32);
 
-/// What tells a function from others.
+/// The identity of a function.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Function {
-    /// Its file of code; `None` where nothing is known to be mapped.
+    /// Its file of code; `None` if no mapping is known.
     pub(crate) dso: Option<Arc<str>>,
-    /// `None` where the file or its functions are not at hand.
+    /// Its name; `None` if the file or its symbols are not available.
     pub(crate) name: Option<Arc<str>>,
-    /// Its code was put into another function.
+    /// Whether its code was inlined into another function.
     pub(crate) inlined: bool,
     pub(crate) kernel: bool,
 }
 
 impl Function {
-    /// Its name; of one without a name the file in brackets, or `[unknown]`.
+    /// Its name; without one, the file in brackets or `[unknown]`.
     pub(crate) fn label(&self) -> String {
         label(&self.name, &self.dso)
     }
 }
 
-/// A function's name; without one the file in brackets, or `[unknown]`.
+/// A function's name; without one, the file in brackets or `[unknown]`.
 pub(crate) fn label(function: &Option<Arc<str>>, dso: &Option<Arc<str>>) -> String {
     match (function, dso) {
         (Some(name), _) => name.to_string(),
@@ -41,7 +41,7 @@ pub(crate) fn label(function: &Option<Arc<str>>, dso: &Option<Arc<str>>) -> Stri
     }
 }
 
-/// A function that a frame is in, and where in its source.
+/// The function of a frame, and the location in its source.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Site {
     pub(crate) function: FunctionId,
@@ -58,9 +58,9 @@ pub(crate) struct Functions<'a, 'i> {
     owners: Owners,
 }
 
-/// Which names depend on the process that runs the code.
+/// Tells which names depend on the process that runs the code.
 pub(crate) struct Owners {
-    /// By the number of what a frame is of: whether a name there does.
+    /// By number of a frame's origin: whether names there depend on the process.
     of_process: Vec<bool>,
 }
 
@@ -71,7 +71,7 @@ impl Owners {
         Owners { of_process: mappings.map(depends).collect() }
     }
 
-    /// The process that makes a difference to a frame's names.
+    /// The process on which a frame's names depend.
     pub(crate) fn owner(&self, pid: Pid, frame: &Frame) -> Pid {
         match self.of_process.get(frame.origin as usize) {
             Some(true) => pid,
@@ -93,12 +93,13 @@ impl<'a, 'i> Functions<'a, 'i> {
         }
     }
 
-    /// The process that makes a difference to a frame's names.
+    /// The process on which a frame's names depend.
     pub(crate) fn owner(&self, pid: Pid, frame: &Frame) -> Pid {
         self.owners.owner(pid, frame)
     }
 
-    /// The functions that have a frame's address: what was inlined first, the function itself last.
+    /// The functions that have a frame's address: inlined functions first, the function itself
+    /// last.
     pub(crate) fn sites(&mut self, pid: Pid, frame: &Frame) -> Rc<[Site]> {
         let owner = self.owner(pid, frame);
         if let Some(sites) = self.sites.get(&(owner, *frame)) {
@@ -116,7 +117,7 @@ impl<'a, 'i> Functions<'a, 'i> {
         sites
     }
 
-    /// Which build of its file a mapping is.
+    /// The build id of a mapping's file.
     pub(crate) fn build_of(&self, mapping: &Mapping) -> Option<BuildId> {
         self.symbols.build_of(mapping)
     }
@@ -129,7 +130,7 @@ impl<'a, 'i> Functions<'a, 'i> {
         })
     }
 
-    /// What stands for the function of a sample without any address.
+    /// The placeholder for the function of a sample without any address.
     pub(crate) fn unknown(&mut self) -> FunctionId {
         self.id(Function { dso: None, name: None, inlined: false, kernel: false })
     }

@@ -1,13 +1,13 @@
-//! Which frame of a chain is the program's own.
+//! Finds the frame of a chain that is the program's own code.
 
 use holdup_symbols::{Code, Named, Symbols};
 use std::sync::Arc;
 use wildmatch::WildMatch;
 
-/// What is not, a line for each pattern.
+/// Patterns of code that is not the program's own, one per line.
 const RUNTIMES: &str = include_str!("runtimes.txt");
 
-/// Tells the program's own code from the libraries and runtimes it waits through.
+/// Distinguishes the program's own code from the libraries and runtimes it waits through.
 pub(crate) struct Own {
     files: Vec<WildMatch>,
     functions: Vec<WildMatch>,
@@ -16,14 +16,14 @@ pub(crate) struct Own {
     gives: Vec<WildMatch>,
 }
 
-/// Whose a frame of a chain is.
+/// To whom a frame of a chain belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Whose {
     /// The program's own.
     Own,
     /// A library's or runtime's.
     Runtime,
-    /// Of a function that is not named, which may be the program's own.
+    /// An unnamed function, which may be the program's own.
     Hidden,
 }
 
@@ -32,9 +32,9 @@ enum Whose {
 pub(crate) struct Found {
     /// Where it leaves the program's own code.
     pub(crate) place: Place,
-    /// The code that is the program's own.
+    /// The program's own code at that place.
     pub(crate) at: Option<Code>,
-    /// A runtime that schedules threads of its own gives back a lock.
+    /// Whether a runtime that schedules its own threads releases a lock in it.
     pub(crate) gives_back: bool,
 }
 
@@ -43,9 +43,9 @@ pub(crate) struct Found {
 pub(crate) struct Place {
     /// The innermost function that is the program's own.
     pub(crate) caller: Option<String>,
-    /// Its file.
+    /// The file of that function.
     pub(crate) dso: Option<String>,
-    /// What it called.
+    /// The function that it called.
     pub(crate) through: Option<String>,
 }
 
@@ -83,7 +83,7 @@ impl Own {
         if is_compiled && matches(&self.hides, function) {
             return Whose::Hidden;
         }
-        // Frames in nothing that is known are those of a chain that went astray.
+        // Frames in unknown memory come from a wrongly unwound chain.
         let is_own = (dso.is_some() || function.is_some())
             && !matches(&self.files, dso)
             && !matches(&self.functions, function)
@@ -95,8 +95,8 @@ impl Own {
         self.whose(named) == Whose::Own
     }
 
-    /// Where a chain, innermost first, leaves the program's own code; nothing of it in a chain that
-    /// has none.
+    /// Where a chain, innermost first, leaves the program's own code; empty if the chain has no own
+    /// code.
     pub(crate) fn place(
         &self,
         chain: impl Iterator<Item = Code>,
@@ -105,7 +105,7 @@ impl Own {
         self.find(chain, symbols).place
     }
 
-    /// The same, with all else that the chain shows.
+    /// [`Own::place`] with everything else that the chain shows.
     pub(crate) fn find(
         &self,
         chain: impl Iterator<Item = Code>,
@@ -114,8 +114,8 @@ impl Own {
         let mut found = Found::default();
         let mut innermost = true;
         for (depth, code) in chain.enumerate().filter(|(_, code)| !code.kernel) {
-            // The innermost outside of the kernel is where the thread is, the others are returned
-            // to.
+            // The innermost frame outside of the kernel is where the thread is; the other frames
+            // are return addresses.
             let returned_to = !std::mem::replace(&mut innermost, false);
             if returned_to
                 && let Some(hidden) = symbols.called(&code).filter(|named| self.is_own(named))
@@ -126,7 +126,7 @@ impl Own {
             let named = symbols.name(&code);
             let whose = self.whose(&named);
             if whose == Whose::Own {
-                // The call is before.
+                // The call is before its return address.
                 let address = code.address.saturating_sub(u64::from(depth > 0));
                 found.at = Some(Code { address, ..code });
                 found.place.leaves(&named);
@@ -147,10 +147,10 @@ impl Own {
     }
 }
 
-/// How the name of memory begins whose code a compiler made at run time.
+/// Prefix of the name of memory with JIT-compiled code.
 const COMPILED: &str = "[JIT]";
 
-/// The name of a function without its types, where a JVM wrote it: `a.B.c` of `int a.B.c(int[])`.
+/// The name of a function without its types, if a JVM wrote it: `a.B.c` of `int a.B.c(int[])`.
 fn plain(name: &str) -> &str {
     match name.split_once('(') {
         Some((before, types)) if types.ends_with(')') && !before.is_empty() => {
@@ -249,7 +249,7 @@ mod tests {
             Own::new().gives_back(&named)
         };
         assert!(gives("internal/sync.(*Mutex).unlockSlow") && gives("sync.(*RWMutex).Unlock"));
-        // Channels and wait groups hand work over: who sleeps for that had none.
+        // Channels and wait groups hand over work: a thread that sleeps there holds no lock.
         assert!(!gives("sync.(*WaitGroup).Add") && !gives("runtime.chansend"));
         assert!(!gives("main.(*Mutex).unlockSlow") && !gives("sync.(*Mutex).Lock"));
     }
@@ -278,7 +278,7 @@ mod tests {
                 (JIT, None),
             ],
         );
-        // It may be interpreting the program's own function, or one of Java's.
+        // The interpreter may run the program's own function, or one of Java's library.
         are(Whose::Hidden, &[(JIT, Some("Interpreter"))]);
         are(Whose::Own, &[("prog", Some("InterpreterLoop"))]);
     }

@@ -1,8 +1,8 @@
-//! A profile for pprof: its `profile.proto`, in protobuf's wire format, packed with gzip.
+//! A profile for pprof: its `profile.proto`, in protobuf's wire format, compressed with gzip.
 //!
-//! Fields are numbered as in
-//! <https://github.com/google/pprof/blob/main/proto/profile.proto>. Their order in the file is
-//! free: samples come first, so that what they refer to is known when it is written.
+//! Field numbers are those of <https://github.com/google/pprof/blob/main/proto/profile.proto>.
+//! Their order in the file is free: samples come first, so that everything they refer to is known
+//! when it is written.
 
 use crate::chains::Frame;
 use crate::collect::{Profile, Sampled, Sum};
@@ -17,12 +17,12 @@ use rustc_hash::FxHashMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// A message in the making.
+/// A message under construction.
 #[derive(Default)]
 struct Message(Vec<u8>);
 
 impl Message {
-    /// A number; 0 is what a field is that is left out.
+    /// Append a number; 0 is the default of an omitted field.
     fn int(mut self, field: u32, number: u64) -> Message {
         if number != 0 {
             encode_key(field, WireType::Varint, &mut self.0);
@@ -49,7 +49,7 @@ impl Message {
     }
 }
 
-/// The text of a profile, each piece by its number.
+/// The string table of a profile.
 #[derive(Default)]
 struct Strings {
     ids: FxHashMap<Arc<str>, u64>,
@@ -68,7 +68,7 @@ impl Strings {
     }
 }
 
-/// What is written, and what has been referred to so far; numbers begin with 1.
+/// The output, and everything referred to so far; ids begin with 1.
 struct Writer<'a, 'i, W: Write> {
     profile: &'a Profile,
     functions: Functions<'a, 'i>,
@@ -78,12 +78,12 @@ struct Writer<'a, 'i, W: Write> {
     out: GzEncoder<W>,
 }
 
-/// Write the samples of the threads that `filter` wants, by thread, CPU and chain: how many, and
-/// what was counted, as nanoseconds of CPU time where that was. Labels say `comm`, `pid`, `tid` and
-/// `cpu`. Memory grows with distinct chains.
+/// Write the samples of the threads that `filter` selects, by thread, CPU and chain: the number of
+/// samples, and the count, as nanoseconds of CPU time if it is time. Labels are `comm`, `pid`,
+/// `tid` and `cpu`. Memory grows with distinct chains.
 ///
 /// # Errors
-/// Those of `out`.
+/// Errors of `out`.
 pub fn pprof(
     profile: &Profile,
     filter: &Filter,
@@ -113,7 +113,7 @@ pub fn pprof(
     writer.out.finish()?.flush()
 }
 
-/// What is known of the code of a mapping.
+/// Which kinds of names are known in a mapping's code.
 #[derive(Clone, Copy, Default)]
 struct Sourced {
     used: bool,

@@ -10,12 +10,12 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::sync::Arc;
 
-/// What rows are of.
+/// What each row stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum By {
     /// A function, in one thread.
     Function,
-    /// The same, and those that were only in the chains of samples, with what they called.
+    /// A function in one thread, including its callees; also functions that occur only in chains.
     Children,
     /// A thread.
     Thread,
@@ -69,7 +69,7 @@ pub struct ProfileRow {
     pub total_pct: Option<f64>,
 }
 
-/// What makes a row one row.
+/// The identity of a row.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Key {
     cgroup: Option<Arc<str>>,
@@ -91,7 +91,7 @@ pub(crate) fn known(id: u32) -> Option<u32> {
 }
 
 impl Profile {
-    /// Whether `filter` wants a thread of this name in this control group.
+    /// Whether `filter` selects a thread of this name in this control group.
     pub(crate) fn wants(
         &self,
         filter: &Filter,
@@ -103,7 +103,7 @@ impl Profile {
                 || filter.wants_group(&self.names.get(group), &self.groups))
     }
 
-    /// The samples of the threads that `filter` wants, with the names of these.
+    /// The samples of the threads that `filter` selects, with their names.
     pub(crate) fn wanted<'a>(
         &'a self,
         filter: &'a Filter,
@@ -113,7 +113,7 @@ impl Profile {
             let idle = who.tid == Tid::IDLE;
             let comm = comms.entry((idle, who.comm));
             let comm = comm.or_insert_with(|| self.comm(who.tid, who.comm).into());
-            // A thread without a name is called by its number.
+            // A thread without a name is named by its id.
             let comm = match who.comm == NameId::NONE && !idle {
                 true => self.comm(who.tid, who.comm).into(),
                 false => comm.clone(),
@@ -123,14 +123,14 @@ impl Profile {
         })
     }
 
-    /// A control group by the name that people know; `None` where it is not known.
+    /// A control group by its human-readable name; `None` if unknown.
     fn group_words(&self, group: NameId) -> Option<Arc<str>> {
         let path = self.names.get(group);
         let words = || GroupName::of(&path).words(&self.groups);
         (group != NameId::NONE).then(|| words().into())
     }
 
-    /// The same by place: what is looked up for many samples at once.
+    /// The selected samples by place, so that names are looked up once for many samples.
     fn sampled(&self, filter: &Filter) -> FxHashMap<Place, Sum> {
         let mut sampled: FxHashMap<Place, Sum> = FxHashMap::default();
         for (who, sum, comm) in self.wanted(filter) {
@@ -151,7 +151,7 @@ impl Shares {
     }
 
     pub(crate) fn pct(&self, of: Sum) -> f64 {
-        // Not every event says how much was counted.
+        // Not every event has a period.
         match self.0.period {
             0 => percent(of.samples, self.0.samples),
             period => percent(of.period, period),
@@ -159,14 +159,14 @@ impl Shares {
     }
 }
 
-/// The rows of what samples hit, most samples first.
+/// The rows of the sampled code, most samples first.
 pub(crate) fn hit(
     profile: &Profile,
     filter: &Filter,
     by: By,
     symbols: &mut Symbols<'_>,
 ) -> Vec<ProfileRow> {
-    // By hash: names begin alike, which makes it slow to compare them.
+    // A hash map, because names have common prefixes, which makes comparing them slow.
     let mut rows: FxHashMap<Key, (Sum, u64)> = FxHashMap::default();
     let owners = Owners::new(profile, symbols);
     let mut groups: FxHashMap<NameId, Option<Arc<str>>> = FxHashMap::default();
@@ -222,7 +222,7 @@ impl Key {
     }
 }
 
-/// What the row of a sample is called. `names` gives file and function, and if asked the line.
+/// The key of a sample's row. `names` gives file and function, and the line if requested.
 fn key(
     (pid, tid, cpu): (Pid, Tid, Cpu),
     comm: &Arc<str>,
@@ -251,8 +251,8 @@ fn key(
     }
 }
 
-/// What switches say of a trace without samples: the CPU time of each thread or process, the most
-/// first. Where in its code a thread was they do not say, so there are no rows of files and lines.
+/// Rows from switches, for a trace without samples: the CPU time of each thread or process, the
+/// most first. Switches do not show which code ran, so there are no rows of files and lines.
 pub fn stays(analysis: &Analysis, by: By) -> Vec<ProfileRow> {
     let group = match by {
         By::Function | By::Children | By::Thread => Group::Thread,

@@ -1,4 +1,4 @@
-//! Whole call chains, as tools that draw flame graphs read them.
+//! Whole call chains, in the form that flame-graph tools read.
 
 use crate::collect::Profile;
 use crate::names::Functions;
@@ -6,9 +6,9 @@ use holdup_passes::Filter;
 use holdup_symbols::Symbols;
 use std::collections::BTreeMap;
 
-/// One line for each chain: the thread's name, the functions from the outermost on, and how many
-/// samples: `convoy;main;spin 417`. What has no name is `[unknown]`, or the file in brackets.
-/// The form is that of `stackcollapse-perf.pl`, the script that comes with flame graphs.
+/// One line per chain: the thread's name, the functions from the outermost on, and the number of
+/// samples: `convoy;main;spin 417`. A function without a name is `[unknown]`, or its file in
+/// brackets. The form is that of `stackcollapse-perf.pl`, which comes with FlameGraph.
 pub fn folded(profile: &Profile, filter: &Filter, symbols: &mut Symbols<'_>) -> String {
     let mut lines: BTreeMap<String, u64> = BTreeMap::new();
     let mut functions = Functions::new(profile, symbols);
@@ -29,7 +29,7 @@ pub fn folded(profile: &Profile, filter: &Filter, symbols: &mut Symbols<'_>) -> 
     lines.iter().map(|(line, n)| format!("{line} {n}\n")).collect()
 }
 
-/// A name without what ends it in this form.
+/// A name without the characters that would end it in this form.
 pub(crate) fn word(name: &str) -> String {
     name.replace([';', '\n', '\r'], ":")
 }

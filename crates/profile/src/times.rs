@@ -1,4 +1,4 @@
-//! When samples were: by thread, however many there are. Blocks of a thread's samples go to a file.
+//! The times of samples by thread, in any number: blocks of a thread's samples go to a file.
 
 use crate::chains::ChainId;
 use holdup_trace::{Cpu, EventId, NameId, Nanos, Pid, Tid};
@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
-/// Whose samples belong together: those of an event in a thread while it had one name and was in
+/// Whose samples belong together: the samples of one event in a thread while it had one name and
 /// one control group.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Row {
@@ -27,7 +27,7 @@ pub(crate) struct Timed {
 }
 
 const BYTES: usize = 22;
-/// Samples in a block: 3 kB for each thread stay in memory.
+/// Samples in a block: 3 kB per thread stay in memory.
 const BLOCK: usize = 128;
 
 impl Timed {
@@ -53,7 +53,8 @@ impl Timed {
     }
 }
 
-/// The samples of a row: where its full blocks are, and those that fill none.
+/// The samples of a row: the file offsets of its full blocks, and the samples of the last, partial
+/// block.
 #[derive(Default, Debug)]
 pub(crate) struct Samples {
     blocks: Vec<u64>,
@@ -76,7 +77,7 @@ pub(crate) struct Times {
 
 impl Times {
     pub(crate) fn new() -> io::Result<Times> {
-        // It has no name: whatever happens, nothing of it stays behind.
+        // The file has no name, so nothing of it is left behind after a crash.
         Ok(Times { file: Some(tempfile::tempfile()?), ..Times::default() })
     }
 
@@ -94,7 +95,7 @@ impl Times {
         Ok(())
     }
 
-    /// The rows of an event, in the order of processes and threads, and of names as they were met.
+    /// The rows of an event, by process and thread, then by first appearance of their names.
     pub(crate) fn rows(&mut self, event: Option<EventId>) -> Vec<(Row, Samples)> {
         let mut rows: Vec<(Row, Samples)> = std::mem::take(&mut self.rows).into_iter().collect();
         rows.retain(|(row, _)| Some(row.event) == event);
@@ -102,7 +103,7 @@ impl Times {
         rows
     }
 
-    /// Hand out the samples of a row in the order of time.
+    /// Call `each` for the samples of a row in the order of time.
     pub(crate) fn each(
         &self,
         samples: &Samples,

@@ -42,7 +42,7 @@ pub struct TreeRow {
     pub total_pct: f64,
 }
 
-/// A place in the tree.
+/// A node of the tree.
 #[derive(Default)]
 struct Node {
     own: Sum,
@@ -50,7 +50,7 @@ struct Node {
     below: Vec<(FunctionId, usize)>,
 }
 
-/// All places, and where they are.
+/// All nodes, and an index of them.
 #[derive(Default)]
 struct Nodes {
     all: Vec<Node>,
@@ -74,8 +74,8 @@ impl Nodes {
     }
 }
 
-/// The tree of a profile, level by level below its parents: most samples first. What has less than
-/// `least` per cent of what was counted is left out, with all below it.
+/// The tree of a profile in depth-first order, siblings with most samples first. Nodes with less
+/// than `least` per cent of the total are omitted, with everything below them.
 pub fn tree(
     profile: &Profile,
     filter: &Filter,
@@ -133,7 +133,7 @@ impl Drawn<'_> {
                     let words = (function.dso.clone(), function.name.clone(), function.inlined);
                     (nodes[*at].total.samples, Reverse(words))
                 });
-                // The last is the first to be taken.
+                // The last one pushed is the first one taken.
                 next.extend(below.into_iter().map(|(id, at)| (depth + 1, Some(id), at)));
             }
         }

@@ -1,7 +1,7 @@
-//! The answer to a query: rows whose columns nobody knew before.
+//! The answer to a query: rows whose columns are not known in advance.
 //!
-//! Unlike the tables of the verbs it is shown as it is: nothing is rounded, scaled or left out to
-//! fit, as the query itself says what to show.
+//! Unlike the commands' tables, nothing is rounded, scaled or left out to fit, because the query
+//! itself says what to show.
 
 use crate::csv::write_line;
 use crate::markdown;
@@ -24,7 +24,7 @@ pub enum Value {
     Int(i128),
     /// Any other number.
     Float(f64),
-    /// Words, unescaped.
+    /// Text, unescaped.
     Text(String),
 }
 
@@ -69,12 +69,12 @@ impl Serialize for Value {
 pub struct Answer {
     /// The names of the columns.
     pub columns: Vec<String>,
-    /// The rows; as many values as columns in each.
+    /// The rows; each has as many values as there are columns.
     pub rows: Vec<Vec<Value>>,
 }
 
 impl Answer {
-    /// Of columns of one length.
+    /// An answer from columns of equal length.
     pub fn of_columns(columns: Vec<(String, Vec<Value>)>) -> Answer {
         let (names, mut columns): (Vec<_>, Vec<_>) =
             columns.into_iter().map(|(name, values)| (name, values.into_iter())).unzip();
@@ -147,7 +147,7 @@ impl Answer {
     }
 }
 
-/// Rows as words; `n/a` where the trace cannot say.
+/// Rows as text; `n/a` where the trace cannot say.
 fn words(rows: &[Vec<Value>]) -> Vec<Vec<String>> {
     let word = |value: &Value| match value {
         Value::Null => "n/a".to_owned(),

@@ -1,9 +1,8 @@
-//! CSV after RFC 4180: a header row of JSON keys, integer nanoseconds, empty cells where the trace
-//! cannot say.
+//! CSV according to RFC 4180: a header row of JSON keys, integer nanoseconds, empty cells for
+//! values that the trace cannot give.
 //!
-//! Lines end in a bare newline, as the tools this is piped into expect. `info` is a list of keys
-//! and values. `summary` has several tables; each is preceded by a line `# NAME` and followed by an
-//! empty line.
+//! Lines end in a bare newline, as tools in a pipe expect. `info` is a list of keys and values.
+//! `summary` has several tables; each is preceded by a line `# NAME` and followed by an empty line.
 
 use crate::report::{Body, Report, Section};
 use crate::schema;
@@ -82,7 +81,7 @@ fn write_table(table: &Table, separator: &str, out: &mut dyn Write) -> io::Resul
     Ok(())
 }
 
-/// One cell as text; empty where the trace cannot say.
+/// One cell as text; empty if the trace cannot give it.
 pub(crate) fn field(cell: &Cell) -> String {
     match cell {
         Cell::Null => String::new(),

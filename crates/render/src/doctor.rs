@@ -63,8 +63,8 @@ pub fn write_json(facts: &[Fact], out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// Write `facts` as text: whether recording works, what is well, and each obstacle with its price
-/// and the way out, those first that forbid the recording.
+/// Write `facts` as text: whether recording works, what is available, and each obstacle with its
+/// effect and its remedy, fatal obstacles first.
 pub fn write_text(facts: &[Fact], options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
     let paint = options.paint();
     let works = can_record(facts);
@@ -143,7 +143,7 @@ fn write_obstacle<'a>(
     text::prose(&obstacle.what, "  what     ", "           ", options, out)?;
     text::prose(obstacle.costs.words(), "  costs    ", "           ", options, out)?;
     for way in &obstacle.ways_out {
-        // Who runs in a container lacks several things for one reason.
+        // In a container several things are missing for the same reason.
         if let Some((_, of)) = shown.iter().find(|(known, _)| *known == way) {
             let words = format!("{} (see {of})", way.what);
             text::prose(&words, "  way out  ", "           ", options, out)?;

@@ -1,4 +1,4 @@
-//! What was found in many traces: `holdup fleet`.
+//! Findings over many traces: `holdup fleet`.
 
 use crate::report::SCHEMA;
 use crate::table::Table;
@@ -121,14 +121,14 @@ pub struct FailedRow {
     pub error: String,
 }
 
-/// What was found in a fleet.
+/// The findings in a fleet.
 #[derive(Clone, Debug, Default)]
 pub struct FleetReport {
-    /// How many traces.
+    /// The number of traces.
     pub head: FleetHead,
-    /// Which verdict how often.
+    /// The verdicts and how often they occur.
     pub verdicts: Vec<VerdictRow>,
-    /// Objects that threads waited for in vain.
+    /// Objects whose waits cost time.
     pub objects: Vec<CostRow>,
     /// Locks of the kernel.
     pub locks: Vec<CostRow>,
@@ -165,8 +165,8 @@ pub(crate) struct Fleet<V, C, S, F> {
 }
 
 impl FleetReport {
-    /// Write it in `format`, `entries` rows of each ranking at most. All that could not be read is
-    /// named, whatever `entries` says.
+    /// Write it in `format`, with at most `entries` rows per ranking. Unreadable files are always
+    /// listed completely.
     pub fn write(
         &self,
         entries: Option<usize>,
@@ -189,7 +189,7 @@ impl FleetReport {
                 serde_json::to_writer_pretty(&mut *out, &self.json(&tables))?;
                 writeln!(out)
             }
-            // The page draws its tables from the answer.
+            // The page draws its tables from the JSON.
             Format::Html => html::write(&self.json(&tables), html::Beside::default(), out),
             Format::Csv { separator } => csv::write_tables(&tables, separator, out),
             Format::Markdown => {

@@ -97,10 +97,10 @@ pub struct Fact {
     pub value: String,
 }
 
-/// What `syscalls` is good for where a choice of them was recorded.
+/// What `syscalls` proves if only some calls were recorded.
 const CHOSEN_CALLS: &str = "time in the chosen calls; whether threads sleep in a chosen call";
 
-/// What is known of each capability: what `info` says it saw, and what is `listed`.
+/// The state of each capability, from what `info` saw and what is `listed`.
 fn capabilities(
     info: &TraceInfo,
     complete: bool,
@@ -110,7 +110,7 @@ fn capabilities(
     let listed = listed.map(Capabilities::list);
     let capability = |(i, (name, seen, events)): (usize, (_, bool, _))| {
         let listed = listed.as_ref().and_then(|l| l.get(i)).map(|l| l.1);
-        // An event that was not asked for cannot have come.
+        // An event that was not requested cannot have occurred.
         let absent = complete || listed == Some(false);
         let present = if seen { Some(true) } else { absent.then_some(false) };
         let chosen = name == "syscalls" && choice(info, listed_calls).is_some();
@@ -120,8 +120,8 @@ fn capabilities(
     info.capabilities.list().into_iter().enumerate().map(capability).collect()
 }
 
-/// The calls of a file that were chosen: by the recorder's list where there is one, as the samples
-/// of a large file need not show them all.
+/// The calls of a file if only some were recorded: by the recorder's list if there is one, because
+/// samples of a large file may not show them all.
 fn choice<'a>(info: &'a TraceInfo, listed: Option<&'a Capabilities>) -> Option<&'a [Box<str>]> {
     listed.unwrap_or(&info.capabilities).syscalls.chosen()
 }
@@ -131,7 +131,7 @@ fn names(calls: &[Box<str>]) -> Vec<String> {
 }
 
 impl Info {
-    /// From what tables and samples of a file tell.
+    /// Info from a file's tables and samples.
     pub fn glanced(glance: &Glance) -> Info {
         let whole = Info::new(&glance.info);
         Info {
@@ -145,7 +145,7 @@ impl Info {
         }
     }
 
-    /// From what the reader of the whole file knows.
+    /// Info from the reader of the whole file.
     pub fn new(info: &TraceInfo) -> Info {
         Info {
             complete: true,
@@ -168,7 +168,7 @@ impl Info {
             last_ns: info.span.map(|s| s.1),
             tasks: Some(info.tasks.len() as u64),
             kernel_symbols: !info.symbols.is_empty(),
-            // Many files explain events they were never recorded with.
+            // Many files describe events that were not recorded.
             events: info
                 .events
                 .iter()

@@ -1,6 +1,6 @@
 //! JSON: the envelope of schema `holdup/1`, pretty-printed, keys in a fixed order.
 //!
-//! The types here are the shape of the output: their `Serialize` writes it and, with the feature
+//! The types here define the shape of the output: `Serialize` writes it and, with the feature
 //! `schema`, `json_schema` derives `docs/schema/holdup-1.json` from them.
 
 use crate::WhatifHead;
@@ -73,7 +73,7 @@ pub(crate) struct WhatifRows<'a, R> {
     rows: R,
 }
 
-/// One value under a name of its own.
+/// One value under its own name.
 macro_rules! single {
     ($($name:ident { $key:ident: $type:ty })+) => {
         $(#[derive(Serialize, schemars::JsonSchema)]

@@ -1,7 +1,7 @@
-//! The JSON Schema of what `--format json` prints, made from the types that are printed.
+//! The JSON Schema of `--format json`, generated from the printed types.
 //!
-//! Only tests need it: they keep `docs/schema/` up to date and hold real output against it. Tables
-//! print cells, not rows, so that the schema (from the row types) and the output (from the columns)
+//! Only tests need it: they keep `docs/schema/` up to date and compare real output with it. Tables
+//! print cells, not rows, so the schema (from the row types) and the output (from the columns)
 //! check each other.
 
 use crate::WhatifRow;
@@ -25,7 +25,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// Where the schemas live.
+/// Where the schemas are published.
 const HOME: &str = "https://github.com/holdup/holdup/docs/schema";
 
 /// The tables of a summary; tables that a recording may lack are optional.
@@ -106,7 +106,7 @@ pub fn outputs() -> Value {
         ("baseline", vec![compared::<Baseline<'static>>(g)]),
         ("scale", vec![compared::<Scale<'static>>(g)]),
     ];
-    // Of a table that exports have and no verb prints.
+    // The rows of a table that only exports have.
     g.subschema_for::<HoldingRow>();
     let mut defs = Map::new();
     let mut names = Vec::new();
@@ -152,22 +152,21 @@ pub fn figures() -> Value {
     Value::Object(root)
 }
 
-/// The output of a verb that prints its table. Columns that some grouping goes without may be
-/// absent.
+/// The output of a command that prints its table. Columns that some grouping lacks may be absent.
 fn table<R: JsonSchema>(generator: &mut SchemaGenerator, verb: &Verb<R>) -> Schema {
     let schema = enveloped::<Rows<Vec<R>>>(generator);
     allow_missing(generator, verb);
     schema
 }
 
-/// The same of a verb whose table has notes.
+/// The output of a command whose table has notes.
 fn noted<R: JsonSchema>(generator: &mut SchemaGenerator, verb: &Verb<R>) -> Schema {
     let schema = enveloped::<NotedRows<'static, Vec<R>>>(generator);
     allow_missing(generator, verb);
     schema
 }
 
-/// Columns that some grouping goes without need not be there.
+/// Make columns optional that some grouping lacks.
 fn allow_missing<R: JsonSchema>(generator: &mut SchemaGenerator, verb: &Verb<R>) {
     let row = generator.definitions_mut().get_mut(&*R::schema_name());
     if let Some(required) = row.and_then(|r| r["required"].as_array_mut()) {
@@ -179,33 +178,33 @@ fn enveloped<B: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     Envelope::<'static, B>::json_schema(generator)
 }
 
-/// The output of a verb that compares recordings: it names several, not one.
+/// The output of a command that compares recordings: it names several, not one.
 fn compared<B: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     compare::json::Envelope::<B>::json_schema(generator)
 }
 
-/// `schema` as that of `verb`: with its name in it, and of nothing else.
+/// Restrict `schema` to the output of `verb`, by name.
 fn of_verb(mut schema: Schema, verb: &str) -> Value {
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
         properties.insert("schema".to_owned(), json!({ "const": SCHEMA }));
         properties.insert("command".to_owned(), json!({ "const": verb }));
     }
-    // Named by the verb; the title would be that of the Rust type.
+    // The command gives the name; the title would be the Rust type's.
     schema.remove("title");
     tidied(schema.into(), Numbers::AsTyped)
 }
 
-/// What numbers may be.
+/// The ranges of numbers.
 #[derive(Clone, Copy, PartialEq)]
 enum Numbers {
-    /// What their type says.
+    /// The range of their type.
     AsTyped,
-    /// What the reader of figures checks: none is negative, percentages end at 100.5.
+    /// The range that the reader of figures checks: not negative, percentages up to 100.5.
     Figures,
 }
 
-/// `schema` without what only Rust knows (formats, defaults), and closed: an object has the keys
-/// that are listed, and no others.
+/// `schema` without what only concerns Rust (formats, defaults), and closed: an object has only the
+/// listed keys.
 fn tidied(schema: Value, numbers: Numbers) -> Value {
     let mut schema = Schema::try_from(schema).unwrap_or_default();
     tidy(&mut schema, numbers);
@@ -216,7 +215,7 @@ fn tidy(schema: &mut Schema, numbers: Numbers) {
     schema.remove("format");
     schema.remove("default");
     if let Some(Value::String(words)) = schema.get_mut("description") {
-        // Comments are wrapped and have links.
+        // Doc comments are wrapped and have links; make them plain text.
         *words = words.replace("\n\n", "\r").replace('\n', " ").replace('\r', "\n");
         *words = words.replace("[`", "`").replace("`]", "`");
     }

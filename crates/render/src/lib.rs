@@ -1,9 +1,9 @@
-//! The sinks: one [`Report`] as text, JSON, CSV, Markdown or HTML; a comparison of recordings
-//! ([`compare`]) also in the forms that CI reads.
+//! The output forms: one [`Report`] as text, JSON, CSV, Markdown or HTML; a comparison of
+//! recordings ([`compare`]) also in the forms that CI reads.
 //!
-//! A report holds plain values. [`schema`] says once per row type which field is which column;
-//! from there on every renderer works on the same [`Table`]. Only text rounds and scales; JSON and
-//! CSV carry what the passes found, in integer nanoseconds.
+//! A report holds plain values. [`schema`] defines once per row type which field is which column;
+//! every renderer works on the resulting [`Table`]. Only text rounds and scales; JSON and CSV carry
+//! the results of the passes, in integer nanoseconds.
 
 pub mod answer;
 pub mod compare;
@@ -39,7 +39,7 @@ use std::io::{self, Write};
 /// A form of output.
 #[derive(Clone, Debug)]
 pub enum Format {
-    /// For people.
+    /// Human-readable text.
     Text(TextOptions),
     /// Schema `holdup/1`.
     Json,
@@ -49,7 +49,7 @@ pub enum Format {
     Html,
     /// Comma-separated, or separated by something else.
     Csv {
-        /// What stands between the cells.
+        /// The separator between cells.
         separator: String,
     },
 }

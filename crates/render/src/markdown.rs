@@ -79,7 +79,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// Text that Markdown shows as it is: names come from the trace.
+/// Text escaped so that Markdown shows it unchanged, because names come from the trace.
 pub(crate) fn plain(text: &str) -> String {
     let mut out = String::new();
     for c in escape(text).chars() {
@@ -91,7 +91,7 @@ pub(crate) fn plain(text: &str) -> String {
     out
 }
 
-/// Text as code: nothing in it is Markdown but backticks.
+/// Text as code: only backticks need care.
 fn code(text: &str) -> String {
     format!("`{}`", escape(text).replace('`', "'"))
 }
@@ -104,7 +104,7 @@ pub(crate) fn grid(heads: &[&str], rows: &[Vec<String>], out: &mut dyn Write) ->
     })
 }
 
-/// A table, and below it what its rows rest on.
+/// A table, with its notes below.
 fn write_noted(table: &Table, out: &mut dyn Write) -> io::Result<()> {
     write_table(table, out)?;
     writeln!(out)?;

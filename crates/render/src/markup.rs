@@ -1,10 +1,10 @@
-//! Text in XML, and so in SVG: names come from the trace.
+//! Text in XML, and so in SVG: escapes names from the trace.
 
 use crate::escape;
 use std::fmt::Write;
 
-/// Text as XML 1.0 takes it, in attributes and between tags. Control characters are spelled out by
-/// [`escape`]; two more code points are no characters of XML.
+/// Text in the form that XML 1.0 allows, in attributes and between tags. [`escape`] replaces
+/// control characters; two more code points are no characters of XML.
 pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::new();
     for c in escape(text).chars() {

@@ -13,12 +13,12 @@ use serde::Serialize;
 /// Id of the JSON output's schema.
 pub const SCHEMA: &str = "holdup/1";
 
-/// What a command found out.
+/// The result of a command.
 #[derive(Clone, Debug)]
 pub enum Body {
     /// One table.
     Table(Table),
-    /// One table whose notes say what its rows rest on: every form but CSV has them.
+    /// One table with notes on the basis of its rows: every form except CSV shows them.
     Noted(Table),
     /// The capacity ledger.
     Ledger(Box<Ledger>),
@@ -30,9 +30,9 @@ pub enum Body {
     Path(Box<PathBody>),
     /// What locks cost on other numbers of CPUs.
     Predict(Box<PredictBody>),
-    /// What changes would make of the work.
+    /// The predicted effect of changes.
     Whatif(Box<WhatifBody>),
-    /// Who waits for whom.
+    /// The blocking graph.
     Graph(Box<GraphBody>),
     /// What the file is.
     Info(Box<Info>),
@@ -40,7 +40,7 @@ pub enum Body {
     Summary(Vec<Section>),
 }
 
-/// Whose path, and its parts.
+/// A thread's critical path.
 #[derive(Clone, Debug)]
 pub struct PathBody {
     /// The thread.
@@ -60,7 +60,7 @@ pub struct PathHead {
     pub total_ns: u64,
 }
 
-/// A prediction: its rows, its picture, and the notes of the table.
+/// A prediction: its rows and its picture.
 #[derive(Clone, Debug)]
 pub struct PredictBody {
     /// The rows.
@@ -74,9 +74,9 @@ pub struct PredictBody {
 pub struct GraphBody {
     /// The graph.
     pub graph: Graph,
-    /// In the language of Graphviz instead of words.
+    /// Write Graphviz instead of text.
     pub dot: bool,
-    /// Edges shown in words.
+    /// Edges shown in text.
     pub entries: Option<usize>,
 }
 
@@ -87,10 +87,10 @@ pub enum Section {
     Table(Table),
     /// The capacity ledger.
     Ledger(Box<Ledger>),
-    /// The phases, of which there are several.
+    /// The phases, if there are several.
     Phases(Vec<PhaseRow>),
-    /// How many CPUs were busy over time: a picture, which only people get. Its figures are those
-    /// of `phases`, and of the table `runs` that `holdup export` writes.
+    /// How many CPUs were busy over time: a picture that only text shows. Its figures are those of
+    /// `phases`, and of the table `runs` that `holdup export` writes.
     Busy(BusyCourse),
 }
 
@@ -106,10 +106,10 @@ pub struct BusyCourse {
 }
 
 impl BusyCourse {
-    /// From the first event to the last.
+    /// The course from the first event to the last.
     pub fn of(analysis: &Analysis) -> BusyCourse {
         let bins = analysis.bins();
-        // What fits into a line beside the words.
+        // As many parts as fit into a line next to the text.
         let several = bins.len().div_ceil(BusyCourse::PARTS).max(1);
         let part = |bins: &[Bin]| {
             let sum = |of: fn(&Bin) -> u64| bins.iter().map(of).sum::<u64>() as f64;
@@ -128,7 +128,7 @@ impl BusyCourse {
         }
     }
 
-    /// Parts at most.
+    /// Most parts.
     const PARTS: usize = 64;
 }
 

@@ -1,10 +1,10 @@
-//! Bars and courses of Unicode blocks.
+//! Bars and sparklines of Unicode blocks.
 
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const PARTS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
-/// A course in one line, a block per value, from the least to the greatest; a blank where there is
-/// none.
+/// A sparkline, one block per value, scaled from the lowest to the highest; a blank for a missing
+/// value.
 pub(crate) fn line(values: &[Option<f64>]) -> String {
     let known = || values.iter().flatten().copied().filter(|v| v.is_finite());
     let (low, high) =
@@ -12,7 +12,7 @@ pub(crate) fn line(values: &[Option<f64>]) -> String {
     of(values, low, high)
 }
 
-/// The same, between two given values.
+/// A sparkline scaled between two given values.
 pub(crate) fn of(values: &[Option<f64>], low: f64, high: f64) -> String {
     let level = |v: f64| match high > low {
         true => LEVELS[(((v - low) / (high - low)) * 7.0).round().clamp(0.0, 7.0) as usize],
@@ -21,7 +21,7 @@ pub(crate) fn of(values: &[Option<f64>], low: f64, high: f64) -> String {
     values.iter().map(|v| v.filter(|v| v.is_finite()).map_or(' ', level)).collect()
 }
 
-/// A bar of at most `columns`, for a part of 0 to 1.
+/// A bar of at most `columns`, for a fraction from 0 to 1.
 pub(crate) fn bar(part: f64, columns: usize) -> String {
     let part = if part.is_finite() { part.clamp(0.0, 1.0) } else { 0.0 };
     let eighths = (part * columns as f64 * 8.0).round() as usize;

@@ -11,7 +11,7 @@ const LEFT: f64 = 64.0;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 64.0;
 const BOTTOM: f64 = 56.0;
-/// Lines of the grid, about.
+/// Approximate number of grid lines.
 const STEPS: u32 = 6;
 
 const STYLE: &str = "\
@@ -29,7 +29,7 @@ fill: none }
 .dot { fill: var(--curve) } .seen { fill: var(--seen) } .ink { fill: var(--ink) }
 ";
 
-/// From CPUs and working CPUs to places on the page.
+/// Maps CPUs and working CPUs to coordinates on the page.
 struct Plane {
     most: f64,
 }
@@ -45,7 +45,7 @@ impl Plane {
     }
 }
 
-/// Write the picture; `remark` stands below its title.
+/// Write the picture; `remark` is printed below its title.
 pub fn write_curve(curve: &Curve, remark: &str, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(picture(curve, remark).unwrap_or_default().as_bytes())
 }
@@ -89,7 +89,7 @@ fn picture(curve: &Curve, remark: &str) -> Result<String, std::fmt::Error> {
         .map(|&(cpus, working)| format!("{:.1},{:.1}", plane.x(f64::from(cpus)), plane.y(working)))
         .collect();
     writeln!(s, "<polyline class=\"curve\" points=\"{}\"/>", points.join(" "))?;
-    // Each point says its figures where the pointer rests.
+    // Each point shows its figures as a tooltip.
     for &(cpus, working) in &curve.points {
         writeln!(
             s,
@@ -113,7 +113,7 @@ fn picture(curve: &Curve, remark: &str) -> Result<String, std::fmt::Error> {
     Ok(s)
 }
 
-/// Lines at round numbers, with their numbers, and the names of the axes.
+/// Draw lines at round numbers, with their numbers, and the names of the axes.
 fn grid(s: &mut String, plane: &Plane, most: u32) -> std::fmt::Result {
     let step = round_step(most);
     let (left, right) = (plane.x(1.0), plane.x(plane.most));
@@ -142,7 +142,7 @@ fn grid(s: &mut String, plane: &Plane, most: u32) -> std::fmt::Result {
         )?;
     }
     writeln!(s, "<path class=\"axis\" d=\"M{left:.1} {top:.1}V{bottom:.1}H{right:.1}\"/>")?;
-    // Below the middle stands the legend.
+    // The legend is below the middle.
     writeln!(
         s,
         "<text x=\"{right:.1}\" y=\"{:.1}\" text-anchor=\"end\">CPUs</text>",
@@ -156,7 +156,7 @@ fn grid(s: &mut String, plane: &Plane, most: u32) -> std::fmt::Result {
     )
 }
 
-/// 1, 2 or 5 times a power of ten, so that about [`STEPS`] lines fit.
+/// A step of 1, 2 or 5 times a power of ten, so that about [`STEPS`] lines fit.
 fn round_step(most: u32) -> u32 {
     let mut power = 1;
     loop {
@@ -197,7 +197,7 @@ fn legend(s: &mut String, curve: &Curve) -> std::fmt::Result {
 mod tests {
     use super::*;
 
-    /// A path with a corner is filled black if nobody says otherwise.
+    /// By default a path with a corner is filled black.
     #[test]
     fn no_line_is_filled() {
         for class in [".axis", ".ideal", ".ceiling", ".curve"] {

@@ -1,11 +1,11 @@
-//! The trace as a report names it, and as JSON has it.
+//! The head of a report: facts about the trace, as in JSON.
 
 use holdup_passes::Analysis;
 use holdup_trace::{Glance, Nanos, TraceInfo};
 use serde::Serialize;
 use std::path::Path;
 
-/// The format of a head that stands for figures instead of a trace.
+/// The format in a head for figures instead of a trace.
 pub const FIGURES: &str = "figures";
 
 /// The trace as the envelope shows it.
@@ -37,7 +37,7 @@ pub struct TraceHead {
     pub known: Known,
 }
 
-/// What the figures of a [`TraceHead`] rest on.
+/// The basis of the figures in a [`TraceHead`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Known {
     /// The whole trace was read.
@@ -49,13 +49,13 @@ pub enum Known {
     Glanced {
         /// Bytes of the file.
         size: u64,
-        /// First and last time, if that is known all the same.
+        /// First and last time, if known.
         span: Option<(Nanos, Nanos)>,
     },
 }
 
 impl TraceHead {
-    /// What the reader and the passes know.
+    /// The head from the reader and the passes.
     pub fn new(info: &TraceInfo, analysis: &Analysis) -> TraceHead {
         TraceHead {
             path: info.path.to_string_lossy().into_owned(),
@@ -72,13 +72,13 @@ impl TraceHead {
         }
     }
 
-    /// The same of a part of a longer time that was judged alone.
+    /// The head for a part of the trace that was judged alone.
     #[must_use]
     pub fn of_part(self, wall_ns: u64) -> TraceHead {
         TraceHead { part_of: Some(wall_ns), ..self }
     }
 
-    /// What a look at tables and samples tells.
+    /// The head from a quick look at tables and samples.
     pub fn glanced(glance: &Glance) -> TraceHead {
         let info = &glance.info;
         TraceHead {
@@ -88,7 +88,7 @@ impl TraceHead {
         }
     }
 
-    /// No trace but a dump of counters: it has no times, CPUs and events.
+    /// The head of a dump of counters, which has no times, CPUs and events.
     pub fn dump(path: &Path, format: String) -> TraceHead {
         let path = path.to_string_lossy().into_owned();
         TraceHead {
@@ -106,7 +106,7 @@ impl TraceHead {
         }
     }
 
-    /// In place of a trace: a file of figures, of a system with `cpus` CPUs measured for `wall_ns`.
+    /// The head of a file of figures, of a system with `cpus` CPUs measured for `wall_ns`.
     pub fn of_figures(path: String, cpus: u32, wall_ns: u64) -> TraceHead {
         TraceHead {
             path,
@@ -166,7 +166,7 @@ pub(crate) enum Head<'a> {
 }
 
 impl<'a> Head<'a> {
-    /// As much as is known of `trace`.
+    /// The known facts about `trace`.
     pub(crate) fn of(trace: &'a TraceHead) -> Head<'a> {
         let (path, format) = (trace.path.as_str(), trace.format.as_str());
         match trace.known {

@@ -1,4 +1,4 @@
-//! What replays with changes make of the work.
+//! The results of replays with changes.
 
 use crate::Table;
 use crate::text::units::{count, duration};
@@ -7,7 +7,7 @@ use serde::Serialize;
 /// The kind of the row without a change.
 pub const UNCHANGED: &str = "none";
 
-/// A gain that is printed as 1.00x is none.
+/// A smaller gain is printed as 1.00x and counts as none.
 const LEAST_GAIN: f64 = 0.005;
 
 /// One change, and the replays with it.
@@ -50,12 +50,12 @@ pub struct WhatifRow {
 }
 
 impl WhatifRow {
-    /// How much faster or slower, to be read: `1.18x`, `none`, `1.02x (or chance)`.
+    /// The gain as text: `1.18x`, `none`, `1.02x (or chance)`.
     pub fn gain_in_words(&self) -> String {
         gain_in_words(self.gain, self.kind == UNCHANGED || self.beyond_chance)
     }
 
-    /// Whether the change makes the work faster, and not by chance.
+    /// Whether the change makes the traced program faster beyond chance.
     pub fn gains(&self) -> bool {
         self.beyond_chance && self.gain.is_some_and(|gain| gain - 1.0 >= LEAST_GAIN)
     }
@@ -90,14 +90,14 @@ pub struct WhatifHead {
 /// An answer to "what if": its rows, the first without a change, and notes.
 #[derive(Clone, Debug)]
 pub struct WhatifBody {
-    /// What they are about.
+    /// What the rows are about.
     pub head: WhatifHead,
     /// The rows.
     pub table: Table,
 }
 
 impl WhatifBody {
-    /// How long the work took, and how well the unchanged replay meets that.
+    /// How long the traced program took, and how well the unchanged replay matches that.
     pub(crate) fn account(&self) -> String {
         let head = &self.head;
         let unchanged = self.table.rows.first().and_then(|row| self.table.line(row).int("wall_ns"));

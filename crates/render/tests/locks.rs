@@ -32,7 +32,7 @@ fn text(mut table: Table, view: &'static str) -> String {
     render(table, &Format::Text(TextOptions { quiet: true, ..TextOptions::default() }))
 }
 
-/// What contention events and the scheduler tell.
+/// A row from contention events and the scheduler.
 fn waits(contended: u64, avg: u64, slept: u64) -> LockRow {
     let total = contended * avg;
     LockRow {
@@ -94,7 +94,7 @@ fn by_task() -> Table {
     )
 }
 
-/// What lockdep tells.
+/// A table from lockdep.
 fn by_lock() -> Table {
     let row =
         |address, name: Option<&str>, kind: Option<&str>, acquired: u64, w: LockRow| LockRow {
@@ -141,7 +141,7 @@ fn by_lock() -> Table {
     schema::locks(&rows, LockBy::Lock)
 }
 
-/// What a dump of lock_stat tells.
+/// A table from a dump of lock_stat.
 fn by_class() -> Table {
     let row = LockRow {
         address: Some(None),

@@ -1,4 +1,4 @@
-//! Every renderer on rows made by hand: known and unknown values, hostile names, nothing at all.
+//! Every renderer on hand-made rows: known and unknown values, hostile names, empty tables.
 
 use holdup_attribution::{Leaf, Ledger};
 use holdup_passes::{CpuRow, Group, IrqRow, ProcRow, SarRow, SwitchRow, SyscallRow};

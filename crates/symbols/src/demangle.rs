@@ -1,12 +1,12 @@
-//! Names as their authors wrote them.
+//! Demangles names of functions.
 
 use cpp_demangle::DemangleOptions;
 use std::fmt::{self, Write};
 
-/// Longest name shown, in bytes: mangled names may stand for ones of any length.
+/// Longest name shown, in bytes: a short mangled name may expand to any length.
 const LONGEST: usize = 8 << 10;
 
-/// A string that takes no more than [`LONGEST`] bytes.
+/// A string that holds at most [`LONGEST`] bytes.
 struct Short(String);
 
 impl Write for Short {
@@ -19,13 +19,13 @@ impl Write for Short {
     }
 }
 
-/// The function's name without what compilers add: for C++ without parameters, for Rust without the
-/// hash. What is neither stays as it is.
+/// The function's name without what compilers add: C++ names without parameters, Rust names without
+/// the hash. Other names are returned unchanged.
 pub(crate) fn demangle(name: &[u8]) -> String {
     let name = &name[..name.len().min(LONGEST)];
     let text = String::from_utf8_lossy(name);
     let mut short = Short(String::new());
-    // Later stages of a compiler put words behind the name (`.warm`), which binutils ignore.
+    // Later stages of a compiler append suffixes to the name (`.warm`), which binutils ignore.
     let rust = match text.starts_with("_R") {
         true => text.split('.').next().unwrap_or_default(),
         false => &text,
@@ -47,10 +47,10 @@ pub(crate) fn demangle(name: &[u8]) -> String {
 }
 
 /// The same name in the spelling of binutils, which perf and c++filt print: `f<2u>` for
-/// `f<(unsigned int)2>`, nothing for an empty list of types, and no qualifier behind a function
+/// `f<(unsigned int)2>`, nothing for an empty list of types, and no qualifier after a function
 /// without its parameters.
 fn as_binutils(name: &str) -> String {
-    /// How numbers of a type end; the longer names first.
+    /// Suffixes of literals by type; the longer names first.
     const LITERALS: [(&str, &str); 6] = [
         ("(unsigned long long)", "ull"),
         ("(unsigned long)", "ul"),
@@ -74,7 +74,7 @@ fn as_binutils(name: &str) -> String {
             spelled += end;
             rest = after;
         } else if let Some(after) = rest.strip_prefix(", >") {
-            // The bracket is looked at again: it may end a list that ends another one.
+            // Look at the bracket again: it may close an enclosing list, too.
             spelled.push('>');
             rest = after;
         } else {
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_name_that_unfolds_without_end_is_left_as_it_is() {
-        // Each substitution doubles what the one before stands for.
+        // Each substitution doubles the length of the previous one.
         let mut bomb = String::from("_Z1fI1aE");
         for i in 0..30 {
             bomb += &format!("S{}_S{}_", i % 10, i % 10);

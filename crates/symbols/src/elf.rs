@@ -1,7 +1,7 @@
-//! ELF files: where code is, what it is called, which build it is.
+//! ELF files: where code is, its names, and its build id.
 //!
-//! Everything comes from a file that somebody else wrote. The crate `object` checks every offset
-//! against the file; what remains is how much to keep, which the limits here say.
+//! Files are untrusted input. The crate `object` checks every offset against the file; the limits
+//! here bound how much is kept.
 
 use crate::demangle::demangle;
 use crate::table::{Binding, MOST, Symbol, Table};
@@ -15,32 +15,32 @@ use std::cell::OnceCell;
 use std::io::Read;
 use std::path::Path;
 
-/// Largest file looked at: beyond the largest programs with debug information.
+/// Largest file that is read; the largest programs with debug information are smaller.
 const LARGEST: u64 = 8 << 30;
 
 /// An ELF file.
 pub(crate) struct Elf {
     bytes: Bytes,
-    /// Offset in the file, bytes there, virtual address of each part that is loaded.
+    /// File offset, size in the file and virtual address of each loaded segment.
     segments: Vec<(u64, u64, u64)>,
-    /// The same of the parts that are code.
+    /// File offset, size in the file and virtual address of each executable segment.
     code: Vec<(u64, u64, u64)>,
     pub(crate) build_id: Option<BuildId>,
     little_endian: bool,
-    /// Where the last part that is loaded ends, what is not in the file included.
+    /// End of the last loaded segment in memory, including zero-filled bytes.
     end: u64,
     functions: OnceCell<Functions>,
 }
 
-/// What a file calls its functions and variables.
+/// The functions and variables of a file.
 struct Functions {
     table: Table,
-    /// They are those that others may link to; the file is stripped of the rest.
+    /// Whether only dynamic symbols exist, because the file is stripped.
     only_dynamic: bool,
 }
 
 impl Elf {
-    /// A file; `None` if it is none that can be read.
+    /// Open a file; `None` if it is no readable ELF file.
     pub(crate) fn open(path: &Path) -> Option<Elf> {
         // Opening a pipe would block.
         let metadata = path.metadata().ok()?;
@@ -50,7 +50,7 @@ impl Elf {
         Elf::parse(Bytes::file(std::fs::File::open(path).ok()?).ok()?)
     }
 
-    /// From all its bytes.
+    /// Parse the bytes of a file.
     pub(crate) fn parse(bytes: Bytes) -> Option<Elf> {
         let file = File::parse(bytes.all()).ok()?;
         let segments = file
@@ -58,7 +58,7 @@ impl Elf {
             .take(MOST)
             .map(|s| {
                 let (offset, here) = s.file_range();
-                // Debug information split off keeps the addresses but not the bytes.
+                // A separate debug file keeps the addresses but not the bytes.
                 (offset, if here == 0 { s.size() } else { here }, s.address())
             })
             .collect();
@@ -79,7 +79,7 @@ impl Elf {
         Some(Elf { segments, code, build_id, little_endian, end, functions, bytes })
     }
 
-    /// Sorted when somebody asks: that takes a second for the largest files.
+    /// Sorted on first use: that takes a second for the largest files.
     fn functions(&self) -> &Functions {
         self.functions.get_or_init(|| {
             let none = || Functions { table: Table::default(), only_dynamic: true };
@@ -91,15 +91,15 @@ impl Elf {
         })
     }
 
-    /// The functions are those that others may link to; the file is stripped of the rest.
+    /// Whether only dynamic symbols exist, because the file is stripped.
     pub(crate) fn only_dynamic(&self) -> bool {
         self.functions().only_dynamic
     }
 
-    /// The virtual address of the byte at `offset`, where a mapping of code begins. Pages are
-    /// mapped whole: the first may begin with bytes of the part before.
+    /// The virtual address of the byte at `offset`, at which a mapping of code begins. Whole pages
+    /// are mapped: the first may begin with bytes of the previous segment.
     pub(crate) fn code_at(&self, offset: u64) -> Option<u64> {
-        /// No system has larger ones.
+        /// No system has larger pages.
         const PAGE: u64 = 1 << 16;
         let begins = |start: u64, len: u64| {
             start.saturating_sub(offset) < PAGE && offset < start.saturating_add(len)
@@ -108,12 +108,12 @@ impl Elf {
         code.map(|&(start, _, address)| address.wrapping_sub(start).wrapping_add(offset))
     }
 
-    /// Whether a virtual address is before the end of what is loaded.
+    /// Whether a virtual address is before the end of the loaded segments.
     pub(crate) fn has(&self, address: u64) -> bool {
         address < self.end
     }
 
-    /// Name of the variable at a virtual address, and how far from its beginning that is.
+    /// Name of the variable at a virtual address, and the address's offset from its beginning.
     pub(crate) fn variable(&self, address: u64) -> Option<(String, u64)> {
         let Functions { table, only_dynamic } = self.functions();
         let place = table.find(address).filter(|place| place & STUB == 0)?;
@@ -129,7 +129,7 @@ impl Elf {
         is_variable.then(|| Some((demangle(symbol.name_bytes().ok()?), within)))?
     }
 
-    /// The virtual address of what is at `offset` of the file; `None` of what is not loaded.
+    /// The virtual address of the byte at `offset` of the file; `None` if it is not loaded.
     pub(crate) fn address(&self, offset: u64) -> Option<u64> {
         self.segments
             .iter()
@@ -154,9 +154,10 @@ impl Elf {
         Some(if is_stub { name + OF_STUB } else { name })
     }
 
-    /// Where the call goes that returns to a virtual address; `None` if what stands before that
-    /// address is no call, or does not say its target. Instructions have no fixed length: the bytes
-    /// may be the end of another one, unless a function begins where they lead.
+    /// The target of the call that returns to a virtual address; `None` if the bytes before that
+    /// address are no call, or a call without a fixed target. Instructions have no fixed length, so
+    /// the bytes may be the end of another instruction: they count only if a function begins at the
+    /// target.
     pub(crate) fn called(&self, back: u64) -> Option<u64> {
         /// `call` with the distance from its end to its target, in 4 bytes.
         const CALL: u8 = 0xe8;
@@ -191,7 +192,7 @@ impl Elf {
         File::parse(self.bytes.all()).is_ok_and(|f| f.section_by_name(name).is_some())
     }
 
-    /// What a section holds, unpacked; `None` if it is not there or holds more than `most`.
+    /// The content of a section, uncompressed; `None` if it is missing or larger than `most`.
     pub(crate) fn section(&self, name: &str, most: u64) -> Option<Vec<u8>> {
         let file = File::parse(self.bytes.all()).ok()?;
         let data = file.section_by_name(name)?.compressed_data().ok()?;
@@ -215,14 +216,14 @@ impl Elf {
     }
 }
 
-/// The functions of a file, of all or of those that others may link to. As perf takes them:
+/// The functions of a file, from all symbols or only the dynamic ones. Selected as in perf:
 /// functions, variables (which end the function before them) and labels of hand-written code.
 fn functions(file: &File<'_>, dynamic: bool) -> Table {
     let symbols = if dynamic { file.dynamic_symbols() } else { file.symbols() };
     let known = symbols.take(MOST).filter_map(|s| {
         let SymbolFlags::Elf { st_info, st_other } = s.flags() else { return None };
         let name = s.name_bytes().ok().filter(|name| !name.is_empty())?;
-        // Undefined here, or no address.
+        // Skip symbols that are undefined here or have no address.
         s.section_index()?;
         let hidden = matches!(st_other & 3, elf::STV_HIDDEN | elf::STV_INTERNAL);
         match st_info & 0xf {
@@ -254,24 +255,24 @@ fn functions(file: &File<'_>, dynamic: bool) -> Table {
     Table::new(known)
 }
 
-/// What marks the place of a name: it is that of a stub, which jumps to the function of the name.
+/// Bit in a name's index: the symbol is a stub that jumps to the function of this name.
 const STUB: u32 = 1 << 31;
-/// What stands behind such a name.
+/// Suffix of a stub's name.
 const OF_STUB: &str = "@plt";
 
 const _: () = assert!(MOST < STUB as usize);
 
-/// The stubs through which functions of other files are called: they have no symbols of their own.
-/// Each belongs to an entry of the relocations, in the same order (perf's
+/// The stubs (PLT entries) through which functions of other files are called; they have no symbols
+/// of their own. Each belongs to an entry of the relocations, in the same order (perf's
 /// `dso__synthesize_plt_symbols`).
 fn stubs<'a>(file: &File<'a>) -> Vec<Symbol<'a>> {
-    // Bytes of what precedes the stubs, and of a stub.
+    // Size of the PLT header, and of a stub, in bytes.
     let (before, size) = match file.architecture() {
         Architecture::X86_64 => (16, 16),
         Architecture::Aarch64 => (32, 16),
         _ => return Vec::new(),
     };
-    // Where indirect jumps must land on a mark, calls go to stubs in a section of their own.
+    // With branch protection (e.g. Intel IBT), calls go to stubs in a separate section.
     let (section, before) = match file.section_by_name(".plt.sec") {
         Some(section) => (Some(section), 0),
         None => (file.section_by_name(".plt"), before),

@@ -1,33 +1,32 @@
-//! Which file on this machine is the one that was recorded.
+//! Finds the recorded file on this machine.
 //!
-//! A file that is another build than the recorded one would give wrong names, so none is taken
-//! without a look at its build id. Where the recording has none, nobody can tell: the file is
-//! taken, and told to be unverified.
+//! Another build of a file would give wrong names, so every file's build id is checked. If the
+//! recording has no build id, the file is used and reported as unverified.
 
 use crate::Options;
 use crate::elf::Elf;
 use holdup_trace::BuildId;
 use std::path::{Path, PathBuf};
 
-/// What the kernel puts behind the name of a file that is gone.
+/// The kernel's suffix for the name of a deleted file.
 const DELETED: &str = " (deleted)";
 
-/// A file that was looked for.
+/// The result of the search for a file.
 #[derive(Default)]
 pub(crate) struct Search {
     pub(crate) elf: Option<Elf>,
-    /// Debug information apart from the file.
+    /// A separate file with debug information.
     pub(crate) debug: Option<Elf>,
-    /// Files that are of another build.
+    /// Files with another build id.
     pub(crate) refused: Vec<(PathBuf, Option<BuildId>)>,
-    /// The file that was taken although nobody can tell whether it is the recorded one.
+    /// A file that is used although it cannot be verified as the recorded one.
     pub(crate) unverified: Option<PathBuf>,
 }
 
 impl Search {
-    /// Where functions and variables have names.
+    /// The file with the names of functions and variables.
     pub(crate) fn names(&self) -> Option<&Elf> {
-        // A stripped file names only what others may link to.
+        // A stripped file has only dynamic symbols.
         let full = self.elf.as_ref().filter(|elf| !elf.only_dynamic());
         full.or(self.debug.as_ref()).or(self.elf.as_ref()).filter(|elf| elf.has_functions())
     }
@@ -58,7 +57,7 @@ pub(crate) fn search(name: &str, build: Option<BuildId>, options: &Options) -> S
     found
 }
 
-/// Where the file may be, the most certain place first.
+/// Where the file may be, the most reliable first.
 fn candidates(name: &str, build: Option<BuildId>, options: &Options) -> Vec<PathBuf> {
     let mut places = Vec::new();
     let path = name.strip_suffix(DELETED).unwrap_or(name);
@@ -73,7 +72,7 @@ fn candidates(name: &str, build: Option<BuildId>, options: &Options) -> Vec<Path
         places.extend(["elf", "vdso"].map(|kind| folder.join(kind)));
         places.push(debuginfod(home, build).join("executable"));
     }
-    // Whatever has the name of a file that is gone is another one, unless its build id says no.
+    // A file with the name of a deleted one is another file, unless its build id proves otherwise.
     if options.symfs.is_none() && is_path && (path == name || build.is_some()) {
         places.push(path.into());
     }
@@ -97,7 +96,7 @@ fn debuginfod(home: &Path, build: BuildId) -> PathBuf {
     home.join(".cache/debuginfod_client").join(build.to_string())
 }
 
-/// A build id as folders spell it: the first byte, and the rest.
+/// A build id as in names of folders: the first byte, and the rest.
 pub(crate) fn split(build: BuildId) -> (String, String) {
     let text = build.to_string();
     let (first, rest) = text.split_at(2);

@@ -1,7 +1,7 @@
-//! Functions that a compiler put into others, from the tree of DWARF.
+//! Inlined functions, from the tree of DWARF.
 //!
-//! The tree is walked without recursion, and what is kept of it has a limit for the whole file:
-//! a few bytes can ask for a million levels, or name one long list of addresses again and again.
+//! The tree is walked without recursion, and the kept data has a limit for the whole file: a few
+//! bytes can demand a million levels, or refer to one long list of addresses again and again.
 
 use gimli::{
     AttributeValue, DebugInfoOffset, EndianRcSlice, EntriesRaw, Error, Reader as _, RunTimeEndian,
@@ -13,24 +13,24 @@ use std::rc::Rc;
 
 pub(crate) type Slice = EndianRcSlice<RunTimeEndian>;
 
-/// Most ranges of functions kept of one file. The largest programs have a million.
+/// Most ranges of functions kept for one file. The largest programs have a million.
 const MOST: usize = 1 << 22;
-/// Most entries and ranges looked at in one file: seconds.
+/// Most entries and ranges examined in one file: this takes seconds.
 const STEPS: usize = 1 << 28;
-/// How often a name may be said to stand elsewhere.
+/// Most references followed to find a name.
 const HOPS: usize = 16;
 
-/// A function that was put into another one.
+/// An inlined function.
 pub(crate) struct Inlined {
-    /// As linkers know it.
+    /// Its linkage name.
     pub(crate) name: Option<Vec<u8>>,
-    /// Source file of the call, as it is written in the list of files, and its line.
+    /// Source file of the call, as spelled in the list of files, and its line.
     pub(crate) call: Option<(String, u32)>,
 }
 
-/// What is known of the functions in one file.
+/// The functions with inlined code in one file.
 pub(crate) struct Inlines {
-    /// By the place of their unit.
+    /// Functions by the offset of their unit.
     functions: RefCell<FxHashMap<UnitSectionOffset, Rc<[Span]>>>,
     headers: OnceCell<Vec<(DebugInfoOffset, UnitHeader<Slice>)>>,
     units: RefCell<FxHashMap<DebugInfoOffset, Option<Rc<Unit<Slice>>>>>,
@@ -39,11 +39,11 @@ pub(crate) struct Inlines {
     steps: Steps,
 }
 
-/// Entries and ranges that may still be looked at.
+/// Entries and ranges that may still be examined.
 struct Steps(Cell<usize>);
 
 impl Steps {
-    /// Whether there is one more.
+    /// Use one step; false if none is left.
     fn take(&self) -> bool {
         let left = self.0.get();
         self.0.set(left.saturating_sub(1));
@@ -71,7 +71,7 @@ struct Span {
     function: UnitOffset,
 }
 
-/// What is read of an entry of the tree.
+/// The attributes read from an entry of the tree.
 #[derive(Default)]
 struct Entry {
     low: Option<u64>,
@@ -80,7 +80,7 @@ struct Entry {
     ranges: Option<AttributeValue<Slice>>,
     linkage_name: Option<AttributeValue<Slice>>,
     name: Option<AttributeValue<Slice>>,
-    /// The entry that has the name.
+    /// The entry that holds the name.
     origin: Option<AttributeValue<Slice>>,
     call_file: Option<u64>,
     call_line: Option<u32>,
@@ -146,7 +146,7 @@ impl Entry {
 }
 
 impl Inlines {
-    /// The functions whose code was put at an address of `unit`, from the outermost on.
+    /// The functions inlined at an address of `unit`, outermost first.
     pub(crate) fn find(
         &self,
         unit: UnitRef<'_, Slice>,
@@ -169,7 +169,7 @@ impl Inlines {
         }
     }
 
-    /// Where the functions of a unit are, ascending.
+    /// Address ranges of a unit's functions, ascending.
     fn functions(&self, unit: UnitRef<'_, Slice>) -> Result<Vec<Span>, Error> {
         let mut spans = Vec::new();
         let mut entries = unit.entries_raw(None)?;
@@ -194,7 +194,7 @@ impl Inlines {
         Ok(spans)
     }
 
-    /// What was put at `address` into a function, from the outermost on.
+    /// The functions inlined into a function at `address`, outermost first.
     fn within(
         &self,
         unit: UnitRef<'_, Slice>,
@@ -203,7 +203,7 @@ impl Inlines {
     ) -> Result<Vec<Inlined>, Error> {
         let mut found = Vec::new();
         let mut entries = unit.entries_raw(Some(function))?;
-        // Below the function, and then below what was found last: nothing beside it has the
+        // Search below the function, and then below the last match: its siblings cannot have the
         // address.
         let mut below = entries.next_depth();
         if let Some(abbrev) = entries.read_abbreviation()? {
@@ -244,7 +244,7 @@ impl Inlines {
         Ok(found)
     }
 
-    /// The name that linkers know an entry by, or the plain one.
+    /// The linkage name of an entry, or its plain name.
     fn name(&self, unit: UnitRef<'_, Slice>, entry: &mut Entry) -> Result<Option<Vec<u8>>, Error> {
         let mut owner: Option<Rc<Unit<Slice>>> = None;
         let mut plain = None;
@@ -280,7 +280,7 @@ impl Inlines {
         Ok(plain)
     }
 
-    /// The unit that has a place of `.debug_info`, and where in the unit that is.
+    /// The unit at an offset of `.debug_info`, and the offset in the unit.
     fn unit_of(
         &self,
         unit: UnitRef<'_, Slice>,

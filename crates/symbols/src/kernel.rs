@@ -6,24 +6,25 @@ use crate::text::Listed;
 use holdup_trace::{BuildId, Mapping, TraceInfo};
 use std::path::Path;
 
-/// How mappings and build ids spell the kernel, and perf its code.
+/// The kernel's name in mappings and build ids, and in perf's output.
 pub(crate) const NAME: &str = "[kernel.kallsyms]";
 
-/// The list of the recorded kernel, as far as there is one.
+/// The symbols of the recorded kernel, if they are available.
 #[derive(Default)]
 pub(crate) struct Kernel {
     listed: Option<Listed>,
-    /// A kernel starts at another address each time it boots: so much further on than in the list.
+    /// Offset of the recorded addresses from the list's, because a kernel's address differs per
+    /// boot.
     slide: u64,
 }
 
 impl Kernel {
-    /// Look for the list. `text` is the mapping of the kernel's own code.
+    /// Look for the kernel's symbols. `text` is the mapping of the kernel's own code.
     pub(crate) fn new(info: &TraceInfo, text: Option<&Mapping>, options: &Options) -> Kernel {
         if !info.symbols.is_empty() && options.kallsyms.is_none() {
             return Kernel { listed: Some(Listed::in_trace(&info.symbols)), slide: 0 };
         }
-        // Its place in the file is the address of the symbol it is named after.
+        // The mapping's file offset is the address of the symbol after which it is named.
         let base = text.map(|m| m.offset).filter(|&base| base != 0);
         let build = info.built.iter().find(|b| b.file == NAME).map(|b| b.build_id);
         let named = options.kallsyms.as_deref().map(Path::to_owned);
@@ -39,29 +40,29 @@ impl Kernel {
         Kernel { listed: found, slide }
     }
 
-    /// Name of the function at an address, which is one of a module or of the kernel itself.
+    /// Name of the function at an address, which belongs to a module or to the kernel itself.
     pub(crate) fn function(&self, address: u64, module: bool) -> Option<String> {
-        // Modules are loaded anywhere.
+        // Modules are loaded at other addresses after each boot.
         if module && self.slide != 0 {
             return None;
         }
         self.listed.as_ref()?.function(address.wrapping_sub(self.slide))
     }
 
-    /// Whether there is no list.
+    /// Whether there are no symbols.
     pub(crate) fn is_unknown(&self) -> bool {
         self.listed.is_none()
     }
 }
 
-/// What perf kept of this build.
+/// The symbols of this build in perf's cache.
 fn cached(build: Option<BuildId>, options: &Options) -> Option<Listed> {
     let (first, rest) = split(build?);
     let folder = options.home.as_ref()?.join(".debug/.build-id").join(first).join(rest);
     Listed::kallsyms(&folder.join("kallsyms"))
 }
 
-/// The list of the kernel that runs now, if it is the recorded one and has not been started anew.
+/// The symbols of the running kernel, if it is the recorded one and was not rebooted since.
 fn running(info: &TraceInfo, build: Option<BuildId>, base: Option<u64>) -> Option<Listed> {
     let same = match build {
         Some(build) => notes_have(&std::fs::read("/sys/kernel/notes").ok()?, build),
@@ -76,7 +77,7 @@ fn running(info: &TraceInfo, build: Option<BuildId>, base: Option<u64>) -> Optio
     Listed::kallsyms(Path::new("/proc/kallsyms")).filter(|l| l.base == base)
 }
 
-/// Whether a build id is among the notes of a kernel: no others are as long and as arbitrary.
+/// Whether the notes of a kernel contain a build id; no other note would match by chance.
 fn notes_have(notes: &[u8], build: BuildId) -> bool {
     build.bytes().len() >= 8 && notes.windows(build.bytes().len()).any(|w| w == build.bytes())
 }

@@ -6,12 +6,12 @@
 //! ```
 //!
 //! A trace has addresses, and says which file was mapped where. The file itself must be found on
-//! this machine, and be the one that was recorded: its build id tells. Files are looked for once,
-//! when the first address of theirs is asked for; nothing goes over the network.
+//! this machine, and its build id must match the recorded one. Files are looked for once, when
+//! their first address is named; nothing goes over the network.
 //!
-//! Reading ELF and DWARF is left to `object` and `gimli`, which work on bytes: holdup maps files in
-//! a way that survives their being cut off (`holdup-map`), and sets limits of its own to what
-//! hostile ones may make of the memory. Libraries that open files by themselves allow neither.
+//! `object` and `gimli` read ELF and DWARF from bytes: holdup maps files in a way that survives
+//! truncation (`holdup-map`), and limits the memory that hostile files can demand. Libraries that
+//! open files themselves allow neither.
 
 mod demangle;
 mod elf;
@@ -39,34 +39,34 @@ pub use variables::Variables;
 /// Where to look for files.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The root of the recorded machine's files, in place of this machine's.
+    /// The root of the recorded machine's files, used in place of this machine's root.
     pub symfs: Option<PathBuf>,
     /// A copy of the recorded kernel's `/proc/kallsyms`.
     pub kallsyms: Option<PathBuf>,
-    /// The folder that has perf's cache (`.debug`) and debuginfod's.
+    /// The home folder, with perf's cache (`.debug`) and debuginfod's.
     pub home: Option<PathBuf>,
     /// Open no file: name only what is mapped.
     pub off: bool,
-    /// Do not look for functions that were put into others.
+    /// Do not look for inlined functions.
     pub no_inline: bool,
 }
 
-/// Where code ran.
+/// An address at which code ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Code {
     /// The process.
     pub pid: Pid,
-    /// What was mapped there then; `None` if the trace does not say.
+    /// The mapping at that time; `None` if the trace does not say.
     pub mapping: Option<Mapping>,
-    /// What the trace itself calls it, for which no file is needed.
+    /// Its name in the trace itself, for which no file is needed.
     pub told: Option<FrameName>,
     /// The address.
     pub address: u64,
-    /// It is the kernel's.
+    /// Whether it is kernel code.
     pub kernel: bool,
 }
 
-/// What an address is called.
+/// The name of an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Named {
     /// The file, without folders, as perf spells it: `libc.so.6`, `[kernel.kallsyms]`.
@@ -75,7 +75,7 @@ pub struct Named {
     pub function: Option<Arc<str>>,
 }
 
-/// A place in a program's text.
+/// A location in source code.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Source {
     /// The file, with the folders that the debug information has.
@@ -95,15 +95,15 @@ impl fmt::Display for Source {
 /// One of the functions whose code is at an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Function {
-    /// Its name; `None` where nothing says.
+    /// Its name; `None` if it is unknown.
     pub function: Option<Arc<str>>,
-    /// Where in it.
+    /// The location in its source.
     pub source: Option<Source>,
-    /// The compiler put it into the one that follows.
+    /// Whether the compiler inlined it into the function that follows.
     pub inlined: bool,
 }
 
-/// For fuzzing: all that is done with a file, with these bytes in its place.
+/// For fuzzing: does everything that is done with a file, with `bytes` as its content.
 #[doc(hidden)]
 pub fn try_all(bytes: &[u8]) {
     let addresses = || (0..64).map(|i| i * 0x100).chain([u64::MAX, u64::MAX >> 1]);
@@ -130,7 +130,7 @@ struct Module {
     lines: OnceCell<Option<Lines>>,
 }
 
-/// Finds names; what it has found it keeps.
+/// Finds names and caches them.
 pub struct Symbols<'a> {
     info: &'a TraceInfo,
     options: Options,
@@ -139,14 +139,14 @@ pub struct Symbols<'a> {
     kernel: OnceCell<Kernel>,
     modules: FxHashMap<(NameId, Option<BuildId>), Module>,
     compiled: FxHashMap<Pid, Option<Listed>>,
-    /// Names of files that have none to look for.
+    /// Names for mappings without a file.
     dsos: FxHashMap<NameId, Arc<str>>,
     known: FxHashMap<Code, Named>,
 }
 
 impl<'a> Symbols<'a> {
-    /// For the addresses of a trace. `text` is the mapping of the kernel's own code, if the trace
-    /// has one.
+    /// A finder for the addresses of a trace. `text` is the mapping of the kernel's own code, if
+    /// the trace has one.
     pub fn new(info: &'a TraceInfo, text: Option<Mapping>, options: Options) -> Symbols<'a> {
         Symbols {
             info,
@@ -160,7 +160,7 @@ impl<'a> Symbols<'a> {
         }
     }
 
-    /// What the code at an address is called.
+    /// The name of the code at an address.
     pub fn name(&mut self, code: &Code) -> Named {
         if let Some(known) = self.known.get(code) {
             return known.clone();
@@ -174,10 +174,10 @@ impl<'a> Symbols<'a> {
         named
     }
 
-    /// The function that was called by the instruction before `back`, an address that is returned
-    /// to; `None` if its target is not in that instruction, or the file not at hand. A function
-    /// that keeps no frame pointer hides its caller from a chain of return addresses, and the next
-    /// one is where that caller returns to: this is its name then.
+    /// The function called by the instruction before `back`, which is a return address; `None` if
+    /// the instruction does not contain the target, or the file is not available. A function
+    /// without a frame pointer hides its caller from a chain of return addresses: the chain's next
+    /// address is then the one to which that caller returns, and this finds the caller's name.
     pub fn called(&mut self, back: &Code) -> Option<Named> {
         let mapping = back.mapping.filter(|_| !back.kernel && !self.options.off)?;
         let Named { dso, .. } = self.name(back);
@@ -186,17 +186,17 @@ impl<'a> Symbols<'a> {
         Some(Named { dso, function: Some(function) })
     }
 
-    /// Where in the source the code at an address is, once [`Symbols::name`] was asked for it;
-    /// `None` if that is not known, as for the kernel.
+    /// The source location of the code at an address, after [`Symbols::name`] was called for it;
+    /// `None` if unknown, as for the kernel.
     pub fn line(&self, code: &Code) -> Option<Source> {
         let (lines, address) = self.lines(code)?;
         lines.find(address)
     }
 
-    /// The functions whose code is at an address: first those that were put into others, each into
-    /// the one behind it, and last the one that [`Symbols::name`] says, whose name this is too.
-    /// An address to which a call returns stands for that call, if the function is the same: what
-    /// follows the call may be of another line.
+    /// The functions whose code is at an address: first the inlined ones, each inlined into the
+    /// next, and last the one that [`Symbols::name`] returns, whose name is returned too. A return
+    /// address stands for its call if the function is the same, because the code after the call may
+    /// belong to another line.
     pub fn functions(&mut self, code: &Code, returns: bool) -> (Named, Vec<Function>) {
         let named = self.name(code);
         let call = Code { address: code.address.saturating_sub(1), ..*code };
@@ -210,13 +210,13 @@ impl<'a> Symbols<'a> {
         (named, functions)
     }
 
-    /// Whether the name of an address in this mapping depends on the process: files say what their
-    /// code is called, whoever runs it.
+    /// Whether the name of an address in this mapping depends on the process; names from files do
+    /// not.
     pub fn depends_on_process(&self, mapping: &Mapping) -> bool {
         is_anonymous(&self.info.names.get(mapping.file))
     }
 
-    /// What finds lines of the file that has an address, and the virtual address there.
+    /// The line finder of the file at an address, and the virtual address in it.
     fn lines(&self, code: &Code) -> Option<(&Lines, u64)> {
         let mapping = code.mapping.filter(|_| !code.kernel && !self.options.off)?;
         let (module, address) = self.place(&mapping, code.address)?;
@@ -227,7 +227,7 @@ impl<'a> Symbols<'a> {
         Some((lines.as_ref()?, address))
     }
 
-    /// What readers of the names should know: files that were refused, unverified, or not found.
+    /// Notes for readers of the names: files that were refused, unverified, or not found.
     pub fn remarks(&self) -> Vec<String> {
         let mut modules: Vec<_> = self.modules.iter().collect();
         modules.sort_by(|a, b| (&a.1.dso, a.0.1).cmp(&(&b.1.dso, b.0.1)));
@@ -277,7 +277,7 @@ impl<'a> Symbols<'a> {
         remarks
     }
 
-    /// Code that the trace names: spelled as if found in a file.
+    /// The name of code that the trace itself names, spelled as if found in a file.
     fn name_told(&mut self, told: FrameName, kernel: bool) -> Named {
         let dso = match (told.dso, kernel) {
             (NameId::NONE, true) => Some(kernel::NAME.into()),
@@ -299,7 +299,8 @@ impl<'a> Symbols<'a> {
                 (dso, module)
             }
         };
-        // What the kernel made while it ran (BPF) is in no file, and mapped by its function's name.
+        // Code that the kernel generated at run time (BPF) is in no file; its mapping has the
+        // function's name.
         let made = |m: Mapping| !self.info.names.get(m.file).starts_with(['/', '[']);
         if code.mapping.is_some_and(made) {
             return Named { function: Some(dso.clone()), dso: Some(dso) };
@@ -336,7 +337,7 @@ impl<'a> Symbols<'a> {
         Named { dso, function }
     }
 
-    /// Code that a compiler made at run time.
+    /// The name of code that a JIT compiler generated.
     fn name_compiled(&mut self, code: &Code) -> Named {
         let dso = Some(format!("[JIT] tid {}", code.pid).into());
         if self.options.off {
@@ -358,7 +359,7 @@ impl<'a> Symbols<'a> {
         Some((module, module.address(mapping, address)?))
     }
 
-    /// Which build of its file the recorder met in a mapping.
+    /// The recorded build id of a mapping's file.
     pub fn build_of(&self, mapping: &Mapping) -> Option<BuildId> {
         mapping.build_id.or_else(|| {
             let name = self.info.names.get(mapping.file);
@@ -410,8 +411,7 @@ fn user_dso(file: &str) -> String {
     }
 }
 
-/// As [`user_dso`]; where nothing is mapped from a file, perf names the list of what a compiler
-/// made there.
+/// As [`user_dso`]; for mappings without a file perf names the list of JIT-compiled functions.
 fn told_dso(file: &str) -> String {
     let name = user_dso(file);
     match name.strip_prefix("perf-").and_then(|rest| rest.strip_suffix(".map")) {
@@ -430,7 +430,7 @@ fn kernel_dso(file: &str) -> String {
     }
 }
 
-/// Whether memory has no file: what runs there was made at run time.
+/// Whether memory has no file: code in it was generated at run time.
 fn is_anonymous(file: &str) -> bool {
     ["//anon", "/dev/zero", "/anon_hugepage", "[anon", "[heap]", "[stack"]
         .iter()

@@ -13,14 +13,14 @@ const LARGEST: u64 = 512 << 20;
 /// Largest section of line tables: a row of a table in memory is larger than in the file.
 const LARGEST_TABLE: u64 = 64 << 20;
 
-/// What finds lines and inlined functions in one file.
+/// Finds lines and inlined functions in one file.
 pub(crate) struct Lines {
     context: Context<Slice>,
     inlines: Inlines,
 }
 
 impl Lines {
-    /// Of a file with debug information; `None` if it has none that can be read.
+    /// A finder for a file; `None` if it has no readable debug information.
     pub(crate) fn new(elf: &Elf) -> Option<Lines> {
         let endian = if elf.little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
         let load = |id: SectionId| -> Result<Slice, Error> {
@@ -36,15 +36,15 @@ impl Lines {
         Some(Lines { context, inlines: Inlines::default() })
     }
 
-    /// Where in the source the code at a virtual address of the file is.
+    /// The source location of the code at a virtual address of the file.
     pub(crate) fn find(&self, address: u64) -> Option<Source> {
-        // addr2line looks for what ends behind the address.
+        // addr2line computes the address plus one, which must not overflow.
         address.checked_add(1)?;
         self.context.find_location(address).ok()?.and_then(source)
     }
 
-    /// The functions that were put at a virtual address of the file, each in the one behind it, and
-    /// where in the source the function is that they are all in.
+    /// The functions inlined at a virtual address of the file, each into the next, and the source
+    /// location in the function that contains them all.
     pub(crate) fn inlined(&self, address: u64) -> (Vec<Function>, Option<Source>) {
         let unit = address
             .checked_add(1)

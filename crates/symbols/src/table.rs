@@ -1,12 +1,12 @@
-//! Functions by address, as perf sorts them out (`tools/perf/util/symbol.c`).
+//! Functions by address, selected as in perf (`tools/perf/util/symbol.c`).
 
 use crate::demangle::demangle;
 use std::cmp::{Ordering, Reverse};
 
-/// Most functions taken from one file. The largest programs have a million.
+/// Most functions read from one file. The largest programs have a million.
 pub(crate) const MOST: usize = 1 << 22;
 
-/// How visible a symbol is to others. Of several at one address the most visible is the name.
+/// The binding of a symbol. Among several at one address the most visible one gives the name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Binding {
     Weak,
@@ -14,7 +14,7 @@ pub(crate) enum Binding {
     Global,
 }
 
-/// A symbol as it stands in a file.
+/// A symbol as read from a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Symbol<'a> {
     pub(crate) start: u64,
@@ -22,11 +22,11 @@ pub(crate) struct Symbol<'a> {
     pub(crate) size: u64,
     pub(crate) binding: Binding,
     pub(crate) name: &'a [u8],
-    /// What the owner of the table finds the name by.
+    /// The index by which the owner of the table finds the name.
     pub(crate) place: u32,
 }
 
-/// Functions, ascending by address, none of them at the address of another.
+/// Functions, ascending by address, with distinct addresses.
 #[derive(Debug, Default)]
 pub(crate) struct Table(Vec<Span>);
 
@@ -37,11 +37,11 @@ struct Span {
     place: u32,
 }
 
-/// Bytes that a symbol of unknown length has at most, where no other follows (perf's choice).
+/// Size assumed for a symbol of unknown length if no other symbol follows (as in perf).
 const PAGE: u64 = 4096;
 
 impl Table {
-    /// Of these symbols, in the order of their file.
+    /// Build a table of these symbols, given in file order.
     pub(crate) fn new(mut symbols: Vec<Symbol<'_>>) -> Table {
         symbols.truncate(MOST);
         // Equal addresses keep the order of the file.
@@ -78,7 +78,7 @@ impl Table {
         self.0.binary_search_by_key(&address, |s| s.start).is_ok()
     }
 
-    /// Where the name of the function is that has `address`.
+    /// The name's index for the function that contains `address`.
     pub(crate) fn find(&self, address: u64) -> Option<u32> {
         let i = self.0.partition_point(|s| s.start <= address).checked_sub(1)?;
         let span = self.0[i];
@@ -86,9 +86,9 @@ impl Table {
     }
 }
 
-/// Whether `b` is a better name of an address than `a` (perf's `choose_best_symbol`): one that has
-/// a length, is not weak, is global, has fewer underscores in front, is longer; the last two as
-/// people read it.
+/// Whether `b` is a better name for an address than `a` (perf's `choose_best_symbol`). It prefers,
+/// in this order: a length, not weak, global, fewer leading underscores, longer; the last two in
+/// demangled form.
 fn better(b_span: &Span, b: &Symbol<'_>, a_span: &Span, a: &Symbol<'_>) -> bool {
     let has_length = |s: &Span| s.end > s.start;
     let readable = |s: &Symbol<'_>| {
@@ -114,7 +114,7 @@ mod tests {
     fn of_several_names_at_one_address_perfs_wins() {
         use Binding::*;
         let cases = [
-            // Without a length the first ends where the second begins: at once.
+            // Without a length the first symbol ends where the second begins, so it is empty.
             (("none", 0, Global), ("short", 8, Weak), 1),
             (("weak", 8, Weak), ("strong", 8, Local), 1),
             (("local", 8, Local), ("global", 8, Global), 1),

@@ -1,4 +1,4 @@
-//! Functions listed in text: `/proc/kallsyms`, and what compilers at run time write.
+//! Functions listed in text: `/proc/kallsyms`, and the maps that JIT compilers write.
 
 use crate::demangle::demangle;
 use crate::table::{Binding, Symbol, Table};
@@ -14,7 +14,7 @@ const LARGEST: u64 = 256 << 20;
 pub(crate) struct Listed {
     text: Vec<u8>,
     table: Table,
-    /// Where the kernel's code begins (`_text`).
+    /// Address at which the kernel's code begins (`_text`).
     pub(crate) base: Option<u64>,
 }
 
@@ -29,12 +29,13 @@ fn read(path: &Path) -> Option<Vec<u8>> {
 }
 
 impl Listed {
-    /// A copy of `/proc/kallsyms`; `None` without functions, as where addresses are hidden.
+    /// A copy of `/proc/kallsyms`; `None` if it has no functions, e.g. because addresses are
+    /// hidden.
     pub(crate) fn kallsyms(path: &Path) -> Option<Listed> {
         Some(Listed::of_kallsyms(read(path)?)).filter(|l| !l.table.is_empty())
     }
 
-    /// `/tmp/perf-PID.map`, which a compiler at run time writes: address, size, name.
+    /// `/tmp/perf-PID.map`, which a JIT compiler writes: address, size, name.
     pub(crate) fn perf_map(path: &Path) -> Option<Listed> {
         Some(Listed::of_perf_map(read(path)?)).filter(|l| !l.table.is_empty())
     }
@@ -85,7 +86,7 @@ impl Listed {
     pub(crate) fn function(&self, address: u64) -> Option<String> {
         let name = self.text.get(self.table.find(address)? as usize..)?;
         let line = name.split(|&b| b == b'\n').next()?;
-        // Names of compilers at run time may have spaces; the kernel says the module behind a tab.
+        // Names of JIT compilers may have spaces; the kernel writes the module after a tab.
         let end = line.iter().position(|&b| b == b'\t').unwrap_or(line.len());
         Some(demangle(&line[..end]))
     }
@@ -101,7 +102,7 @@ struct Line<'a> {
     rest: &'a [u8],
 }
 
-/// The first word, and what follows the spaces behind it.
+/// The first word, and the text after the spaces that follow it.
 fn word(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = line.iter().position(|b| *b == b' ')?;
     let rest = line[end..].trim_ascii_start();
@@ -113,7 +114,7 @@ fn hex(word: &[u8]) -> Option<u64> {
     u64::from_str_radix(word.strip_prefix("0x").unwrap_or(word), 16).ok()
 }
 
-/// `ffffffff81000000 T _text`, with the module behind a tab.
+/// `ffffffff81000000 T _text`, with the module after a tab.
 fn kallsyms_line(line: &[u8]) -> Option<Line<'_>> {
     let (address, rest) = word(line)?;
     let (kind, rest) = word(rest)?;

@@ -5,21 +5,22 @@ use crate::{Options, user_dso};
 use holdup_trace::BuildId;
 use rustc_hash::FxHashMap;
 
-/// Finds names of variables. Only files that are the recorded ones for certain, by their build ids,
-/// tell: an address at which another build has another variable looks as good as any.
+/// Finds names of variables. Only files whose build ids match the recorded ones are used: in
+/// another build the same address may belong to another variable, and nothing would show the error.
 pub struct Variables {
     options: Options,
     files: FxHashMap<(String, BuildId), Search>,
 }
 
 impl Variables {
-    /// Names from these places.
+    /// A finder that looks for files in these places.
     pub fn new(options: Options) -> Variables {
         Variables { options, files: FxHashMap::default() }
     }
 
-    /// The variable `distance` bytes behind where the byte at `offset` of a file is mapped, such as
-    /// `server:queue+0x28`; `None` if the file is not at hand, or has no variable there.
+    /// The variable at `distance` bytes after the address at which the byte at `offset` of a file
+    /// is mapped, such as `server:queue+0x28`; `None` if the file is not available, or has no
+    /// variable there.
     pub fn name(
         &mut self,
         file: &str,
@@ -33,7 +34,8 @@ impl Variables {
         let found = found.or_insert_with(|| search(file, Some(build), options));
         let elf = found.elf.as_ref().or(found.debug.as_ref())?;
         let address = elf.code_at(offset)?.checked_add(distance)?;
-        // Most words lie on the heap, behind the end of everything: names need not be sorted.
+        // Most futex words are on the heap, after the end of the file's segments: skip sorting the
+        // names.
         let names = elf.has(address).then(|| found.names())??;
         let (name, within) = names.variable(address)?;
         let dso = user_dso(file);

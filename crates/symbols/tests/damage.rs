@@ -1,4 +1,4 @@
-//! Files that are cut off, changed, or made to harm.
+//! Files that are cut off, changed, or malicious.
 
 use holdup_symbols::{Code, Options, Symbols};
 use holdup_trace::{Mapping, Pid, TraceInfo};
@@ -7,7 +7,7 @@ use std::path::Path;
 
 const PROGRAM: &str = "../../fixtures/profile_convoy/root/tmp/demo/convoy";
 
-/// A folder with one file, and what maps it.
+/// A folder with one file, and the mapping of that file.
 struct Case {
     folder: tempfile::TempDir,
     info: TraceInfo,
@@ -56,7 +56,7 @@ impl Case {
     }
 }
 
-/// A cheap, fixed sequence of numbers.
+/// A cheap generator of a fixed pseudo-random sequence.
 fn numbers(mut x: u64) -> impl FnMut(usize) -> usize {
     move |n| {
         x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -83,7 +83,7 @@ fn a_call_says_which_function_returns_behind_it() {
     let called = |bytes: &[u8], options: Options| {
         case.put("bin/prog", bytes);
         let mut symbols = Symbols::new(&case.info, None, options);
-        // handle_request, from 13d0 on: two instructions, two calls of 5 bytes each, the end.
+        // handle_request, at 13d0: two instructions, two calls of 5 bytes each, the end.
         [0x13d4, 0x13d9, 0x13dd, 0x13de].map(|virtual_address| {
             let code = case.code(case.mapping.start + virtual_address - case.mapping.offset);
             symbols.called(&code).and_then(|named| named.function).map(|name| name.to_string())
@@ -94,7 +94,7 @@ fn a_call_says_which_function_returns_behind_it() {
     assert_eq!(of, [None, name("parse_request"), None, name("update_balance")]);
     let off = Options { off: true, ..case.options() };
     assert_eq!(called(&program, off), [const { None }; 4]);
-    // A call that leads into the middle of a function is none.
+    // A call into the middle of a function does not count.
     let mut changed = program.clone();
     changed[0x13da] += 1;
     let of = called(&changed, case.options());
@@ -112,7 +112,7 @@ fn a_file_that_is_cut_off_or_changed_gives_fewer_names_and_no_panic() {
     let mut random = numbers(7);
     for round in 0..200 {
         let mut bytes = sound.clone();
-        // The headers of file and sections first: they say where all else is.
+        // The headers of file and sections first: they locate everything else.
         for _ in 0..1 + round % 8 {
             let at = match round % 3 {
                 0 => random(64.min(bytes.len())),
@@ -129,7 +129,8 @@ fn a_file_that_is_cut_off_or_changed_gives_fewer_names_and_no_panic() {
 #[test]
 fn a_section_that_claims_to_unpack_to_too_much_is_left() {
     let mut bytes = fs::read(PROGRAM).unwrap();
-    // SHF_COMPRESSED in the flags of every section header: what was data is a header then.
+    // SHF_COMPRESSED in the flags of every section header: the section's data is then read as a
+    // header.
     let word = |b: &[u8], at: usize| u64::from_le_bytes(b[at..at + 8].try_into().unwrap());
     let (headers, count) = (word(&bytes, 40) as usize, bytes[60] as usize);
     for i in 0..count {
@@ -154,7 +155,7 @@ fn what_a_compiler_wrote_at_run_time_names_memory_without_a_file() {
     assert!(symbols.remarks()[0].ends_with("not known: perf-7.map"), "{:?}", symbols.remarks());
 }
 
-/// addr2line counted on from the last address there is.
+/// Regression: addr2line overflowed at the last possible address.
 #[test]
 fn the_last_address_of_all_has_no_line() {
     holdup_symbols::try_all(&fs::read(PROGRAM).unwrap());

@@ -10,11 +10,11 @@ use holdup_trace::{
 pub struct TraceBuilder {
     info: TraceInfo,
     events: Vec<(Event, Option<[u64; 6]>)>,
-    /// Gives out references to call chains.
+    /// Creates references to call chains.
     refs: Batch,
     frames: Vec<u64>,
     mappings: Vec<Mapping>,
-    /// Of each event with readings, in the order in which the references were given out.
+    /// The readings, in the order in which their references were created.
     readings: Vec<Vec<Reading>>,
     whole_pairs: bool,
 }
@@ -45,8 +45,8 @@ impl TraceBuilder {
         }
     }
 
-    /// Only the events added were recorded. Otherwise the other half of a pair was too, whether
-    /// one was added or not: a trace may end inside a call.
+    /// Only the events added were recorded. Without this, the other event of each pair counts as
+    /// recorded too, whether one was added or not: a trace may end inside a call.
     pub fn only_these_events(mut self) -> Self {
         self.whole_pairs = false;
         self
@@ -58,7 +58,7 @@ impl TraceBuilder {
         if let Some(i) = self.info.events.iter().position(|e| e.name == full) {
             return EventId(i as u16);
         }
-        // What always happens counts as recorded only if it was seen.
+        // An event that always happens counts as recorded only if it was seen.
         let always = EventKind::of(system, name).is_some_and(EventKind::always_happens);
         let presence = if always || system.is_empty() { Presence::Seen } else { Presence::Enabled };
         let system = system.to_owned();
@@ -66,7 +66,7 @@ impl TraceBuilder {
         EventId(self.info.events.len() as u16 - 1)
     }
 
-    /// Record the other halves of all events so far.
+    /// Declare the other events of all pairs as recorded.
     fn complete_pairs(&mut self) {
         for i in 0..self.info.events.len() {
             let desc = &self.info.events[i];
@@ -113,7 +113,7 @@ impl TraceBuilder {
         self
     }
 
-    /// `sched_switch`; `state` as the kernel prints it.
+    /// `sched_switch`; `state` in the kernel's letters.
     pub fn switch(self, ts: Nanos, cpu: u16, prev: u32, next: u32, state: &str) -> Self {
         let what = What::Switch {
             prev: Tid(prev),
@@ -127,7 +127,7 @@ impl TraceBuilder {
         self.push(ts, cpu, prev, ("sched", "sched_switch"), what)
     }
 
-    /// `sched_wakeup` of `tid`, while `current` is on `cpu`; where to is not said.
+    /// `sched_wakeup` of `tid`, while `current` is on `cpu`; its target CPU is not recorded.
     pub fn wakeup(self, ts: Nanos, cpu: u16, current: u32, tid: u32) -> Self {
         self.wakeup_to(ts, cpu, current, tid, Cpu::UNKNOWN.0)
     }
@@ -139,7 +139,7 @@ impl TraceBuilder {
         self.push(ts, cpu, current, ("sched", "sched_wakeup"), what)
     }
 
-    /// `sched_waking` of `tid`, by `current` on `cpu`; where to is not said.
+    /// `sched_waking` of `tid`, by `current` on `cpu`; its target CPU is not recorded.
     pub fn waking(self, ts: Nanos, cpu: u16, current: u32, tid: u32) -> Self {
         self.waking_to(ts, cpu, current, tid, Cpu::UNKNOWN.0)
     }
@@ -189,19 +189,19 @@ impl TraceBuilder {
         self.push(ts, cpu, current, ("sched", "sched_blocked_reason"), what)
     }
 
-    /// Only the tasks that show events of their own were recorded.
+    /// Only tasks with events of their own were recorded.
     pub fn of_some_tasks(mut self) -> Self {
         self.info.system_wide = Some(false);
         self
     }
 
-    /// PERF_RECORD_SWITCH: `tid` leaves the CPU, of its own will, or gets it.
+    /// PERF_RECORD_SWITCH: `tid` leaves the CPU voluntarily, or gets it.
     pub fn switch_record(self, ts: Nanos, cpu: u16, tid: u32, out: bool) -> Self {
         let what = What::ContextSwitch { out, preempt: false, other: Tid::UNKNOWN };
         self.push_as(ts, cpu, tid, EventId::SIDEBAND, what)
     }
 
-    /// So many events of `cpu` were lost before now.
+    /// `count` events of `cpu` were lost before `ts`.
     pub fn lost(self, ts: Nanos, cpu: u16, count: u64) -> Self {
         self.push_as(ts, cpu, 0, EventId::SIDEBAND, What::Lost { count })
     }
@@ -346,7 +346,7 @@ impl TraceBuilder {
         self.push(ts, cpu, tid, ("lock", "contended_release"), What::ContendedRelease { lock })
     }
 
-    /// What a probe in a runtime tells.
+    /// The event of a probe in a runtime.
     pub fn does(self, ts: Nanos, cpu: u16, tid: u32, does: Runtime, with: u64) -> Self {
         self.push(ts, cpu, tid, ("runtime", "probe"), What::Runtime { does, with })
     }
@@ -356,8 +356,7 @@ impl TraceBuilder {
         self.push(ts, cpu, tid, event, what)
     }
 
-    /// What counters stood at when the next event happened: name and value. Those of one CPU are
-    /// others than those of another.
+    /// The values of counters at the next event: name and value. Each CPU has its own counters.
     pub fn readings(mut self, ts: Nanos, cpu: u16, tid: u32, counters: &[(&str, u64)]) -> Self {
         let readings: Vec<Reading> = counters
             .iter()
@@ -381,7 +380,7 @@ impl TraceBuilder {
         self.push_as(ts, cpu, tid, EventId::SIDEBAND, What::Stack { of })
     }
 
-    /// Where in the kernel the thread of the next switch leaves its CPU, and its call's argument.
+    /// The kernel's call chain of the next switch's thread, and its call's first argument.
     pub fn leaves(mut self, ts: Nanos, cpu: u16, tid: u32, chain: &[u64], argument: u64) -> Self {
         let of = self.stack(chain);
         self.push_as(ts, cpu, tid, EventId::SIDEBAND, What::Leaves { of, argument })
@@ -402,7 +401,7 @@ impl TraceBuilder {
         self.push_as(ts, 0, pid, EventId::SIDEBAND, mapped)
     }
 
-    /// The sample that follows says that its thread is in the control group `path`.
+    /// The next sample's thread is in the control group `path`.
     pub fn in_group(self, ts: Nanos, cpu: u16, tid: u32, path: &str) -> Self {
         let group = self.info.names.intern(path.as_bytes());
         let what = What::InGroup { tid: Tid(tid), group };
@@ -423,13 +422,13 @@ impl TraceBuilder {
         self.push(ts, cpu, current, ("cgroup", "cgroup_attach_task"), what)
     }
 
-    /// What the recorder read of control groups.
+    /// Sets the control groups that the recorder read.
     pub fn read_groups(mut self, groups: Groups) -> Self {
         self.info.groups = groups;
         self
     }
 
-    /// What the recorder saw of descriptors.
+    /// Sets the descriptors that the recorder saw.
     pub fn saw(mut self, descriptors: Descriptors) -> Self {
         self.info.descriptors = descriptors;
         self
@@ -491,7 +490,7 @@ impl RunDecoder for All<'_> {
                 }
                 batch.events.push(event);
             }
-            // All at once, as when the references were given out.
+            // In the same chunks as when the references were created.
             for frames in trace.frames.chunks(1 << 15) {
                 batch.push_stack(frames.iter().copied().map(Frame::by_half));
             }

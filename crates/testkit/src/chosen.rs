@@ -8,13 +8,13 @@ use holdup_trace::{
 use std::collections::BTreeMap;
 
 /// A recording of all system calls as it would be with tracepoints of some calls only.
-///
-/// What tracing costs is that of the recording of all calls: the untraced ones are as slow as they
-/// were when each left two events.
+/// A recording of all system calls as it would be with tracepoints of some calls only. The cost of
+/// tracing stays that of recording all calls: the untraced calls are as slow as when each left two
+/// events.
 pub struct ChosenCalls<'a> {
     reader: &'a dyn Reader,
     opened: Opened,
-    /// By the number of a chosen call: its events.
+    /// The events of each chosen call, by its number.
     ids: BTreeMap<u32, CallIds>,
 }
 
@@ -26,8 +26,8 @@ struct CallIds {
 }
 
 impl<'a> ChosenCalls<'a> {
-    /// Of a trace with all calls; the chosen ones are named as the kernel's tracepoints are. `None`
-    /// if the trace does not have all.
+    /// A view of a trace with all calls; the chosen ones are named like the kernel's tracepoints.
+    /// `None` if the trace does not have all calls.
     pub fn of<'c>(
         reader: &'a dyn Reader,
         calls: impl IntoIterator<Item = &'c str>,
@@ -39,7 +39,7 @@ impl<'a> ChosenCalls<'a> {
         let beside = Beside {
             stacks: info.capabilities.stacks,
             counters: info.capabilities.counters,
-            // Where records tell of switches, events need not.
+            // If records show the switches, events are not needed.
             switch_records: info.capabilities.switches,
             groups: info.capabilities.groups,
         };

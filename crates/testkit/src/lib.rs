@@ -1,4 +1,4 @@
-//! What tests share: traces built by hand, and what lies outside the repository.
+//! What tests share: traces built by hand, and access to recordings outside the repository.
 //!
 //! Development only.
 //!
@@ -28,10 +28,10 @@ pub use perfetto::{Generic, Packing, PerfettoForm, perfetto};
 pub use repeated::Repeated;
 pub use spare::SpareCpus;
 
-/// What `judge` makes of each, in the order they came; two at a time.
+/// The results of `judge` for each, in order; two run at a time.
 pub fn in_parallel<T: Send, R: Send>(all: Vec<T>, judge: impl Fn(T) -> R + Sync) -> Vec<R> {
     let queue = Mutex::new(all.into_iter().enumerate());
-    // A lock that a panicking test leaves behind still holds what it held.
+    // After a panic in a test the poisoned lock's content is still valid.
     let next = || queue.lock().unwrap_or_else(|e| e.into_inner()).next();
     let work = || std::iter::from_fn(next).map(|(i, one)| (i, judge(one))).collect::<Vec<_>>();
     let mut done: Vec<(usize, R)> = std::thread::scope(|scope| {
@@ -43,14 +43,14 @@ pub fn in_parallel<T: Send, R: Send>(all: Vec<T>, judge: impl Fn(T) -> R + Sync)
     done.into_iter().map(|d| d.1).collect()
 }
 
-/// Recordings too many to be kept in the repository, looked for beside it. A test that uses them
-/// says `#[needs(corpus)]` and is ignored where they are missing.
+/// Recordings too many for the repository, looked for next to it. A test that uses them is marked
+/// `#[needs(corpus)]` and is ignored if they are missing.
 pub fn corpus() -> &'static Path {
     Path::new(holdup_needs::corpus!())
 }
 
 /// Recordings of real programs that are too many or too large for the repository. A test that uses
-/// them says `#[needs(real)]`; `HOLDUP_REAL=FOLDER cargo test` looks for them elsewhere.
+/// them is marked `#[needs(real)]`; `HOLDUP_REAL=FOLDER cargo test` looks for them elsewhere.
 pub fn real() -> &'static Path {
     Path::new(holdup_needs::real!())
 }

@@ -1,7 +1,7 @@
 //! Writes any trace as a Perfetto trace, in each of the forms that Perfetto has for it.
 //!
 //! Written from Perfetto's descriptors (`perfetto_trace_pb2` of its Python package), not from
-//! holdup's reader: a number that one of the two has wrong shows as a difference.
+//! holdup's reader: a wrong number in one of the two shows as a difference.
 
 use holdup_trace::{Batch, Cpu, Event, EventId, NameId, Pid, Reader, StatKind, What, merge};
 use prost::encoding::{WireType, encode_key, encode_varint};
@@ -9,22 +9,22 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::ops::ControlFlow;
 
-/// What a recorder can be told to do.
+/// Options of the recorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PerfettoForm {
-    /// Switches and `sched_waking` as lists (`compact_sched`), without who left the CPU.
+    /// Switches and `sched_waking` as lists (`compact_sched`), without the thread switched out.
     pub compact: bool,
-    /// How events are written that Perfetto has no message for.
+    /// How events without a message in Perfetto are written.
     pub generic: Generic,
     /// How packets are compressed.
     pub packing: Packing,
-    /// Events of one bundle at most.
+    /// Most events of one bundle.
     pub per_bundle: usize,
     /// Added to every time.
     pub later_by: u64,
 }
 
-/// How events are written that Perfetto has no message for.
+/// How events without a message in Perfetto are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Generic {
     /// `GenericFtraceEvent`: names in every event.
@@ -78,7 +78,7 @@ impl Message {
         self.bytes(number, &value.0)
     }
 
-    /// A packed list, left out where it is empty.
+    /// A packed list, omitted if it is empty.
     fn packed(self, number: u32, values: &[i64]) -> Message {
         let mut list = Vec::new();
         values.iter().for_each(|&v| encode_varint(v as u64, &mut list));
@@ -86,7 +86,8 @@ impl Message {
     }
 }
 
-/// The content of an event: its number and message, or names for one Perfetto does not know.
+/// The content of an event: its number and message, or names for an event that Perfetto does not
+/// know.
 enum Content {
     Known(u32, Message),
     Generic(&'static str, String, Vec<(&'static str, Field)>),
@@ -132,7 +133,7 @@ struct Writer<'a> {
 
 /// Messages of described events begin here, as in Perfetto.
 const FIRST_DESCRIBED: u32 = 65_536;
-/// The sequence the events come on.
+/// The packet sequence of the events.
 const SEQUENCE: i32 = 2;
 
 /// Write all events of `reader`.
@@ -169,7 +170,7 @@ impl Writer<'_> {
         self.packets.push(packet);
     }
 
-    /// The machine, its threads, and the kernel's counters.
+    /// Write the machine, its threads, and the kernel's counters.
     fn head(&mut self) {
         let info = self.reader.info();
         let [boot, raw] = [6, 5].map(|id: i32| Message::default().int(1, id).int(2, 1_000));
@@ -208,7 +209,7 @@ impl Writer<'_> {
         }
         let mut packet = Message::default().message(34, stats).int(3, 9999).int(10, SEQUENCE);
         if phase == 1 {
-            // A writer begins with a clean slate, and does not know what went before it.
+            // A writer starts with cleared state, and does not know about packets before it.
             packet = packet.int(13, 1).int(42, 1);
         }
         self.packet(packet);
@@ -241,7 +242,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Add the event to a list, if it is one of those that have one.
+    /// Add the event to a list, if its kind has a list.
     fn compact(&mut self, e: &Event, ts: u64) -> bool {
         let row = match e.what {
             What::Switch { next, prev_state, next_comm, next_prio, .. } => {
@@ -310,7 +311,7 @@ impl Writer<'_> {
         event.message(number, message)
     }
 
-    /// A function by its address, or by the number its name is given.
+    /// A function by its address, or by the number assigned to its name.
     fn function(&mut self, cpu: Cpu, function: u64, name: NameId) -> u64 {
         if name == NameId::NONE {
             return function;
@@ -445,7 +446,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Write what a CPU has.
+    /// Write the pending events of a CPU.
     fn flush(&mut self, cpu: Cpu) {
         let Some(pending) = self.cpus.get_mut(&cpu) else { return };
         let pending = std::mem::take(pending);

@@ -2,8 +2,8 @@
 
 use holdup_trace::{Batch, Nanos, Opened, Reader, Result, Run, RunDecoder};
 
-/// The events of a trace again and again, each time later. Its threads do the same once more; where
-/// one time ends and the next begins, what they do does not fit, as if events were missing.
+/// The events of a trace again and again, each time later. The threads repeat what they did;
+/// between repetitions their states do not fit, as if events were missing.
 pub struct Repeated<'a> {
     reader: &'a dyn Reader,
     opened: Opened,
@@ -12,7 +12,7 @@ pub struct Repeated<'a> {
 }
 
 impl Repeated<'_> {
-    /// So many times. `None` if the trace is empty.
+    /// A view with `times` repetitions. `None` if the trace is empty.
     pub fn new(reader: &dyn Reader, times: u64) -> Option<Repeated<'_>> {
         let (first, last) = reader.info().span?;
         let period = last - first + 1;

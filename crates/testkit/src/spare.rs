@@ -6,10 +6,9 @@ use holdup_trace::{
 };
 use std::ops::Range;
 
-/// The trace of a machine with twice the CPUs, of which the new ones had nothing to do.
-///
-/// One event on each of them, at the trace's start, shows its idle task; more never happens there.
-/// What held the work up on the smaller machine holds it up on this one.
+/// The trace of a machine with twice the CPUs, of which the new ones are idle. One event on each of
+/// them, at the trace's start, shows its idle task; nothing else happens there. The bottleneck of
+/// the smaller machine is the bottleneck of this one, too.
 pub struct SpareCpus<'a> {
     reader: &'a dyn Reader,
     opened: Opened,
@@ -18,7 +17,7 @@ pub struct SpareCpus<'a> {
 }
 
 impl SpareCpus<'_> {
-    /// Of a trace from a machine with `cpus` CPUs. `None` if it is empty, or has no
+    /// A view of a trace from a machine with `cpus` CPUs. `None` if it is empty, or has no
     /// `sched_switch`.
     pub fn beside(reader: &dyn Reader, cpus: u16) -> Option<SpareCpus<'_>> {
         let info = reader.info();

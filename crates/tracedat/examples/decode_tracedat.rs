@@ -1,4 +1,4 @@
-//! How fast a trace.dat is opened, decoded and merged: `decode FILE [ROUNDS]`.
+//! Measures how fast a trace.dat is opened, decoded and merged: `decode FILE [ROUNDS]`.
 
 use holdup_trace::{Batch, Event, Reader, merge};
 use std::ops::ControlFlow;

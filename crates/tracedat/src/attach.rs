@@ -1,15 +1,15 @@
 //! Which event a call chain belongs to.
 //!
-//! When the kernel has written an event it writes its `kernel_stack` and, where it was asked to,
-//! its `user_stack`. An interrupt may come between, with events and stacks of its own; so a chain
-//! belongs to the latest event of its thread on its CPU that has none yet.
+//! After an event the kernel writes its `kernel_stack` and, if requested, its `user_stack`. An
+//! interrupt may come in between, with events and stacks of its own. So a chain belongs to the
+//! latest event of its thread on its CPU that has no such chain yet.
 
 use crate::format::EventTable;
 use crate::stacks::StackPlan;
 use holdup_trace::{Batch, Event, EventId, Frame, StackRef, Tid, What};
 use holdup_tracepoint::Endian;
 
-/// Events looked at to find the one that a chain belongs to.
+/// How many events are searched for the one to which a chain belongs.
 const NEAR: usize = 16;
 
 impl EventTable {
@@ -43,7 +43,7 @@ impl EventTable {
         }
     }
 
-    /// Which event of the batch lacks this chain.
+    /// Index of the event in the batch that lacks this chain.
     fn owner(&self, user: bool, tid: Tid, batch: &Batch) -> Option<usize> {
         let events = batch.events.iter().enumerate().rev().take(NEAR);
         events
@@ -60,7 +60,7 @@ impl EventTable {
     }
 }
 
-/// The chain that the event at `at` has.
+/// The chain of the event at index `at`.
 fn chain_of(events: &[Event], at: usize) -> StackRef {
     match (events[at].what, at.checked_sub(1).map(|before| events[before].what)) {
         (What::ContentionBegin { stack, .. }, _) => stack,

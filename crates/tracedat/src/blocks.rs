@@ -26,8 +26,8 @@ enum Storage {
 }
 
 impl CpuData {
-    /// Pages as they came from the kernel. What lies beyond the end of the input is cut off;
-    /// returns whether something was.
+    /// Pages as they came from the kernel. A part beyond the end of the input is dropped; returns
+    /// whether there was one.
     pub(crate) fn flat(
         source: Arc<Source>,
         offset: u64,
@@ -66,7 +66,7 @@ impl CpuData {
         }
     }
 
-    /// Bytes of the input this takes up.
+    /// Bytes that the pages occupy in the input.
     pub(crate) fn stored(&self) -> u64 {
         match &self.storage {
             Storage::Flat { len, .. } => *len,
@@ -74,7 +74,7 @@ impl CpuData {
         }
     }
 
-    /// Bytes of pages as the file states them.
+    /// Uncompressed bytes of the pages, as the file states them.
     pub(crate) fn unpacked(&self) -> u64 {
         match &self.storage {
             Storage::Flat { len, .. } => *len,
@@ -107,7 +107,7 @@ impl<'a> Fetch<'a> {
         })
     }
 
-    /// Fetch block `n`. What is missing or damaged is counted in `quality`.
+    /// Fetch block `n`. Missing or damaged data is counted in `quality`.
     pub(crate) fn load(&mut self, n: usize, quality: &mut Quality) -> io::Result<()> {
         match &self.data.storage {
             Storage::Flat { offset, len } => {
@@ -140,12 +140,12 @@ impl<'a> Fetch<'a> {
         Ok(())
     }
 
-    /// The block fetched last.
+    /// The block fetched most recently.
     pub(crate) fn block(&self) -> &[u8] {
         &self.block
     }
 
-    /// Page number `n` of the block fetched last; shorter than a page where the data was cut.
+    /// Page number `n` of the block fetched most recently; shorter if the data was cut off.
     pub(crate) fn page(&self, n: usize) -> Option<&[u8]> {
         let from = n.checked_mul(self.data.page_size)?;
         let rest = self.block.get(from..)?;

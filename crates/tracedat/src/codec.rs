@@ -5,12 +5,12 @@ use flate2::{Decompress, FlushDecompress};
 use holdup_trace::ErrorKind;
 use std::io::{self, Read};
 
-/// No section and no chunk is believed to be larger than this, whatever its header says.
-/// kallsyms of a kernel with many modules is about 20 MiB; trace-cmd's chunks are ten pages.
+/// Upper bound on the size of a section or chunk, whatever its header claims. kallsyms of a kernel
+/// with many modules is about 20 MiB; trace-cmd's chunks are ten pages.
 const LARGEST: usize = 256 << 20;
 const LARGEST_CHUNK: usize = 64 << 20;
-/// Pages of a ring buffer do not shrink further than this, empty ones included; a chunk that
-/// claims to is damaged, unless it is small anyway.
+/// Pages of a ring buffer, even empty ones, do not compress better than this; a chunk that claims
+/// to is damaged, unless it is small anyway.
 const BEST_RATIO: usize = 4096;
 const SMALL_CHUNK: usize = 1 << 20;
 
@@ -23,7 +23,7 @@ pub(crate) enum Codec {
 }
 
 impl Codec {
-    /// By trace-cmd's name for it.
+    /// The codec with this name, as trace-cmd spells it.
     pub(crate) fn by_name(name: &str) -> Option<Codec> {
         match name {
             "none" | "" => Some(Codec::None),
@@ -33,8 +33,8 @@ impl Codec {
         }
     }
 
-    /// Decompress a section. The output grows with what really comes out, never by `claimed`,
-    /// and stops there.
+    /// Decompress a section. The output grows with the bytes that come out, and stops at `claimed`;
+    /// memory is not reserved by `claimed`.
     pub(crate) fn section(self, packed: &[u8], claimed: u32) -> io::Result<Source> {
         let limit = (claimed as usize).min(LARGEST) as u64;
         let mut out = Vec::new();
@@ -54,7 +54,7 @@ impl Codec {
 /// One independently compressed piece of a CPU's pages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunk {
-    /// Of the compressed bytes.
+    /// File offset of the compressed bytes.
     pub(crate) offset: u64,
     /// Compressed bytes.
     pub(crate) packed: u32,
@@ -62,9 +62,9 @@ pub(crate) struct Chunk {
     pub(crate) size: u32,
 }
 
-/// Walk the chunk headers of one CPU's data at `offset`. The number of chunks is what counts: the
-/// size in the BUFFER option was for a while written four bytes short. Returns the chunks that
-/// lie inside the file and whether some do not.
+/// Walk the chunk headers of one CPU's data at `offset`. The number of chunks is authoritative: for
+/// a while trace-cmd wrote the size in the BUFFER option four bytes short. Returns the chunks
+/// inside the file, and whether some lie beyond its end.
 pub(crate) fn chunk_table(
     source: &Source,
     offset: u64,
@@ -105,7 +105,7 @@ pub(crate) enum Inflater {
 }
 
 impl Inflater {
-    /// For chunks packed with `codec`.
+    /// An inflater for chunks compressed with `codec`.
     pub(crate) fn new(codec: Codec) -> io::Result<Inflater> {
         Ok(match codec {
             Codec::None => Inflater::None,
@@ -114,8 +114,8 @@ impl Inflater {
         })
     }
 
-    /// Decompress `packed` into `out`. False if the bytes are damaged; `out` then holds what
-    /// could be had.
+    /// Decompress `packed` into `out`. False if the bytes are damaged; `out` then holds the bytes
+    /// before the damage.
     pub(crate) fn chunk(&mut self, packed: &[u8], size: u32, out: &mut Vec<u8>) -> bool {
         out.clear();
         let size = size as usize;

@@ -13,7 +13,7 @@ use std::marker::PhantomData;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What all decoders of a file share.
+/// State shared by all decoders of a file.
 pub(crate) struct Shared {
     pub(crate) layout: PageLayout,
     pub(crate) table: EventTable,
@@ -30,7 +30,7 @@ pub(crate) struct Decoder<'a, E> {
     fetch: Option<Fetch<'a>>,
     names: LocalNames,
     block: usize,
-    /// Page within the block; `None` before the block is fetched.
+    /// Index of the page within the block; `None` before the block is fetched.
     page: Option<usize>,
     endian: PhantomData<E>,
 }
@@ -86,15 +86,15 @@ impl<'a, E: Endian> Decoder<'a, E> {
         Ok(false)
     }
 
-    /// Whether the chain of the last event may be on the next page. It could not be given to an
-    /// event of another batch.
+    /// Whether the chain of the last event may be on the next page. It could not be attached to an
+    /// event of a batch already returned.
     fn awaits_chain(&self, batch: &Batch) -> bool {
         let last = batch.events.last().map(|e| e.id);
         let chains = &self.shared.table.last_stack;
         chains.is_some_and(|id| last != Some(id)) && batch.events.len() < 4 * Batch::TARGET
     }
 
-    /// All events of one page. Bytes that are none end the page, and are counted.
+    /// All events of one page. Bytes that are no event end the page, and are counted.
     fn decode_page(&mut self, bytes: &[u8], batch: &mut Batch) {
         let Some(page) = Page::parse::<E>(&self.shared.layout, bytes, self.data.page_size) else {
             // A trailing scrap of a cut file was counted when it was opened.
@@ -108,7 +108,7 @@ impl<'a, E: Endian> Decoder<'a, E> {
         let mut records = page.records::<E>();
         let mut next = records.next_payload();
         if page.loss != Loss::None {
-            // Told before the first event after the loss, with its time.
+            // Reported before the first event after the loss, with that event's time.
             self.lost(page.loss, time.apply(records.time), batch);
         }
         while let Some(payload) = next {

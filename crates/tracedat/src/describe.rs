@@ -1,4 +1,4 @@
-//! What a file says of its machine and its recording.
+//! What a file says about the machine and the recording.
 
 use crate::codec::Codec;
 use crate::format::EventTable;
@@ -14,7 +14,7 @@ pub(crate) fn describe_machine(info: &mut TraceInfo, meta: &Meta) {
     if let Some(uname) = &options.uname {
         let word = |n: usize| options.uname_word(n).map(str::to_owned);
         (info.hostname, info.os_release) = (word(1), word(2));
-        // The machine is always last.
+        // The machine is always the last word.
         info.arch = uname.split_whitespace().skip(3).last().map(str::to_owned);
     }
     info.recorder = options.version.as_ref().map(|v| format!("trace-cmd {}", v.trim()));
@@ -24,7 +24,7 @@ pub(crate) fn describe_machine(info: &mut TraceInfo, meta: &Meta) {
     }
 }
 
-/// All that is known apart from the events.
+/// Everything that is known apart from the events.
 pub(crate) fn describe(
     info: &mut TraceInfo,
     meta: &Meta,

@@ -5,10 +5,11 @@ use holdup_trace::{Beside, Capabilities, EventDesc, EventId, Presence, QualityCo
 use holdup_tracepoint::{Abi, Format, Plan};
 use std::collections::BTreeSet;
 
-/// Events of every kernel of the last fifteen years, each of another system. `trace-cmd record
-/// -e` writes the formats of the events asked for and no others; without `-e`, with `-e all`, and
-/// when `trace-cmd extract` saves what somebody else enabled, it writes those of all events of the
-/// kernel. So a file that describes most of these five describes its machine, not its recording.
+/// Events of every kernel of the last fifteen years, each of another system. `trace-cmd record -e`
+/// writes only the formats of the events requested; without `-e`, with `-e all`, and when
+/// `trace-cmd extract` saves events that another tool enabled, it writes the formats of all events
+/// of the kernel. So a file that describes most of these five describes its machine, not its
+/// recording.
 const EVERYWHERE: [(&str, &str); 5] = [
     ("signal", "signal_generate"),
     ("timer", "timer_start"),
@@ -23,37 +24,38 @@ const NONE: u16 = u16::MAX;
 /// Who chose the events that are described.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Descriptions {
-    /// trace-cmd: where these are not all events of the kernel, those that were asked for.
+    /// trace-cmd: the events that were requested, unless all events of the kernel are described.
     TraceCmd,
-    /// Whoever copied files into a folder: they say nothing about what was enabled.
+    /// Someone who copied files into a folder: the formats say nothing about which events were
+    /// enabled.
     Copied,
 }
 
-/// What to do with an event, by the id in its `common_type`.
+/// How to decode an event, by the id in its `common_type`.
 pub(crate) struct EventTable {
     /// Indexed by [`EventId`].
     pub(crate) descs: Vec<EventDesc>,
     plans: Vec<Plan>,
     /// `common_type` to event; [`NONE`] where nothing is described.
     ids: Vec<u16>,
-    /// The events that are call chains of others.
+    /// The events that are call chains of other events.
     stacks: Vec<(EventId, StackPlan)>,
     /// The chain that is written last for an event; `None` if the file has no chains.
     pub(crate) last_stack: Option<EventId>,
-    /// What the kernel puts in front of its chains.
+    /// The kernel functions with which chains of the kernel begin.
     pub(crate) recorders: Recorders,
-    /// Where `common_pid` is.
+    /// Offset of `common_pid` in bytes.
     pub(crate) pid_at: usize,
-    /// What is described was asked for: see [`Descriptions`].
+    /// Whether the described events were requested: see [`Descriptions`].
     pub(crate) selected: bool,
-    /// Events from this index on occur without being described.
+    /// Events from this index on occur but are not described.
     described: usize,
     /// Descriptions that could not be read.
     pub(crate) unreadable: usize,
 }
 
 impl EventTable {
-    /// Compile the descriptions, pairs of system and `format` text, of a kernel of this release.
+    /// Compile the descriptions (pairs of system and `format` text) of a kernel of this release.
     pub(crate) fn compile(
         texts: &[(String, String)],
         chosen_by: Descriptions,
@@ -109,7 +111,7 @@ impl EventTable {
         if self.ids.len() <= raw as usize {
             self.ids.resize(raw as usize + 1, NONE);
         }
-        // An id described twice: the last one stands, as in trace-cmd.
+        // If an id is described twice, the last description counts, as in trace-cmd.
         self.ids[raw as usize] = event;
         self.descs.push(desc);
         self.plans.push(plan);
@@ -136,12 +138,12 @@ impl EventTable {
         Some((EventId(event), plan))
     }
 
-    /// How to read the event if it is a call chain of another.
+    /// How to read the event if it is a call chain of another event.
     pub(crate) fn stack(&self, event: EventId) -> Option<&StackPlan> {
         self.stacks.iter().find(|(id, _)| *id == event).map(|(_, plan)| plan)
     }
 
-    /// What is worth knowing about how events that occur are read: label and words.
+    /// Notes on how the events that occur are read: label and text.
     pub(crate) fn notes<'a>(
         &'a self,
         occurring: &'a [u16],
@@ -149,7 +151,7 @@ impl EventTable {
         occurring.iter().filter_map(|&raw| self.lookup(raw)?.1.note())
     }
 
-    /// Why an event that decoded to nothing did so, if it is the file's fault.
+    /// Why an event decoded to nothing, if the file is to blame.
     pub(crate) fn fault(&self, event: EventId, plan: &Plan) -> Option<QualityCode> {
         match plan {
             Plan::Incomplete(_) => Some(QualityCode::MissingField),
@@ -158,7 +160,7 @@ impl EventTable {
         }
     }
 
-    /// Say of each event how the file knows of it, given the ids that occur in it.
+    /// Set for each event how the file knows of it, given the ids that occur in it.
     pub(crate) fn settle(&mut self, occurring: &[u16]) {
         // The tracers' own events are always described.
         for desc in self.descs.iter_mut().filter(|d| self.selected && d.system != "ftrace") {
@@ -173,7 +175,7 @@ impl EventTable {
             self.descs.get(id.0 as usize).is_some_and(|d| d.presence == Presence::Seen)
         });
         self.last_stack = seen.max_by_key(|(_, plan)| plan.user).map(|(id, _)| *id);
-        // Nothing can be concluded from what cannot be read.
+        // An event that cannot be read proves nothing.
         for (desc, plan) in self.descs.iter_mut().zip(&self.plans) {
             if matches!(plan, Plan::Incomplete(_)) {
                 desc.presence = Presence::Described;
@@ -181,8 +183,8 @@ impl EventTable {
         }
     }
 
-    /// What the events that were asked for would prove; `None` if the file describes all events
-    /// of its machine and does not say which of them were.
+    /// What the requested events would prove; `None` if the file describes all events of its
+    /// machine and does not say which were requested.
     pub(crate) fn listed(&self) -> Option<Capabilities> {
         self.selected.then(|| Capabilities::promised(&self.descs, Beside::default()))
     }

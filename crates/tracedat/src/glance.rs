@@ -1,5 +1,5 @@
-//! A quick look: the metadata, and some blocks of pages of each CPU, its first and last among
-//! them. As a CPU's pages follow each other in time, those two have its earliest and latest event.
+//! A quick look at a file: the metadata, and some blocks of pages of each CPU, including the first
+//! and the last. A CPU's pages are in time order, so those two have its earliest and latest event.
 
 use crate::reader::Parsed;
 use crate::scan::Look;
@@ -9,7 +9,7 @@ use std::fs::File;
 use std::path::Path;
 
 /// Look at a trace.dat without reading all of it. `None` if it holds the text of a latency tracer,
-/// which is short, as no more than one buffer is kept of it.
+/// which is short: the tracers keep at most one buffer of it.
 ///
 /// # Errors
 /// Those of [`crate::open`].
@@ -21,7 +21,7 @@ fn look(path: &Path) -> Result<Option<Glance>, ErrorKind> {
     let source = Source::file(File::open(path)?)?;
     let size = source.len();
     let Parsed::Events(parts) = Parsed::new(source)? else { return Ok(None) };
-    // Compressed pages unpack to more than the file.
+    // Compressed pages may unpack to more bytes than the file has.
     let unpacked = parts.lanes.iter().map(|lane| lane.data.unpacked());
     let pages = unpacked.fold(0, u64::saturating_add);
     let looked = parts.look(path, Look::Samples)?;

@@ -1,8 +1,9 @@
 //! A guest's clock shifted to its host's: the TIME_SHIFT option.
 //!
 //! When host and guest are recorded together (trace-cmd-agent(1)), the recorder measures now and
-//! then how far the guest's clock is from the host's, per virtual CPU. Source of the layout:
-//! trace-cmd.dat.v7(5); the order of the calculation is trace-cmd's, so that both print the same.
+//! then the offset between the guest's and the host's clock, per virtual CPU. The layout is from
+//! trace-cmd.dat.v7(5); the order of the calculation is trace-cmd's, so that both print the same
+//! times.
 
 /// Bit 0 of the option's flags: interpolate between two measurements.
 const INTERPOLATE: u32 = 1;
@@ -13,7 +14,7 @@ struct Sample {
     time: u64,
     offset: i64,
     scaling: i64,
-    /// Bits of `scaling` behind the binary point.
+    /// Number of fraction bits of `scaling`.
     fraction: u32,
 }
 
@@ -25,7 +26,7 @@ pub(crate) struct GuestClock {
 }
 
 impl GuestClock {
-    /// Read the option. One clock per CPU; nothing if the option makes no sense or names no host.
+    /// Read the option. One clock per CPU; empty if the option makes no sense or names no host.
     pub(crate) fn parse(data: &[u8], big: bool) -> Vec<GuestClock> {
         let mut rest = data;
         let mut take = |n: usize| -> Option<u64> {
@@ -58,7 +59,7 @@ impl GuestClock {
             }
             clocks.push(GuestClock { samples, interpolate });
         }
-        // Written since trace-cmd 3.0 only, behind all CPUs.
+        // Only trace-cmd since 3.0 writes these, after all CPUs.
         for sample in clocks.iter_mut().flat_map(|c| &mut c.samples) {
             sample.fraction = take(8).unwrap_or(0) as u32;
         }
@@ -71,7 +72,7 @@ impl GuestClock {
         let [first, .., _] = samples.as_slice() else {
             return samples.first().map_or(ts, |only| ts.wrapping_add_signed(only.offset));
         };
-        // The last measurement not after `ts`, but one that has a successor.
+        // The last measurement that is not after `ts` and has a successor.
         let at = if ts <= first.time {
             0
         } else {

@@ -1,5 +1,5 @@
-//! Files of the latency tracers (irqsoff, wakeup and their kin): in place of ring buffers they hold
-//! the text of the kernel's `trace` file. It is not read here, only handed out, with what the
+//! Files of the latency tracers (irqsoff, wakeup and similar ones): in place of ring buffers they
+//! hold the text of the kernel's `trace` file. This module only extracts the text, with what the
 //! rest of the file says about the machine.
 
 use crate::blocks::{CpuData, Fetch};
@@ -8,12 +8,12 @@ use crate::source::{Cursor, Source};
 use holdup_trace::{ErrorKind, Quality, QualityCode, SymbolTable, TraceInfo};
 use std::sync::Arc;
 
-/// A text larger than this is not one: the tracers keep one buffer's worth.
+/// Upper bound on the size of a text: the tracers keep one buffer's worth.
 const LARGEST: usize = 1 << 30;
 /// Only used to cut the data into blocks, and text has no pages.
 const PAGE: usize = 4096;
 
-/// The text of a latency tracer and what surrounds it.
+/// The text of a latency tracer, and what the file says apart from it.
 pub struct LatencyText {
     text: Vec<u8>,
     meta: Meta,
@@ -29,7 +29,7 @@ impl LatencyText {
         let mut quality = Quality::default();
         let source = Arc::new(source);
         let (data, cut) = match at {
-            // Nothing follows it.
+            // Nothing follows the text.
             TextExtent::ToTheEnd(offset) => {
                 CpuData::flat(source.clone(), offset, source.len().saturating_sub(offset), PAGE)
             }
@@ -71,21 +71,21 @@ impl LatencyText {
                 });
             }
         }
-        // Sizes are rounded up, and were once wrong; text has no NUL.
+        // Sizes are rounded up, and old versions wrote wrong ones; text has no NUL.
         text.truncate(text.iter().position(|&b| b == 0).unwrap_or(text.len()));
         quality.add(QualityCode::Truncated, meta.cut);
         Ok(LatencyText { text, meta, quality })
     }
 
-    /// The text, for the reader of text; afterwards there is none.
+    /// Take the text, for the reader of ftrace text.
     pub fn take_text(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.text)
     }
 
-    /// Add what the file says outside of the text to what the text says.
+    /// Complete what the text says with what the rest of the file says.
     pub fn amend(&self, info: &mut TraceInfo, quality: &mut Quality) {
         info.format = format!("trace.dat v{}, text of a latency tracer", self.meta.version);
-        // The text says how many CPUs recorded; where it does not, the file does.
+        // The text states how many CPUs recorded; otherwise the file does.
         let cpus = info.cpus_online;
         crate::describe::describe_machine(info, &self.meta);
         info.cpus_online = cpus.or(info.cpus_online);

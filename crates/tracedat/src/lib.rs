@@ -27,8 +27,8 @@
 //!                                      └──────────► decode, one run per CPU and buffer
 //! ```
 //!
-//! Nothing is mapped and nothing is believed: lengths are checked against what is there, damage is
-//! counted, and what can be read is read.
+//! Nothing is mapped and no length is trusted: lengths are checked against the input's size, damage
+//! is counted, and everything readable is read.
 //!
 //! Sources: trace-cmd.dat.v6(5), trace-cmd.dat.v7(5), the kernel's `include/linux/ring_buffer.h`
 //! and `kernel/trace/ring_buffer.c`.
@@ -73,7 +73,7 @@ pub fn sniff(head: &[u8]) -> bool {
 
 /// What a trace.dat holds.
 pub enum Content {
-    /// Ring buffers.
+    /// Events in ring buffers.
     Events(Box<TraceDat>),
     /// The text of a latency tracer.
     Text(Box<LatencyText>),
@@ -95,8 +95,8 @@ impl Content {
 
 /// Open a trace.dat with events.
 ///
-/// Reads the metadata and takes a first look at all trace data, so that [`TraceDat`] can tell
-/// which events occur and when.
+/// Reads the metadata and scans all trace data, so that [`TraceDat`] knows which events occur and
+/// when.
 ///
 /// # Errors
 /// The file cannot be read, its metadata is cut or damaged, or it is of a kind that is not read
@@ -106,17 +106,18 @@ pub fn open(path: &Path) -> Result<TraceDat> {
     content(path)?.events(path)
 }
 
-/// Open a trace.dat, whichever it holds.
+/// Open a trace.dat with events or with the text of a latency tracer.
 ///
-/// # Errors Like [`open`], except that the text of a latency tracer is no error here.
+/// # Errors
+/// Like [`open`], except that the text of a latency tracer is no error here.
 pub fn content(path: &Path) -> Result<Content> {
     let source =
         File::open(path).and_then(Source::file).map_err(|e| ErrorKind::from(e).in_file(path))?;
     TraceDat::from_source(path, source)
 }
 
-/// Read a trace.dat from a stream. It is kept in memory up to 64 MiB, in a temporary file beyond:
-/// the format needs random access. `name` stands for the file in errors and reports.
+/// Read a trace.dat from a stream. The format needs random access, so up to 64 MiB are kept in
+/// memory, more in a temporary file. `name` stands for the file in errors and reports.
 ///
 /// # Errors
 /// As [`open`].
@@ -124,7 +125,7 @@ pub fn open_stream(name: &Path, input: impl Read) -> Result<TraceDat> {
     content_stream(name, input)?.events(name)
 }
 
-/// Read a trace.dat from a stream, whichever it holds; see [`open_stream`].
+/// Like [`content`], from a stream; see [`open_stream`].
 ///
 /// # Errors
 /// As [`content`].

@@ -17,19 +17,19 @@ pub(crate) const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 /// More buffers, CPUs or event systems than any machine has; a guard against hostile counts.
 pub(crate) const MANY: u32 = 1 << 16;
 
-/// What the header and the metadata sections say.
+/// The content of the header and the metadata sections.
 #[derive(Debug)]
 pub(crate) struct Meta {
     pub(crate) version: u32,
     pub(crate) big: bool,
-    /// Bytes of a `long` of the recorder, not always the kernel's.
+    /// Bytes of a `long` in the recorder, which may differ from the kernel's.
     pub(crate) long_size: u8,
     pub(crate) page_size: u32,
     pub(crate) codec: Codec,
     pub(crate) layout: Option<PageLayout>,
     /// (system, `format` text).
     pub(crate) formats: Vec<(String, String)>,
-    /// Who chose these.
+    /// Who chose the formats.
     pub(crate) formats_by: Descriptions,
     pub(crate) kallsyms: Vec<u8>,
     /// (pid, name).
@@ -37,9 +37,10 @@ pub(crate) struct Meta {
     pub(crate) cpus: Option<u32>,
     pub(crate) options: Options,
     pub(crate) buffers: Vec<Buffer>,
-    /// Parts that could not be read because the file ends, or is damaged, before them.
+    /// Number of parts that could not be read because the file ends or is damaged before them.
     pub(crate) cut: u64,
-    /// The parts as bytes, by the number of their section, and the options, for who copies them.
+    /// The parts as bytes, by the number of their section, and the options, for code that copies
+    /// them.
     pub(crate) raw: Option<RawMeta>,
 }
 
@@ -58,7 +59,7 @@ pub(crate) struct Options {
     pub(crate) version: Option<String>,
     pub(crate) trace_id: Option<u64>,
     pub(crate) time: TimeMap,
-    /// Of a guest: its CPUs' clocks against the host's.
+    /// For a guest: the offsets of its CPUs' clocks from the host's.
     pub(crate) time_shift: Vec<GuestClock>,
     pub(crate) guests: Vec<String>,
     /// Events overwritten or dropped by the kernel, over all CPUs and buffers.
@@ -67,7 +68,7 @@ pub(crate) struct Options {
     pub(crate) unknown: Vec<u16>,
     /// Where the text of a latency tracer is.
     pub(crate) texts: Vec<TextExtent>,
-    /// Which part of a longer trace it is.
+    /// Which part of a longer trace this file is.
     pub(crate) cut: Option<Cut>,
 }
 
@@ -93,13 +94,13 @@ pub(crate) struct Buffer {
     /// Empty for the top buffer.
     pub(crate) name: String,
     pub(crate) clock: String,
-    /// 0 if the file has no own size for it.
+    /// 0 if the file does not state the buffer's own page size.
     pub(crate) page_size: u32,
     pub(crate) compressed: bool,
     pub(crate) cpus: Vec<CpuExtent>,
 }
 
-/// Where one CPU's pages are.
+/// The position of one CPU's pages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CpuExtent {
     pub(crate) cpu: u32,
@@ -107,7 +108,7 @@ pub(crate) struct CpuExtent {
     pub(crate) size: u64,
 }
 
-/// What an option tells the reader of its file's version to do next.
+/// What the reader of the file's version must do next because of an option.
 pub(crate) enum Pointer {
     Nothing,
     /// DONE: where the next options section is (version 7).
@@ -119,7 +120,7 @@ pub(crate) enum Pointer {
 }
 
 impl Meta {
-    /// Read the initial format, up to where the versions part.
+    /// Read the initial format, up to where the versions begin to differ.
     pub(crate) fn initial(c: &mut Cursor<'_>) -> Result<Meta, ErrorKind> {
         c.literal(MAGIC)?;
         let at = c.pos();
@@ -167,7 +168,8 @@ impl Meta {
         })
     }
 
-    /// Keep the bytes of a part that lie in `source` from `from` to `to`, if somebody asked.
+    /// Keep the bytes of a part that lie in `source` from `from` to `to`, if the caller asked for
+    /// them.
     pub(crate) fn keep(
         &mut self,
         id: u16,
@@ -241,7 +243,7 @@ impl Meta {
         Ok(())
     }
 
-    /// `printk_formats`: read over, no event holdup understands needs them.
+    /// `printk_formats`: skipped, because no event that holdup understands needs them.
     pub(crate) fn printk_formats(&mut self, c: &mut Cursor<'_>) -> Result<(), ErrorKind> {
         let size = c.u32("size of printk formats")?;
         c.bytes(size as u64, "printk formats").map(drop)
@@ -264,7 +266,7 @@ impl Meta {
         }
     }
 
-    /// One option. Those whose content makes no sense are as good as unknown.
+    /// One option. An option whose content makes no sense counts as unknown.
     pub(crate) fn option(&mut self, id: u16, data: &[u8]) -> Pointer {
         if let Some(raw) = &mut self.raw {
             raw.options.push((id, data.to_vec()));
@@ -382,7 +384,7 @@ pub(crate) fn bracketed(text: &str) -> Option<String> {
     Some(rest.split_once(']')?.0.to_owned())
 }
 
-/// The BUFFER option of version 7.
+/// Parse the BUFFER option of version 7.
 fn buffer(data: &[u8], big: bool) -> Option<Buffer> {
     let mut rest = data;
     let mut take = |n: usize| -> Option<u64> {
@@ -404,7 +406,7 @@ fn buffer(data: &[u8], big: bool) -> Option<Buffer> {
     let (name, clock) = (string()?, string()?);
     let page_size = take(4)? as u32;
     let count = take(4)?;
-    // A count larger than the option holds is cut to what it holds.
+    // A count that is too large is reduced to the CPUs that the option holds.
     let cpus = (0..count)
         .map_while(|_| Some(CpuExtent { cpu: take(4)? as u32, offset: take(8)?, size: take(8)? }))
         .collect();

@@ -26,7 +26,7 @@ const MISSED_STORED: u64 = 1 << 30;
 /// Bits of a time stamp that an absolute one does not carry.
 const TIME_MSB: u64 = 0xf8 << 56;
 
-/// Where the parts of a page are.
+/// Offsets of the parts of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PageLayout {
     commit: usize,
@@ -43,8 +43,8 @@ impl PageLayout {
         PageLayout { commit: 8, long, data: 8 + long, page: 0 }
     }
 
-    /// From the text of `events/header_page`. `None` if it does not describe a page that can be
-    /// read (a time stamp of other than eight bytes, fields beyond any page).
+    /// Parse the text of `events/header_page`. `None` if it does not describe a page that can be
+    /// read (the time stamp is not eight bytes, or fields lie beyond any page).
     pub(crate) fn parse(text: &str) -> Option<PageLayout> {
         let field = |name: &str| {
             text.lines().find_map(|line| {
@@ -76,12 +76,11 @@ impl PageLayout {
         self.data
     }
 
-    /// Whether these bytes could start a page of `size` bytes in this byte order; its time stamp
-    /// if so.
+    /// If these bytes could start a page of `size` bytes in this byte order, its time stamp.
     pub(crate) fn plausible<E: Endian>(&self, head: &[u8], size: usize) -> Option<u64> {
         let page = Page::parse::<E>(self, head, size)?;
-        // The flags are ints that the kernel adds to a long: sign bits are all that may stand
-        // above them. Read the wrong way round, the length itself stands there.
+        // The flags are ints that the kernel adds to a long, so only their sign bits may be above
+        // them. Read in the wrong byte order, the upper half holds the length instead.
         matches!(self.commit_word::<E>(head) >> 32, 0 | 0xffff_ffff).then_some(page.time)
     }
 
@@ -91,7 +90,7 @@ impl PageLayout {
     }
 }
 
-/// Events lost just before a page.
+/// How many events were lost just before a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Loss {
     None,
@@ -99,7 +98,7 @@ pub(crate) enum Loss {
     Unknown,
 }
 
-/// A page taken apart.
+/// The parts of a page.
 pub(crate) struct Page<'a> {
     pub(crate) time: u64,
     pub(crate) loss: Loss,
@@ -107,8 +106,8 @@ pub(crate) struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// Take `bytes` apart, which are one page or, at a cut end, its beginning. `None` if it claims
-    /// more data than a page of `size` bytes holds: then nothing in it can be trusted.
+    /// Split `bytes`, which are one page or, where the data was cut off, its beginning. `None` if
+    /// it claims more data than a page of `size` bytes holds: then nothing in it can be trusted.
     #[inline]
     pub(crate) fn parse<E: Endian>(
         layout: &PageLayout,
@@ -129,7 +128,7 @@ impl<'a> Page<'a> {
             (true, true) => Loss::Count(E::u32(bytes, end) as u64),
             (true, false) => Loss::Unknown,
         };
-        // A count that was asked for and is 0 or absurd is no count.
+        // A stored count that is 0 or absurd is treated as unknown.
         let loss = match loss {
             Loss::Count(n) if n == 0 || n > u32::MAX as u64 => Loss::Unknown,
             other => other,
@@ -145,15 +144,15 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Walks the records of a page. [`Records::time`] is the time of the record returned last.
+/// Walks the records of a page. [`Records::time`] is the time of the latest record returned.
 pub(crate) struct Records<'a, E> {
     data: &'a [u8],
     pos: usize,
-    /// Where the record returned last begins, before its payload.
+    /// Offset of the latest record returned, including its header.
     pub(crate) head: usize,
     /// In the units of the ring buffer's clock.
     pub(crate) time: u64,
-    /// The walk ended at something that is no record.
+    /// The walk ended at bytes that are no record.
     pub(crate) broken: bool,
     endian: PhantomData<E>,
 }
@@ -195,23 +194,24 @@ impl<'a, E: Endian> Records<'a, E> {
         }
     }
 
-    /// The rarer records: bytes to step over and, if an event follows, its length. `None` ends
-    /// the page.
+    /// Handles the rarer records: returns the bytes to skip and, if an event follows, its length.
+    /// `None` ends the page.
     fn other(&mut self, kind: u32, delta: u32) -> Option<(usize, Option<usize>)> {
         let Some(first) = u32_at::<E>(self.data, self.pos + 4) else {
-            // Padding at the very end has no room for its length.
+            // Padding at the very end of a page has no room for its length word.
             self.broken = kind != 29;
             self.pos = self.data.len();
             return None;
         };
         let delta = delta as u64;
         match kind {
-            // Padding: an event the kernel discarded, or the unused end of a page. trace-cmd adds
-            // its delta, and so does the kernel, except where it is the 1 that stands for "none".
+            // Padding: an event the kernel discarded, or the unused end of a page. trace-cmd and
+            // the kernel add its delta; the kernel does not if it is the 1 that means "none".
             29 => {
                 self.time = self.time.wrapping_add(delta);
                 if delta == 0 || first as usize > self.data.len() - self.pos - 4 {
-                    // Lengths past the end of the page do occur, and mean its end.
+                    // Lengths that reach past the end of the page do occur, and mean the page's
+                    // end.
                     self.pos = self.data.len();
                     return None;
                 }

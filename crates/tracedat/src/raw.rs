@@ -1,5 +1,5 @@
-//! A file as it lies there, for who writes a part of it into another: the metadata as bytes, and
-//! the pages of the ring buffers one by one, with the times of what they hold.
+//! A file in its raw form, for code that copies a part of it into another file: the metadata as
+//! bytes, and the pages of the ring buffers with the times of their events.
 
 use crate::blocks::Fetch;
 use crate::meta::{RawMeta, option, section};
@@ -19,14 +19,14 @@ pub struct RawDat {
     pub version: u32,
     /// The most significant byte comes first.
     pub big: bool,
-    /// Bytes of a `long` of the recorder.
+    /// Bytes of a `long` in the recorder.
     pub long_size: u8,
     /// Bytes of a page of the machine.
     pub page_size: u32,
     /// Header info, formats, symbols, printk formats and names of threads, in this order, by the
     /// numbers that version 7 gives to such sections; not compressed.
     pub sections: Vec<(u16, Vec<u8>)>,
-    /// Options that are about the recording, not about the file.
+    /// Options that describe the recording, not the file.
     pub options: Vec<(u16, Vec<u8>)>,
     /// Descriptions of events.
     pub formats: Vec<Format>,
@@ -41,7 +41,7 @@ pub struct RawDat {
 pub struct RawBuffer {
     /// Empty for the top one.
     pub name: String,
-    /// Its clock.
+    /// The name of its clock.
     pub clock: String,
     /// Its CPUs, ascending.
     pub lanes: Vec<RawLane>,
@@ -49,7 +49,7 @@ pub struct RawBuffer {
 
 /// A ring buffer of one CPU.
 pub struct RawLane {
-    /// Which.
+    /// The CPU's number.
     pub cpu: Cpu,
     lane: Lane,
     time: TimeMap,
@@ -57,7 +57,7 @@ pub struct RawLane {
 
 /// A page.
 pub struct RawPage<'a> {
-    /// All of it; less where the file is cut off.
+    /// The whole page; less if the file is cut off.
     pub bytes: &'a [u8],
     /// Its events.
     pub events: &'a [RawEvent],
@@ -65,11 +65,11 @@ pub struct RawPage<'a> {
 
 /// An event of a page.
 pub struct RawEvent {
-    /// When.
+    /// Its time.
     pub time: Nanos,
-    /// Where in the page its record begins.
+    /// Offset in the page at which its record begins.
     pub head: usize,
-    /// Where its payload is, which ends the record.
+    /// Range of its payload in the page; the record ends with it.
     pub payload: Range<usize>,
 }
 
@@ -127,10 +127,10 @@ fn read(path: &Path) -> Result<RawDat, ErrorKind> {
 }
 
 impl RawDat {
-    /// Hand out the pages of a CPU in order. What is damaged is left out.
+    /// Call `take` for the pages of a CPU in order. Damaged pages are skipped.
     ///
     /// # Errors
-    /// Those of `take`, and of reading.
+    /// Errors of `take`, and of reading.
     pub fn pages<E: From<std::io::Error>>(
         &self,
         lane: &RawLane,

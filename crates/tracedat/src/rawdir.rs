@@ -85,7 +85,7 @@ fn parse(dir: &Path) -> Result<TraceDat, ErrorKind> {
 
 /// CPU numbers and files, ascending.
 fn cpu_files(dir: &Path) -> Result<Vec<(u32, PathBuf)>, ErrorKind> {
-    // The folder itself must be readable; the others may or may not exist.
+    // The folder itself must be readable; its subfolders may or may not exist.
     fs::read_dir(dir)?;
     for parent in [dir.join("traces"), dir.join("per_cpu"), dir.to_owned()] {
         let mut files = Vec::new();
@@ -126,8 +126,8 @@ fn event_formats(events: &Path) -> Vec<(String, String)> {
     formats
 }
 
-/// The texts do not tell the byte order; the pages do: read the wrong way round, the count of
-/// bytes on a page is far larger than the page.
+/// The texts do not state the byte order, but the pages show it: in the wrong byte order the count
+/// of bytes on a page is far larger than the page.
 fn is_big_endian(lanes: &[Lane], layout: &PageLayout) -> bool {
     lanes.iter().any(|lane| {
         let Ok(mut fetch) = Fetch::new(&lane.data) else { return false };

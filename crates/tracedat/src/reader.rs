@@ -22,9 +22,9 @@ use std::sync::Arc;
 
 /// An opened trace.dat, or folder of raw ring-buffer dumps.
 ///
-/// Every buffer of the file is read: the top one and the instances. One [`Run`] is one CPU of
-/// one buffer, in the order top buffer first, CPUs ascending; so events with equal times come
-/// in the order `trace-cmd report` prints them.
+/// Every buffer of the file is read: the top one and the instances. One [`Run`] is one CPU of one
+/// buffer, the top buffer first, CPUs ascending; so events with equal times come in the order in
+/// which `trace-cmd report` prints them.
 pub struct TraceDat {
     opened: Opened,
     cpus: Vec<(Cpu, CpuData, TimeMap)>,
@@ -34,7 +34,7 @@ pub struct TraceDat {
 
 /// The pages of one CPU, before they are known to hold events.
 pub(crate) struct Lane {
-    /// Number of the buffer.
+    /// Index of the buffer.
     pub(crate) buffer: usize,
     pub(crate) cpu: u32,
     pub(crate) data: CpuData,
@@ -54,7 +54,7 @@ impl TraceDat {
         Ok(content)
     }
 
-    /// What is known apart from the events.
+    /// Everything that is known apart from the events.
     pub(crate) fn into_info(self) -> (TraceInfo, Quality) {
         (self.opened.info, self.opened.quality)
     }
@@ -66,7 +66,7 @@ pub(crate) enum Parsed {
     Text(Box<LatencyText>),
 }
 
-/// All that is known of a file before its pages are looked at.
+/// Everything that is known of a file before its pages are read.
 pub(crate) struct Parts {
     pub(crate) format: String,
     pub(crate) meta: Meta,
@@ -74,10 +74,10 @@ pub(crate) struct Parts {
     pub(crate) lanes: Vec<Lane>,
 }
 
-/// What a look at the pages added.
+/// A file after a first look at its pages.
 pub(crate) struct Looked {
     pub(crate) dat: TraceDat,
-    /// What the list of events to record would let the trace prove, if there is one.
+    /// What the list of events to record would let the trace prove, if there is such a list.
     pub(crate) listed: Option<Capabilities>,
     pub(crate) total: Found,
 }
@@ -87,7 +87,7 @@ impl Parsed {
         Parsed::keeping(source, None)
     }
 
-    /// The same, keeping the metadata as bytes in `raw`.
+    /// Parse a file, keeping the metadata as bytes in `raw`.
     pub(crate) fn keeping(source: Source, raw: Option<RawMeta>) -> Result<Parsed, ErrorKind> {
         let mut c = Cursor::new(&source, 0, false, "initial format");
         let mut meta = Meta::initial(&mut c)?;
@@ -117,13 +117,13 @@ impl Parsed {
 }
 
 impl Parts {
-    /// Look at all pages, and be ready to decode them.
+    /// Scan all pages, and prepare to decode them.
     pub(crate) fn assemble(self, path: &Path) -> Result<TraceDat, ErrorKind> {
         Ok(self.look(path, Look::Whole)?.dat)
     }
 
-    /// Look at the pages, and put together what is known then. After [`Look::Samples`] nothing
-    /// is said that would need a count.
+    /// Look at the pages, and collect what is known then. After [`Look::Samples`] everything that
+    /// needs a count is left out.
     pub(crate) fn look(self, path: &Path, look: Look) -> Result<Looked, ErrorKind> {
         let Parts { format, mut meta, layout, lanes } = self;
         let mut quality = Quality::default();
@@ -134,7 +134,7 @@ impl Parts {
             lanes.into_iter().map(|l| (l.cpu, l.data)).unzip();
         let formats = std::mem::take(&mut meta.formats);
         let kallsyms = std::mem::take(&mut meta.kallsyms);
-        // Each CPU of a guest has its own way to the host's time.
+        // Each CPU of a guest has its own offset from the host's time.
         let guests = std::mem::take(&mut meta.options.time_shift);
         let time = |cpu: &u32| TimeMap {
             guest: guests.get(*cpu as usize).cloned(),
@@ -143,7 +143,7 @@ impl Parts {
         let times: Vec<TimeMap> = numbers.iter().map(time).collect();
         let abi = Abi { long_size: layout.long as u8 };
         progress::indexing(data.iter().map(CpuData::stored).fold(0, u64::saturating_add));
-        // Symbols and formats are a few milliseconds of work each: beside the scan, not after it.
+        // Symbols and formats take a few milliseconds each, so they are read while the scan runs.
         let (scanned, symbols, table) = std::thread::scope(|scope| {
             let symbols = scope.spawn(|| SymbolTable::from_kallsyms(&kallsyms));
             let release = meta.options.uname_word(2);
@@ -162,9 +162,9 @@ impl Parts {
         let (found, ids): (Vec<Found>, Vec<IdSet>) = scanned?;
 
         let (ids, repeated) = IdSet::join(&ids);
-        // Two records of one happening differ in their time stamps, and an instance may have a
-        // filter of its own, so none can be told to be the other's double: both are kept, as in
-        // `trace-cmd report`, and the reader is told.
+        // Two records of the same event differ in their time stamps, and an instance may have a
+        // filter of its own, so duplicates cannot be recognised: both are kept, as in
+        // `trace-cmd report`, and the user is told.
         let whole = look == Look::Whole;
         quality.add(QualityCode::RepeatedEvents, if whole { repeated } else { 0 });
         let ids = ids.ids();
@@ -180,9 +180,9 @@ impl Parts {
         }
         let mut total = Found::default();
         found.iter().for_each(|f| total.absorb(f));
-        // Losses marked on pages are counted when these are decoded. The kernel's own counters
-        // may know of more: of those after the last page, and of events dropped from a full
-        // buffer, which leave no mark. The part of a time has the counters of the whole.
+        // Losses marked on pages are counted when these are decoded. The kernel's own counters may
+        // show more: losses after the last page, and events dropped from a full buffer, which leave
+        // no mark. A file cut to a time window carries the counters of the whole recording.
         let part = meta.options.cut.as_ref().is_some_and(|cut| cut.time.is_some());
         if whole && !part && total.lost_unknown == 0 {
             quality.add(QualityCode::LostEvents, meta.options.overrun.saturating_sub(total.lost));
@@ -243,11 +243,11 @@ impl Reader for TraceDat {
     }
 }
 
-/// The CPUs of one buffer that have data, and whether all could be taken.
+/// The CPUs of one buffer that have data, and whether all were accepted.
 ///
-/// Every byte of a file belongs to one CPU. Where the tables say otherwise they are damaged, and
-/// following them could mean to read the same data thousands of times: `budget` is what is left
-/// of the file.
+/// Every byte of a file belongs to one CPU. If the tables say otherwise they are damaged, and
+/// following them could mean reading the same data thousands of times: `budget` is how many bytes
+/// of the file are left.
 fn lanes_of(
     meta: &Meta,
     buffer: &Buffer,
@@ -276,7 +276,7 @@ fn lanes_of(
     let before = *budget;
     let (lanes, whole) = build(page_size, budget)?;
     // Since Linux 6.8 a buffer's pages can be larger than the machine's (buffer_subbuf_size_kb).
-    // Then header_page is right, and writers that do not know of it write the machine's size.
+    // Then header_page is right, and recorders that do not know this write the machine's page size.
     match usable(layout.page, layout) {
         Some(other) if other != page_size && !fits(meta.big, &lanes, layout) => {
             let (others, _) = build(other, &mut before.clone())?;
@@ -311,8 +311,8 @@ fn fits_in<E: Endian>(lanes: &[Lane], layout: &PageLayout) -> bool {
     })
 }
 
-/// Whether the clock counts something other than nanoseconds (`x86-tsc`, `counter`), and the file
-/// does not say at which rate.
+/// Whether the clock counts something other than nanoseconds (`x86-tsc`, `counter`) and the file
+/// does not state its rate.
 fn is_in_ticks(info: &TraceInfo, meta: &Meta) -> bool {
     let ns = ["local", "global", "uptime", "perf", "tai", "boot", "tsc2nsec", ""];
     meta.options.time.mult == 0

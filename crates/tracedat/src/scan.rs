@@ -1,8 +1,8 @@
-//! The first look at the trace data, made when a file is opened.
+//! The first look at the trace data, taken when a file is opened.
 //!
-//! A trace.dat describes events that were never recorded, so what occurs in it is known only
-//! from the pages themselves. The scan walks every record header and reads the two bytes of the
-//! event's id, on all processors, and finds the span of time and the losses on the way.
+//! A trace.dat describes events that were never recorded, so only the pages show which events
+//! occur. The scan walks every record header and reads the two bytes of the event's id, on all
+//! processors; it also finds the time span and the losses.
 
 use crate::blocks::{CpuData, Fetch};
 use crate::page::{Loss, Page, PageLayout};
@@ -35,7 +35,7 @@ impl IdSet {
         self.0.iter_mut().zip(other.0.iter()).for_each(|(a, b)| *a |= b);
     }
 
-    /// Put together the sets of several buffers; also how many ids are in more than one of them.
+    /// The union of several buffers' sets, and how many ids are in more than one of them.
     pub(crate) fn join(sets: &[IdSet]) -> (IdSet, u64) {
         let mut all = IdSet::default();
         let mut repeated = IdSet::default();
@@ -56,22 +56,22 @@ impl IdSet {
     }
 }
 
-/// What a CPU's pages hold.
+/// What the scan found in a CPU's pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) events: u64,
-    /// Earliest and latest time of an event, in the printed clock; (MAX, 0) without events.
+    /// Earliest and latest time of an event, in the clock that is printed; (MAX, 0) without events.
     pub(crate) first: u64,
     pub(crate) last: u64,
-    /// Earliest time of an event or the mark of a loss: where the run begins.
+    /// Earliest time of an event or of a loss mark: the start of the run.
     pub(crate) start: u64,
-    /// Losses marked on the pages that could be counted, and that could not.
+    /// Losses marked on the pages: those with a count, and those without.
     pub(crate) lost: u64,
     pub(crate) lost_unknown: u64,
-    /// Bytes of pages looked at, unpacked.
+    /// Bytes of pages scanned, uncompressed.
     pub(crate) bytes: u64,
-    /// Blocks without an event in a CPU of which only samples were looked at: its first or last
-    /// event may be elsewhere.
+    /// If only samples of a CPU were scanned, the number of scanned blocks without an event: the
+    /// CPU's first or last event may be elsewhere.
     pub(crate) blank: u64,
 }
 
@@ -91,7 +91,7 @@ impl Default for Found {
 }
 
 impl Found {
-    /// Take both as one.
+    /// Add what was found in other blocks of the same CPU.
     pub(crate) fn absorb(&mut self, other: &Found) {
         self.events += other.events;
         self.first = self.first.min(other.first);
@@ -107,37 +107,38 @@ impl Found {
 /// What one thread found: shares of CPUs, and the ids in every buffer.
 type Work = (Vec<(usize, Found)>, Vec<IdSet>);
 
-/// How much of the trace data is looked at.
+/// How much of the trace data is scanned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
     /// All of it.
     Whole,
-    /// Some blocks of each CPU, the first and the last among them. Pages of a CPU follow each
-    /// other in time, so these have its earliest and latest event.
+    /// Some blocks of each CPU, including the first and the last. Pages of a CPU are in time order,
+    /// so these two have its earliest and latest event.
     Samples,
 }
 
-/// Blocks looked at in a sample, over all CPUs; at least two of each CPU.
+/// Blocks scanned in a sample, over all CPUs; at least two of each CPU.
 const SAMPLED: usize = 32;
 
 impl Look {
-    /// How many blocks of a CPU with `blocks` of them are looked at, if not all.
+    /// How many of a CPU's `blocks` blocks are scanned, if not all.
     fn sampled(self, cpus: usize, blocks: usize) -> Option<usize> {
         let each = (SAMPLED / cpus.max(1)).max(2);
         (self == Look::Samples && blocks > each).then_some(each)
     }
 
-    /// The shares, each a CPU with its first block and the one behind the last.
+    /// The shares, each a CPU, its first block and the block after its last.
     fn shares(self, cpus: &[CpuData]) -> Vec<(usize, usize, usize)> {
         let of_cpu = |(i, data): (usize, &CpuData)| -> Vec<(usize, usize, usize)> {
             let n = data.blocks();
             match self.sampled(cpus.len(), n) {
                 Some(each) => {
-                    // Evenly from 0 to n - 1; in u128, as the number of blocks is the file's word.
+                    // Evenly from 0 to n - 1; in u128, because the file states the number of blocks
+                    // and may lie.
                     let at = |k: usize| (k as u128 * (n as u128 - 1) / (each as u128 - 1)) as usize;
                     (0..each).map(|k| (i, at(k), at(k) + 1)).collect()
                 }
-                // Small enough that one busy CPU does not keep one thread alone.
+                // Small enough that the pages of one busy CPU are spread over several threads.
                 None => (0..n).step_by(SHARE).map(|b| (i, b, (b + SHARE).min(n))).collect(),
             }
         };

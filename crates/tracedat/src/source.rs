@@ -1,7 +1,7 @@
 //! Where the bytes come from: a file read by position, or memory.
 //!
-//! Nothing is mapped. A file that shrinks while it is read gives short reads, which are counted,
-//! where a mapping would kill the process.
+//! Nothing is mapped. If a file shrinks while it is read, reads come back short and are counted; a
+//! mapping would kill the process.
 
 use holdup_trace::ErrorKind;
 use std::fs::File;
@@ -53,7 +53,7 @@ impl Source {
     pub(crate) fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
         match self {
             Source::File(file, _) => {
-                // The system call refuses offsets that no file can have; damaged headers hold them.
+                // The system call refuses impossible offsets, which damaged headers contain.
                 if offset > i64::MAX as u64 - buf.len() as u64 {
                     return Ok(0);
                 }
@@ -81,8 +81,8 @@ impl Source {
 /// Bytes fetched at once for the small reads of the metadata.
 const WINDOW: usize = 64 << 10;
 
-/// Reads the metadata field by field. Every failure names the offset, what should be there and
-/// what is.
+/// Reads the metadata field by field. Every error names the offset, what was expected and what was
+/// found.
 pub(crate) struct Cursor<'a> {
     source: &'a Source,
     pos: u64,
@@ -103,12 +103,12 @@ impl<'a> Cursor<'a> {
         Cursor { source, pos, big, section: section.into(), window: Vec::new(), window_at: 0 }
     }
 
-    /// Where the next field is read.
+    /// Offset of the next field.
     pub(crate) fn pos(&self) -> u64 {
         self.pos
     }
 
-    /// The byte order is known only after the first fields.
+    /// Set the byte order, which is known only after the first fields.
     pub(crate) fn set_big_endian(&mut self, big: bool) {
         self.big = big;
     }
@@ -134,7 +134,7 @@ impl<'a> Cursor<'a> {
         ErrorKind::malformed(offset, Some(self.section.clone()), expected, found)
     }
 
-    /// `n` bytes. Refused before anything is allocated if the input is shorter.
+    /// `n` bytes. If the input is shorter, it fails before anything is allocated.
     pub(crate) fn bytes(&mut self, n: u64, what: &str) -> Result<Vec<u8>, ErrorKind> {
         let cut =
             |left: u64| (format!("{n} bytes of {what}"), format!("{left} bytes before the end"));
@@ -162,9 +162,10 @@ impl<'a> Cursor<'a> {
         Ok(out)
     }
 
-    /// Make the window hold `n` bytes from here if the input does; returns where they start in it.
+    /// Make the window hold the next `n` bytes if the input has them; returns their start in the
+    /// window.
     fn in_window(&mut self, n: usize) -> Result<usize, ErrorKind> {
-        // Offsets in the file lead anywhere: the sum may not fit.
+        // Offsets in the file can be anything, so the sum may overflow.
         let fits =
             |&d: &u64| d.checked_add(n as u64).is_some_and(|e| e <= self.window.len() as u64);
         if let Some(start) = self.pos.checked_sub(self.window_at).filter(fits) {
@@ -265,7 +266,7 @@ mod tests {
         assert!(e.contains("byte 0x2 (x)") && e.contains("4 bytes of four"), "{e}");
     }
 
-    /// Fields of a window that is held already, then one at the largest offset there is.
+    /// Reads fields of a window already held, then one at the largest possible offset.
     #[test]
     fn an_offset_near_the_end_of_all_numbers_is_beyond_the_input() {
         let source = Source::Memory(vec![1; 64]);

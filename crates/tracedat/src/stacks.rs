@@ -1,23 +1,23 @@
-//! Call chains: records of their own (`trace-cmd record -T`), behind the events they belong to.
+//! Call chains: separate records (`trace-cmd record -T`) after the events to which they belong.
 
 use holdup_trace::{Frame, SymbolTable, is_recorder};
 use holdup_tracepoint::{Abi, Endian, Format};
 
-/// Where the addresses of a chain are in its record.
+/// The position of a chain's addresses in its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StackPlan {
-    /// First address. The format says there are eight of them, and a record has any number.
+    /// Offset of the first address. The format states eight addresses, but a record has any number.
     from: usize,
-    /// Where the record says how many there are; else -1 ends them.
+    /// Offset of the number of addresses; without one, -1 ends them.
     count: Option<usize>,
-    /// Bytes of an address.
+    /// Size of an address in bytes.
     long: usize,
-    /// It is the program's chain, not the kernel's.
+    /// Whether it is the program's chain, not the kernel's.
     pub(crate) user: bool,
 }
 
 impl StackPlan {
-    /// For the records of one format; `None` if they are not chains.
+    /// The plan for records of one format; `None` if they are not chains.
     pub(crate) fn compile(format: &Format, abi: Abi) -> Option<StackPlan> {
         let user = match (format.system.as_str(), format.name.as_str()) {
             ("ftrace", "kernel_stack") => false,
@@ -53,7 +53,7 @@ impl StackPlan {
     }
 }
 
-/// Where the kernel's functions are that write events.
+/// Address ranges of the kernel functions that write events.
 #[derive(Debug, Default)]
 pub(crate) struct Recorders(Vec<(u64, u64)>);
 

@@ -4,9 +4,9 @@ use crate::guest::GuestClock;
 
 /// Maps time stamps as the file's options ask for.
 ///
-/// Order and arithmetic are trace-cmd's: a guest's time becomes its host's, a TSC is
-/// scaled, then the offsets of the DATE and
-/// OFFSET options are added. The offset inside TSC2NSEC is not used, by trace-cmd neither.
+/// Order and arithmetic are trace-cmd's: a guest's time becomes its host's, a TSC is scaled, then
+/// the offsets of the DATE and OFFSET options are added. Like trace-cmd, this ignores the offset
+/// inside TSC2NSEC.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TimeMap {
     /// Multiplier and shift of TSC2NSEC; multiplier 0 leaves the clock as it is.

@@ -34,8 +34,8 @@ pub(crate) fn read(meta: &mut Meta, source: &Source, c: &mut Cursor<'_>) -> Resu
     let (top, instances) = buffer(meta, c, String::new())?;
     meta.buffers.push(top);
     if meta.options.clock.is_none() && meta.options.texts.is_empty() {
-        // With a TRACECLOCK option the content of `trace_clock` follows the table of CPU data.
-        // Its size was once not written; the clock is a detail not worth failing for.
+        // With a TRACECLOCK option the content of `trace_clock` follows the table of CPU data. Old
+        // versions did not write its size; the clock is no reason to reject the file.
         meta.options.clock =
             sized(c, "trace clock").ok().and_then(|t| bracketed(&String::from_utf8_lossy(&t)));
     }
@@ -50,8 +50,8 @@ pub(crate) fn read(meta: &mut Meta, source: &Source, c: &mut Cursor<'_>) -> Resu
     Ok(())
 }
 
-/// Options, if any, and the table of one buffer's data. Instances met in the options are
-/// returned by name and offset.
+/// Options, if any, and the table of one buffer's data. Instances found in the options are returned
+/// by name and offset.
 fn buffer(
     meta: &mut Meta,
     c: &mut Cursor<'_>,

@@ -6,7 +6,7 @@ use crate::source::{Cursor, Source};
 use holdup_trace::ErrorKind;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// In the flags of a section.
+/// Bit in the flags of a section.
 pub(crate) const COMPRESSED: u16 = 1;
 /// trace-cmd writes two or three; a longer chain is damage.
 const MOST_OPTION_SECTIONS: usize = 4096;
@@ -25,7 +25,7 @@ pub(crate) fn read(meta: &mut Meta, source: &Source, c: &mut Cursor<'_>) -> Resu
     })?;
     let first = c.u64("offset of the options")?;
 
-    // One of each kind, the last one named: as in trace-cmd.
+    // One section of each kind, the last one named, as in trace-cmd.
     let mut sections = BTreeMap::new();
     let mut next = first;
     let mut seen = BTreeSet::new();
@@ -34,7 +34,7 @@ pub(crate) fn read(meta: &mut Meta, source: &Source, c: &mut Cursor<'_>) -> Resu
         match options(meta, source, next, &mut sections) {
             Ok(n) => next = n,
             Err(e @ ErrorKind::Io(_)) => return Err(e),
-            // The first options are what makes the file readable at all.
+            // Without the first options the file cannot be read at all.
             Err(e) if next == first => return Err(e),
             Err(_) => {
                 meta.cut += 1;
@@ -54,7 +54,7 @@ pub(crate) fn read(meta: &mut Meta, source: &Source, c: &mut Cursor<'_>) -> Resu
             {
                 return Err(e);
             }
-            // Names and symbols can be done without.
+            // Names and symbols are not essential.
             Err(_) => meta.cut += 1,
         }
     }
@@ -108,8 +108,8 @@ fn options(
     }
 }
 
-/// Whether the data of a buffer, whose section header is at `offset`, is compressed. If the
-/// header cannot be read, the file's codec tells.
+/// Whether the data of a buffer, whose section header is at `offset`, is compressed. If the header
+/// cannot be read, the file's codec decides.
 fn is_compressed(meta: &Meta, source: &Source, offset: u64) -> bool {
     let mut c = Cursor::new(source, offset, meta.big, "buffer");
     match (c.u16("section number"), c.u16("section flags")) {
@@ -170,7 +170,7 @@ fn open(
     }
     let flags = c.u16("section flags")?;
     c.u32("section description")?;
-    // The size is not looked at: writers disagree on it, and every content knows its own.
+    // The size is ignored: recorders disagree on it, and every content states its own.
     c.u64("section size")?;
     if flags & COMPRESSED == 0 {
         return Ok(Body::At(c.pos()));

@@ -5,18 +5,18 @@
 //!  [metric metric-unit]
 //! ```
 //!
-//! Nothing tells which of the optional fields are there. A count with a unit and a name behind it
-//! does: a unit is never a number, and a name begins with a letter.
+//! Nothing states which optional fields are present. They are recognised by the count, which is
+//! followed by a unit and a name: a unit is never a number, and a name begins with a letter.
 
 use super::{Line, Part, Row, nanos, number, value};
 use crate::measurement::Value;
 
-/// Separators that people use; perf takes any text.
+/// Separators that people use; perf accepts any text.
 const SEPARATORS: [char; 4] = [',', ';', '\t', '|'];
 /// Most fields before the count: time, place, number of CPUs, and one more.
 const BEFORE: usize = 4;
 
-/// What a line is. The first that is a count decides on the separator.
+/// Parse a line. The first line with a count determines the separator.
 pub(super) fn row(line: &str, separator: &mut Option<char>) -> Line {
     if let Some(separator) = *separator {
         return split(line, separator);
@@ -60,7 +60,7 @@ fn split(line: &str, separator: char) -> Line {
 
 type Found = (String, Result<f64, crate::measurement::Missing>, usize);
 
-/// The name, the count, and the place behind them, if the count is field `at`.
+/// The name, the count, and the index of the next field, if the count is field `at`.
 fn count(fields: &[&str], at: usize, separator: char) -> Option<Found> {
     let value = value(fields.get(at)?)?;
     let unit = fields.get(at + 1)?;
@@ -72,7 +72,7 @@ fn count(fields: &[&str], at: usize, separator: char) -> Option<Found> {
         return None;
     }
     let mut after = at + 3;
-    // A name that was cut at a comma of its own.
+    // Rejoin a name that was split at a comma inside it.
     while event.matches('/').count() == 1 && !event.ends_with('/') {
         let Some(more) = fields.get(after) else { break };
         event.push(separator);
@@ -82,7 +82,7 @@ fn count(fields: &[&str], at: usize, separator: char) -> Option<Found> {
     Some((event, value, after))
 }
 
-/// Nanoseconds that the counter ran.
+/// Whether the field is the counter's running time in nanoseconds.
 fn is_time(field: &str) -> bool {
     !field.is_empty() && field.bytes().all(|b| b.is_ascii_digit())
 }

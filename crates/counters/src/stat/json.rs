@@ -6,12 +6,12 @@ use serde_json::Value as Json;
 
 /// Keys that say which part of the machine a line is about.
 const PLACES: [&str; 7] = ["cpu", "core", "cluster", "cache", "die", "socket", "node"];
-/// Keys that say which part of the work.
+/// Keys that say which thread or control group a line is about.
 const GROUPS: [&str; 2] = ["thread", "cgroup"];
 
 pub(super) fn row(line: &str) -> Line {
     let parsed = serde_json::from_str::<Json>(line).or_else(|_| {
-        // perf 6.1 prints a ratio to nothing as it is: no JSON.
+        // perf 6.1 prints `nan` for a ratio with denominator 0, which is not JSON.
         let fixed = line.replace(": -nan", ": null").replace(": nan", ": null");
         serde_json::from_str(&fixed.replace(": inf", ": null"))
     });

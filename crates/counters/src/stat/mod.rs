@@ -1,11 +1,11 @@
 //! Reads the output of `perf stat -x SEPARATOR` and `perf stat -j`.
 //!
-//! The forms are those of perf-stat(1), sections CSV FORMAT and JSON FORMAT. What they do not say:
-//! * perf writes to standard error unless told otherwise, so the program's own messages stand
-//!   between its lines. Lines that are no counts are left out, and counted.
-//! * A file may hold several runs (`--append`): a line `# started on` begins the next, and so does
-//!   an event that was there already.
-//! * Names of events hold commas (`cpu/event=0x3c,umask=0x0/`), which nothing quotes.
+//! The formats are described in perf-stat(1), sections CSV FORMAT and JSON FORMAT. Not described:
+//! * perf writes to standard error unless told otherwise, so the program's own messages come
+//!   between its lines. Lines that are no counts are skipped, and counted.
+//! * A file may hold several runs (`--append`): a line `# started on` begins the next run, and so
+//!   does an event that the run already has.
+//! * Names of events hold commas (`cpu/event=0x3c,umask=0x0/`), which are not quoted.
 //! * perf of some versions prints `nan` in JSON.
 
 mod csv;
@@ -15,28 +15,28 @@ use crate::meaning::{Counter, meaning};
 use crate::measurement::{Count, Measurement, Missing, Value};
 use std::collections::{HashMap, HashSet};
 
-/// What a file says.
+/// The content of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stat {
-    /// At least one, each with at least one count.
+    /// The measurements: at least one, each with at least one count.
     pub measurements: Vec<Measurement>,
     /// Lines that are no counts: the program's own messages.
     pub left_out: u64,
 }
 
-/// Why a file is not read.
+/// Why a file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Text for people.
+    /// Human-readable output.
     #[error(
         "line {line}: this is the human-readable output of perf stat; use the machine-readable \
          format: perf stat -j -o FILE ... (or -x,)"
     )]
     ForPeople {
-        /// Where it shows.
+        /// The line that shows it.
         line: usize,
     },
-    /// What `perf stat record` writes.
+    /// A file of `perf stat record`.
     #[error("this is a file of perf stat record; print it with perf: perf stat report -j -i FILE")]
     Record,
     /// No line is a count.
@@ -45,7 +45,7 @@ pub enum Error {
          and found {found}"
     )]
     NoCounts {
-        /// The first line, or that there is none.
+        /// The first line, or a note that there is none.
         found: String,
     },
 }
@@ -72,10 +72,10 @@ enum Part {
     Group(String),
 }
 
-/// Read it.
+/// Read the output of `perf stat`.
 ///
 /// # Errors
-/// The file is for people or of `perf stat record`, or holds no counts.
+/// The file is human-readable output, was written by `perf stat record`, or holds no counts.
 pub fn parse(bytes: &[u8]) -> Result<Stat, Error> {
     if bytes.starts_with(b"PERFILE2") || bytes.starts_with(b"2ELIFREP") {
         return Err(Error::Record);
@@ -119,7 +119,7 @@ pub fn parse(bytes: &[u8]) -> Result<Stat, Error> {
     Ok(found)
 }
 
-/// What a line is.
+/// The kind of a line.
 enum Line {
     Row(Row),
     /// A figure that perf derived, without a count.
@@ -133,7 +133,7 @@ fn is_for_people(line: &str) -> bool {
         || line.starts_with("time ") && line.contains("counts") && line.ends_with("events")
 }
 
-/// A count as it is printed, in C's or a German way; `Err` for the marks in its place.
+/// A count as it is printed, with a decimal point or comma; `Err` for a mark in its place.
 fn value(text: &str) -> Option<Result<f64, Missing>> {
     match text {
         "<not supported>" => return Some(Err(Missing::NotSupported)),
@@ -143,7 +143,7 @@ fn value(text: &str) -> Option<Result<f64, Missing>> {
     number(text).filter(|n| *n >= 0.0).map(Ok)
 }
 
-/// A plain decimal number. perf prints it as the locale has it, so with a decimal comma in some.
+/// A plain decimal number. Depending on the locale, perf prints a decimal comma.
 fn number(text: &str) -> Option<f64> {
     let plain = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',' | '-');
     if text.is_empty() || text.len() > 40 || !text.chars().all(plain) {
@@ -154,22 +154,22 @@ fn number(text: &str) -> Option<f64> {
 
 /// Seconds, as nanoseconds.
 fn nanos(seconds: f64) -> Option<u64> {
-    // Beyond a century it is not a time of a run.
+    // More than a century cannot be the time of a run.
     (0.0..3.2e9).contains(&seconds).then(|| (seconds * 1e9).round() as u64)
 }
 
-/// Rows become measurements.
+/// Collects rows into measurements.
 #[derive(Default)]
 struct Runs {
     found: Stat,
     current: Measurement,
-    /// What was counted in the current one, and for which part.
+    /// Part and event of each count in the current measurement.
     seen: HashSet<(Part, String)>,
-    /// Where the events of the current one are in its counts.
+    /// Index of each event in the current measurement's counts.
     places: HashMap<String, usize>,
-    /// Sums of the current one: msec of task-clock, and CPUs utilized.
+    /// Sums of the current measurement: msec of task-clock, and CPUs utilized.
     clock: Clock,
-    /// Time of the interval before.
+    /// End of the previous interval, ns.
     before_ns: u64,
 }
 
@@ -177,7 +177,7 @@ struct Runs {
 struct Clock {
     ms: f64,
     utilized: f64,
-    /// One program, or its threads, was measured.
+    /// Whether a program, or its threads, was measured.
     program: bool,
 }
 
@@ -236,7 +236,7 @@ impl Runs {
         self.found.measurements.push(done);
     }
 
-    /// Another run of perf stat begins.
+    /// Begin another run of perf stat.
     fn next(&mut self) {
         self.end();
         self.before_ns = 0;
@@ -248,8 +248,8 @@ impl Runs {
     }
 }
 
-/// The counts of two parts as one. A part without a count adds nothing: cores of the other kind
-/// never count, and idle CPUs need not.
+/// Add the counts of two parts. A part without a count adds nothing: cores of the other kind never
+/// count, and idle CPUs may not.
 fn together(a: Value, b: Value) -> Value {
     match (a, b) {
         (

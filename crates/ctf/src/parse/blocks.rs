@@ -5,14 +5,14 @@ use crate::lex::{ASSIGN, Token};
 use crate::types::Type;
 use std::collections::HashMap;
 
-/// What `key := TYPE;` and `key = value;` of a block are handed to.
+/// One entry of a block: `key := TYPE;` or `key = value;`.
 enum Entry {
     Type(Type),
     Value(Value),
 }
 
 impl Parser<'_> {
-    /// All of the text.
+    /// Parse the whole text.
     pub(super) fn file(&mut self) -> Parsed<()> {
         loop {
             match self.next() {
@@ -35,7 +35,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `{ key = value; key := TYPE; … }`; declarations of types may stand between.
+    /// `{ key = value; key := TYPE; … }`; declarations of types may occur in between.
     fn block(&mut self, take: &mut dyn FnMut(&mut Metadata, &str, Entry)) -> Parsed<()> {
         self.mark('{')?;
         self.scopes.push(HashMap::new());

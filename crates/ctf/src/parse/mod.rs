@@ -5,9 +5,9 @@
 //!                              └──► types (what stands behind `:=`, `typealias`, `typedef`)
 //! ```
 //!
-//! One pass, top down. Names of types are looked up where they are used, from the innermost block
-//! outwards, so that what remains is types without names. Metadata that ends too early gives the
-//! declarations up to there: a recorder that died leaves such.
+//! The parser makes one pass, top down. Names of types are looked up where they are used, from the
+//! innermost block outwards, so the resulting types have no names. Metadata that ends too early, as
+//! a recorder that died leaves it, gives the declarations up to its end.
 
 mod blocks;
 mod types;
@@ -41,11 +41,11 @@ pub(crate) struct Metadata {
 pub(crate) struct ClockDecl {
     pub(crate) name: String,
     pub(crate) uuid: Option<String>,
-    /// Steps a second.
+    /// Steps of the clock per second.
     pub(crate) freq: u64,
-    /// Seconds from 1970 to the clock's 0 …
+    /// Offset from 1970 to the clock's 0: whole seconds …
     pub(crate) offset_s: i64,
-    /// … and steps.
+    /// … plus these steps.
     pub(crate) offset: i64,
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct EventDecl {
 }
 
 impl Metadata {
-    /// A fact of the recording.
+    /// The value of a fact about the recording.
     pub(crate) fn env(&self, key: &str) -> Option<&str> {
         self.env.iter().find(|(k, _)| k == key).map(|(_, v)| v.as_str()).filter(|v| !v.is_empty())
     }
@@ -109,7 +109,7 @@ pub(crate) fn parse(text: &[u8]) -> Result<Metadata, ErrorKind> {
     Ok(out)
 }
 
-/// What is wrong, and where.
+/// What is wrong in the text, and at which offset.
 struct Fault {
     at: usize,
     expected: String,
@@ -143,7 +143,7 @@ impl Value {
 
 struct Parser<'a> {
     lexer: Lexer<'a>,
-    /// Words looked at already, the next one last.
+    /// Tokens read ahead, the next one last.
     ahead: Vec<(usize, Token)>,
     /// Named types, the innermost block last. Keys are `struct NAME` and the like for tagged types.
     scopes: Vec<HashMap<String, Type>>,

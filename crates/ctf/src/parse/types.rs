@@ -59,7 +59,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A type where no name of a field follows.
+    /// Parse a type that is not followed by a field's name.
     pub(super) fn specifier(&mut self) -> Parsed<Type> {
         let at = self.next();
         if let Token::Word(word) = &at.1
@@ -75,7 +75,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A type and the name of what has it: `uint32_t a[4][n]`.
+    /// A type and the name of the field that has it: `uint32_t a[4][n]`.
     fn declared(&mut self) -> Parsed<(Type, String)> {
         let at = self.next();
         let known = match &at.1 {
@@ -139,7 +139,7 @@ impl Parser<'_> {
         self.shallow(of)
     }
 
-    /// A type made of named ones may be deeper than what nests in the text.
+    /// A type composed of named types may nest deeper than the text does.
     fn shallow(&mut self, of: Type) -> Parsed<Type> {
         if of.depth() > DEPTH {
             let word = self.next();
@@ -166,7 +166,7 @@ impl Parser<'_> {
         }))
     }
 
-    /// `{ size = 8; … }` with the place where it began.
+    /// `{ size = 8; … }` with its offset.
     fn attributes(&mut self) -> Parsed<Vec<(String, Value)>> {
         let mut list = Vec::new();
         self.mark('{')?;
@@ -278,8 +278,8 @@ impl Parser<'_> {
         }
         let fields = self.fields()?;
         let mut align = 1;
-        // A field may bear this name, as in `struct { … } align(8)`; only with a parenthesis is it
-        // an attribute.
+        // A field may be called `align`, as in `struct { … } align(8)`; only with a parenthesis is
+        // the word an attribute.
         if matches!(self.peek(), Token::Word(w) if w == "align") {
             let word = self.next();
             if self.is_mark('(') {

@@ -11,7 +11,7 @@ fn the_seeds_of_the_fuzz_target_are_the_samples() {
         let files = sample(spec);
         let mut seed = (files[0].1.len() as u32).to_le_bytes().to_vec();
         seed.extend(&files[0].1);
-        // All packets in one stream; a packet says itself which CPU's it is.
+        // All packets in one stream; each packet states its CPU.
         seed.extend(files[1].1.iter().chain(&files[2].1));
         let path = folder.join(name);
         if std::env::var_os("HOLDUP_BLESS").is_some() {

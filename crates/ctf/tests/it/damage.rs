@@ -1,5 +1,5 @@
-//! Cut and damaged traces: an error that names the place, or what can be read with what is missing
-//! counted. Never a panic, never a hang.
+//! Cut and damaged traces must give an error that names the place, or everything that can be read
+//! with the missing parts counted; never a panic, never a hang.
 
 use crate::support::writer::{SPECS, metadata, sample};
 use holdup_trace::{Batch, ErrorKind, EventId, Quality, QualityCode, Reader};
@@ -8,7 +8,7 @@ use std::path::Path;
 
 type Files = Vec<(String, Vec<u8>)>;
 
-/// Read all there is. Returns the number of events and the counters, or the error of opening.
+/// Read everything. Returns the number of events and the counters, or the error of opening.
 fn read(files: Files) -> Result<(usize, Quality), ErrorKind> {
     let size: usize = files.iter().map(|f| f.1.len()).sum();
     let trace = holdup_ctf::open_files(Path::new("x"), files).map_err(|e| e.kind)?;
@@ -36,7 +36,7 @@ fn read(files: Files) -> Result<(usize, Quality), ErrorKind> {
     Ok((events, quality))
 }
 
-/// All but what the trace itself says was lost.
+/// All problems except losses that the trace itself reports.
 fn damage(quality: Quality) -> Vec<&'static str> {
     let lost = [QualityCode::LostEvents, QualityCode::LostChunks].map(QualityCode::code);
     quality.entries().iter().map(|e| e.code).filter(|c| !lost.contains(c)).collect()
@@ -63,7 +63,8 @@ fn metadata_cut_anywhere_is_an_error_or_counted() {
             files[0].1.truncate(len);
             match read(files) {
                 Ok((_, quality)) => {
-                    // A cut between two declarations is not seen, but what is not declared is.
+                    // A cut between two declarations goes unnoticed, but events without declaration
+                    // do not.
                     read_ones += usize::from(!damage(quality).is_empty());
                 }
                 Err(ErrorKind::Malformed { offset, .. }) => {
@@ -88,7 +89,7 @@ fn a_stream_cut_anywhere_is_read_as_far_as_it_goes() {
             let (events, quality) = read(files).unwrap();
             assert!(events >= before, "{events} of {cut} bytes, {before} of fewer");
             before = events;
-            // Whole packets and nothing else: nobody can know that there was more.
+            // If only whole packets are left, nothing shows that there were more.
             if cut % 4096 != 0 {
                 assert!(!damage(quality).is_empty(), "{cut} of {len} in {spec:?}");
             }
@@ -120,7 +121,7 @@ fn streams_of_another_trace_are_not_read() {
     assert_eq!(damage(quality), ["skipped-bytes"]);
 }
 
-/// Types may be named and used again and again: a few lines declare more fields than fit anywhere.
+/// Named types can be reused, so a few lines can declare more fields than fit into memory.
 #[test]
 fn types_that_grow_without_end_end() {
     let mut text = String::from(

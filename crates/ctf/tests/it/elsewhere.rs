@@ -1,5 +1,5 @@
-//! What other recorders than today's LTTng write: `perf data convert --to-ctf`, programs that keep
-//! CPUs apart by file alone, LTTng up to 2.5.
+//! Traces of recorders other than today's LTTng: `perf data convert --to-ctf`, programs that
+//! separate CPUs only by file, LTTng up to 2.5.
 
 use holdup_ctf::CtfTrace;
 use holdup_trace::{Calls, Pid, Reader, Tid, What};
@@ -16,7 +16,7 @@ clock { name = mono; freq = 1000000000; offset_s = 0; offset = 0; };
 typealias integer { size = 64; align = 8; signed = false; map = clock.mono.value; } := ts_t;
 ";
 
-/// A metadata file: what a packet says of its CPU, and the events with their fields.
+/// A metadata file: the packet context with its CPU, and the events with their fields.
 fn metadata(tracer: &str, context: &str, events: &[(&str, &str)]) -> Vec<u8> {
     let mut text = format!(
         "{TYPES}{tracer}stream {{ id = 0;
@@ -32,7 +32,7 @@ fn metadata(tracer: &str, context: &str, events: &[(&str, &str)]) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// A packet: its context behind the sizes, and the events.
+/// A packet: its context after the sizes, and the events.
 fn packet(context: &[u8], events: &[(u32, u64, Vec<u8>)]) -> Vec<u8> {
     let mut body = context.to_vec();
     for (id, ts, fields) in events {

@@ -1,16 +1,16 @@
-//! Packets divided into parts are packets again, of the same events.
+//! The parts of a divided packet are packets again and hold the same events.
 
 use crate::support::writer::{SPECS, sample};
 use holdup_ctf::{Counts, RawKind, open_raw};
 use holdup_testkit::needs;
 use std::path::Path;
 
-/// The trace in `from` with every packet divided after every event that allows it; how many packets
-/// there are.
+/// Divide every packet of the trace in `from` after every event that allows it; returns how many
+/// packets there are.
 fn divided(from: &Path, to: &Path) -> usize {
     let raw = open_raw(from, false).unwrap();
     let text = String::from_utf8(raw.folders[0].text.clone()).unwrap();
-    // Text alone must say so.
+    // Metadata without packets must start with this signature.
     let text = text.trim_start_matches("/* CTF 1.8 */");
     std::fs::write(to.join("metadata"), format!("/* CTF 1.8 */{text}")).unwrap();
     let mut all = 0;
@@ -27,7 +27,7 @@ fn divided(from: &Path, to: &Path) -> usize {
                 };
                 counts.seq += p.gap.map_or(0, |g| g.packets);
                 counts.discarded += p.gap.map_or(0, |g| g.events);
-                // What was lost before a packet was lost when it was begun.
+                // A loss before a packet dates from the packet's begin.
                 put(0..0, &mut counts);
                 let mut begin = 0;
                 for end in 1..=p.events.len() {
@@ -45,7 +45,7 @@ fn divided(from: &Path, to: &Path) -> usize {
     all
 }
 
-/// A trace of each layout, and the same divided.
+/// A trace of each layout, and the same trace divided.
 fn each(mut check: impl FnMut(&Path, &Path, &str)) {
     for spec in SPECS {
         let (whole, parts) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

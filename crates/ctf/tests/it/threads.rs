@@ -1,4 +1,4 @@
-//! Which thread an event happened in, where the event does not say.
+//! Which thread an event happened in, if the event does not carry it.
 
 use crate::support::writer::{Packet, SPECS, Spec, metadata, sample};
 use holdup_trace::{Presence, Reader, Tid, What};
@@ -20,13 +20,14 @@ fn the_switches_of_a_cpu_tell_and_agree_with_the_context() {
         assert_eq!(without, of(cpu, sample(SPECS[2])), "the context says the same");
         assert!(without.len() > 3);
     }
-    // Before its first switch a CPU runs who leaves it then; so it does after a loss.
+    // Before its first switch a CPU runs the thread that this switch switches out; likewise after a
+    // loss.
     let second = of(1, sample(SPECS[1]));
     let wanted = [(50, 200), (60, 200), (600, 201), (700, 201)].map(|(ts, tid)| (ts, Tid(tid)));
     assert_eq!(second, wanted);
 }
 
-/// A second loss before any switch: whoever ran in between, nobody knows.
+/// A second loss before any switch: the thread that ran in between is unknown.
 #[test]
 fn between_two_losses_without_a_switch_the_thread_is_unknown() {
     let spec = SPECS[0];
@@ -133,7 +134,7 @@ fn fields_are_read_in_every_layout() {
     }
 }
 
-/// Half a second, and the 27 bits of a compact time stamp go around.
+/// The 27 bits of a compact time stamp wrap around within half a second.
 #[test]
 fn narrow_time_stamps_go_around() {
     let spec = Spec::default();
@@ -146,8 +147,8 @@ fn narrow_time_stamps_go_around() {
     assert_eq!(times, (1..20).map(|n| n * step).collect::<Vec<_>>());
 }
 
-/// The first look reads as little of an event as it can, and no less is true for that: whole files,
-/// and files cut anywhere.
+/// The first pass reads as little of an event as possible, but must find the same: in whole files,
+/// and in files cut anywhere.
 #[test]
 fn the_first_look_finds_what_reading_finds() {
     for spec in SPECS {

@@ -1,13 +1,13 @@
-//! perf.data: file mode and pipe mode, each written as what it was. Compressed records are written
-//! unpacked, a folder of `perf record --threads` as one file.
+//! perf.data: file mode and pipe mode, each written in its own mode. Compressed records are written
+//! uncompressed, a folder of `perf record --threads` as one file.
 //!
 //! ```text
 //!  file mode   header │ ids │ attrs │ names │ records … │ table of sections │ sections
 //!  pipe mode   magic  │ records, those of the tables first …
 //! ```
 //!
-//! Records keep their order, and the FINISHED_ROUND between them their meaning: everything before
-//! one is still before it. Hardware traces (AUX) are left out.
+//! Records keep their order, and the FINISHED_ROUND records their meaning: everything that was
+//! before one is still before it. Hardware traces (AUX) are left out.
 
 mod strings;
 mod tables;
@@ -23,7 +23,7 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
 use strings::Strings;
 
-/// The cut of the file `input`.
+/// Cut the file `input`.
 pub(crate) fn write(input: &Path, keep: Keep, output: &Path) -> Result<Written, CutError> {
     let raw = open_raw(input)?;
     if !raw.has_times() {
@@ -67,11 +67,11 @@ struct Copy<'a, 'b> {
     pipe: bool,
     keep: Keep,
     strings: Option<Strings<'a>>,
-    /// The latest event with a time stayed: those without one are of the same time.
+    /// Whether the latest event with a time stayed: records without a time share it.
     stays: bool,
-    /// Something was written since the last FINISHED_ROUND.
+    /// Whether something was written since the last FINISHED_ROUND.
     round: bool,
-    /// Pipe mode: the note of which part this is was written.
+    /// Pipe mode: whether the note that says which part this is was written.
     told: bool,
     out: &'a mut BufWriter<&'b File>,
     /// Bytes written.
@@ -96,7 +96,7 @@ impl Copy<'_, '_> {
         self.put(&self.order.u64(header::PIPE_SIZE))
     }
 
-    /// Header, ids, attrs and old names of events.
+    /// Write header, ids, attrs and old names of events.
     fn start_file(&mut self, raw: &RawFile) -> io::Result<()> {
         let order = self.order;
         let entry = raw.attrs.iter().map(|a| a.bytes.len()).max().unwrap_or(0) + SECTION;
@@ -128,7 +128,7 @@ impl Copy<'_, '_> {
         self.put(&raw.event_types)
     }
 
-    /// The feature sections, and in the header where all is.
+    /// Write the feature sections, and all offsets into the header.
     fn finish_file(&mut self, raw: &RawFile, data: u64) -> io::Result<()> {
         let data_end = self.at;
         let sections = tables::sections(self.order, raw, &self.keep.cut, &mut self.strings);
@@ -158,7 +158,7 @@ impl Copy<'_, '_> {
             return Ok(());
         }
         if rec.kind == record::FINISHED_ROUND {
-            // Rounds of which nothing is left say nothing.
+            // An empty round is meaningless.
             if !std::mem::take(&mut self.round) {
                 return Ok(());
             }
@@ -182,7 +182,7 @@ impl Copy<'_, '_> {
     fn stays(&mut self, rec: &RawRecord<'_>) -> bool {
         let to = self.keep.cut.times().1;
         match rec.kind {
-            // What says who and what was there and what is missing, up to the end of the part.
+            // Records about threads, mappings and losses stay up to the end of the part.
             record::COMM
             | record::FORK
             | record::EXIT
@@ -196,7 +196,7 @@ impl Copy<'_, '_> {
             | record::LOST_SAMPLES
             | record::THROTTLE => rec.time.is_none_or(|t| t <= to),
             ..record::HEADER_ATTR => {
-                // No choice of CPUs leaves out records of switches.
+                // The choice of CPUs does not apply to records of switches.
                 let cpu = if rec.kind == record::SAMPLE { Some(rec.cpu) } else { None };
                 if let Some(time) = rec.time {
                     self.stays = match cpu {
@@ -206,7 +206,7 @@ impl Copy<'_, '_> {
                 }
                 self.stays
             }
-            // Hardware traces, and what perf made of compressed ones.
+            // Hardware traces, and perf's records about compression.
             record::AUXTRACE_INFO
             | record::AUXTRACE
             | record::AUXTRACE_ERROR
@@ -216,7 +216,7 @@ impl Copy<'_, '_> {
         }
     }
 
-    /// Change what must be changed; false if the record is left out.
+    /// Adapt a record; false if the record is left out.
     fn changed(&mut self, rec: &RawRecord<'_>, bytes: &mut Vec<u8>, payload: &mut Vec<u8>) -> bool {
         if self.pipe && !self.told && rec.kind < record::HEADER_ATTR {
             self.told = true;

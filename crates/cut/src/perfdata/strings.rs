@@ -1,4 +1,4 @@
-//! Strings in records, and what else would tell names: copied memory, builds of files.
+//! Strings in records, and other data that reveals names: copied memory, build ids.
 
 use crate::fields;
 use crate::names::Names;
@@ -6,17 +6,17 @@ use crate::tracing::Order;
 use holdup_perfdata::format::{EVENT_UPDATE_NAME, record, sample};
 use holdup_perfdata::{RawFile, RawRecord};
 
-/// Where the masks are in `perf_event_attr` that say how long parts of a sample are.
+/// Offsets of the masks in `perf_event_attr` that determine the length of parts of a sample.
 const BRANCH_SAMPLE_TYPE: usize = 72;
 const SAMPLE_REGS_USER: usize = 80;
-/// Entries of branch stacks come with a word more.
+/// Branch stacks are preceded by one more word.
 const BRANCH_HW_INDEX: u64 = 1 << 17;
 /// Bytes of an entry of a branch stack.
 const BRANCH: u64 = 24;
-/// What all events of tracefs begin with.
+/// Bytes of the fields with which all events of tracefs begin.
 const COMMON: usize = 8;
 
-/// Replaces them.
+/// Replaces strings.
 pub(super) struct Strings<'a> {
     order: Order,
     raw: &'a RawFile,
@@ -68,7 +68,7 @@ impl<'a> Strings<'a> {
         true
     }
 
-    /// Which build a mapping is of tells which program it is.
+    /// Remove the build id of a mapping, which identifies the program.
     fn forget_build(&self, bytes: &mut [u8]) {
         let misc = self.order.read_u16(bytes, 4).unwrap_or(0);
         if misc & record::MISC_MMAP_BUILD_ID != 0 && bytes.len() >= 64 {
@@ -86,7 +86,7 @@ impl<'a> Strings<'a> {
             Some(strings) => {
                 strings.replace(&mut bytes[content], self.order.big, &mut self.names);
             }
-            // Nobody knows what is in it.
+            // Its content is unknown.
             None if content.len() > COMMON => {
                 bytes[content.start + COMMON..content.end].fill(0);
             }
@@ -98,7 +98,7 @@ impl<'a> Strings<'a> {
         attr.sample_type & sample::AUX == 0 && self.forget_stack(attr, rec.behind, bytes).is_some()
     }
 
-    /// Memory of the program that was copied into the sample.
+    /// Clear user memory that was copied into the sample.
     fn forget_stack(
         &self,
         attr: &holdup_perfdata::RawAttr,
@@ -126,7 +126,7 @@ impl<'a> Strings<'a> {
         Some(())
     }
 
-    /// Names of events that somebody made, in the section that names all: attrs, each with its
+    /// Replace user-defined names of events in the section that has the names: attrs, each with its
     /// ids and its name.
     pub(super) fn event_names(&mut self, section: &mut [u8]) {
         let word = |bytes: &[u8], at: usize| self.order.read_u32(bytes, at).map(|n| n as usize);

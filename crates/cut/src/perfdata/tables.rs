@@ -1,4 +1,5 @@
-//! The feature sections of a cut: those of the whole, with the note of which part it is.
+//! The feature sections of a cut: the sections of the whole, with the note that says which part
+//! this is.
 
 use super::strings::Strings;
 use crate::tracing::{self, Order};
@@ -6,7 +7,7 @@ use holdup_perfdata::RawFile;
 use holdup_perfdata::format::{STRING_ALIGN, feature};
 use holdup_trace::Cut;
 
-/// Sections that hold no names: what else there is stays out of an anonymous cut.
+/// Sections that hold no names: all other sections are left out of an anonymous cut.
 const NAMELESS: &[u32] = &[
     feature::NRCPUS,
     feature::ARCH,
@@ -42,7 +43,7 @@ pub(super) fn sections(
     sections
 }
 
-/// One section as the cut has it; `None` if it has none.
+/// One section for the cut; `None` if the cut has no such section.
 pub(super) fn section(
     order: Order,
     number: u32,
@@ -57,7 +58,7 @@ pub(super) fn section(
     Some(match (number, strings) {
         (feature::CMDLINE, _) => command_line(order, &bytes, cut),
         (feature::SAMPLE_TIME, _) => match cut.time {
-            // In pipe mode perf writes zeros before it knows.
+            // In pipe mode perf writes zeros, because the times are not known yet.
             Some((from, to)) if bytes.iter().any(|&b| b != 0) => {
                 [order.u64(from), order.u64(to)].concat()
             }
@@ -79,7 +80,7 @@ pub(super) fn section(
     })
 }
 
-/// The recorder's command line with the cut's behind it; or without its words, if they are names.
+/// The recorder's command line with the cut's appended; without its words if names are removed.
 pub(super) fn command_line(order: Order, bytes: &[u8], cut: &Cut) -> Vec<u8> {
     let mut words: Vec<String> = match bytes.len() {
         ..4 => Vec::new(),
@@ -97,7 +98,7 @@ pub(super) fn command_line(order: Order, bytes: &[u8], cut: &Cut) -> Vec<u8> {
     line
 }
 
-/// A kernel's or program's version without what its maker called it.
+/// A kernel's or program's version without the vendor's suffix.
 fn numbers(version: &str) -> String {
     let known = ["holdup ", "perf "].into_iter().find(|name| version.starts_with(name));
     let name = known.unwrap_or("");

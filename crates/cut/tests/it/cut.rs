@@ -1,4 +1,4 @@
-//! A cut has the events of its part, all of them and in order, whatever else it has.
+//! A cut has all events of its part, in order, whatever else it has.
 
 use crate::fixture;
 use holdup_cut::cut;
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// One of each format that is cut, small ones.
+/// A small trace of each format that can be cut.
 const FIXTURES: [&str; 7] = [
     "healthy_naps_c2/perf.data",
     "profile_bank/perf.data",
@@ -19,7 +19,7 @@ const FIXTURES: [&str; 7] = [
     "equivalence/lttng_thr_mutex_c4/lttng.tar.gz",
 ];
 
-/// What was cut, and the folder it lies in.
+/// The cut, and its temporary folder.
 fn cut_out(path: &Path, cut_to: &Cut) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("cut");
@@ -39,7 +39,7 @@ fn files(path: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     vec![(path.to_owned(), std::fs::read(path).unwrap())]
 }
 
-/// Time, CPU, thread and kind of each event of a part; names and places in memory go by file.
+/// Time, CPU, thread and kind of each event of a part; names and addresses depend on the file.
 fn events(reader: &dyn Reader, (from, to): (Nanos, Nanos)) -> Vec<String> {
     let name = |id: NameId| reader.info().names.get(id);
     let of = |e: Event| {
@@ -61,7 +61,7 @@ fn events(reader: &dyn Reader, (from, to): (Nanos, Nanos)) -> Vec<String> {
 /// From and to, in thousandths of a trace.
 fn window(reader: &dyn Reader, from: u64, to: u64) -> (Nanos, Nanos) {
     let (first, last) = reader.info().span.unwrap();
-    // Damaged times may be as far apart as a u64 holds.
+    // Damaged times may be up to `u64::MAX` apart.
     let at = |part: u64| first + (u128::from(last - first) * u128::from(part) / 1000) as u64;
     (at(from), at(to))
 }
@@ -130,7 +130,7 @@ fn chosen_cpus_are_all_there_is_of_the_part() {
     }
 }
 
-/// Pages of trace.dat stayed whole, with halves of calls and interrupts at both ends.
+/// Regression: pages of trace.dat stayed whole, with halves of calls and interrupts at both ends.
 #[test]
 fn what_does_not_stay_of_a_page_becomes_padding() {
     for name in FIXTURES.into_iter().filter(|name| name.contains("trace.dat")) {
@@ -143,7 +143,7 @@ fn what_does_not_stay_of_a_page_becomes_padding() {
         let written = cut(&*whole, unpacked.path(), &of_time(time), &output).unwrap();
         let part = events(&*holdup_open::open(&output).unwrap(), (0, u64::MAX));
         assert_eq!(part.len() as u64, written.inside + written.outside, "{name}");
-        // Their times are those of the whole, whatever lies between them.
+        // Their times are unchanged, although records between them are missing.
         let all: std::collections::HashSet<String> =
             events(&*whole, (0, u64::MAX)).into_iter().collect();
         let other = part.iter().find(|e| !all.contains(*e));

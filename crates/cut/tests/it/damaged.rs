@@ -1,5 +1,5 @@
-//! Damaged text whose reader starts at a later line: the part alone would begin with lines of
-//! which no reader knows what they are. Found by fuzzing.
+//! Damaged text whose reader starts at a later line: the part alone would begin with lines that no
+//! reader recognises. Found by fuzzing.
 
 use holdup_cut::{CutError, cut};
 use holdup_trace::Cpu;

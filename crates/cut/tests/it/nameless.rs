@@ -1,4 +1,4 @@
-//! A cut without names has none of them in its bytes, and the figures of the whole.
+//! A cut without names contains no name in its bytes, and gives the same figures as the whole.
 
 use crate::fixture;
 use holdup_cut::cut;
@@ -30,7 +30,7 @@ const FIXTURES: [&str; 16] = [
     "equivalence/lttng_ser_semop_c4/lttng.tar.gz",
 ];
 
-/// All of the trace without names, and the folder it lies in.
+/// The whole trace without names, and its temporary folder.
 fn nameless(path: &Path) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("cut");
@@ -55,7 +55,7 @@ fn contains(bytes: &[u8], text: &str) -> bool {
     memchr::memmem::find(bytes, text.as_bytes()).is_some()
 }
 
-/// The same as a word of its own.
+/// Whether `bytes` contain `text` as a separate word.
 fn contains_word(bytes: &[u8], text: &str) -> bool {
     let is_word = |at: Option<usize>| {
         let b = at.and_then(|at| bytes.get(at));
@@ -65,8 +65,8 @@ fn contains_word(bytes: &[u8], text: &str) -> bool {
         .any(|at| !is_word(at.checked_sub(1)) && !is_word(Some(at + text.len())))
 }
 
-/// Every name of a thread, file or function in a trace that is neither the kernel's nor known
-/// everywhere; and those of the kernel.
+/// Names of threads, files and functions in a trace that are neither the kernel's nor generally
+/// known; and the kernel's names.
 fn names(reader: &dyn Reader) -> (BTreeSet<String>, BTreeSet<String>) {
     let mut kernel = BTreeSet::new();
     let mut ids: BTreeSet<NameId> = reader.info().tasks.iter().map(|t| t.comm).collect();
@@ -126,14 +126,14 @@ fn check(path: &Path) {
     let command = info.cmdline.clone().unwrap_or_default();
     let words = command.split(' ').filter(|w| w.starts_with('/')).map(str::to_owned);
     let (own, kernel) = names(&*whole);
-    // The kernel has functions, fields and events that are called as some threads are.
+    // Some functions, fields and events of the kernel have the same names as threads.
     let of_kernel = |word: &str| {
         kernel.iter().any(|name| name.contains(word))
             || info.symbols.functions().any(|(_, f)| f.contains(word))
             || info.events.iter().any(|e| format!("{}:{}", e.system, e.name).contains(word))
     };
     for secret in own.into_iter().chain(host).chain(words) {
-        // A number at a name's end stays; what stands before it is the name.
+        // A number at a name's end stays; the name is before it.
         let stem = secret.trim_end_matches(|c: char| c.is_ascii_digit() || c == '-');
         searched += 1;
         assert!(!contains_word(&bytes, &secret), "{name}: {secret}");
@@ -148,7 +148,7 @@ fn check(path: &Path) {
     assert!(part.info().capabilities == info.capabilities, "{name}");
 }
 
-/// When, where and what each event was, as far as that is no name.
+/// Time, CPU, thread and kind of each event, without names.
 fn kinds(reader: &dyn Reader) -> Vec<(Nanos, Cpu, u32, String)> {
     let all = merge::events(reader).map(Result::unwrap);
     let events = &reader.info().events;
@@ -311,7 +311,7 @@ fn no_word_of_a_line_leaks() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Whatever is damaged, what is written has no more of the secret than was there by chance.
+    /// Whatever is damaged, the output contains the secret at most by chance.
     #[test]
     fn damaged_packets_are_no_panic_and_leak_nothing(
         places in prop::collection::vec((any::<usize>(), any::<u8>()), 1..8)

@@ -1,7 +1,7 @@
 //! The fields of the events holdup interprets, one family a file.
 //!
-//! Each function reads the text after the event's name and gives the very [`What`] the binary
-//! readers give. `None` means that a field is missing that the event is worthless without.
+//! Each function reads the text after the event's name and returns the same [`What`] as the binary
+//! readers. `None` means that a field is missing without which the event is useless.
 
 mod irq;
 mod lock;
@@ -15,13 +15,13 @@ use crate::line::Line;
 use crate::scan::{Keys, blank, hex, int, trim_start};
 use holdup_trace::{Batch, Cpu, EventKind, LocalNames, NameId, StackRef, StatKind, Tid, What};
 
-/// What the field readers need in addition to the text.
+/// What the field readers need besides the text.
 pub(crate) struct Context<'a> {
     pub(crate) names: &'a mut LocalNames,
     pub(crate) batch: &'a mut Batch,
-    /// The sched_switch letters are those of old trace-cmd; see [`sched`].
+    /// The sched_switch letters come from an old trace-cmd; see [`sched`].
     pub(crate) old_states: bool,
-    /// The names that were read, for who asks where they are.
+    /// Positions of the names that were read, if the caller asks for them.
     pub(crate) found: Option<&'a mut Vec<(usize, usize)>>,
 }
 
@@ -32,7 +32,7 @@ impl Context<'_> {
         self.names.name(hint, name)
     }
 
-    /// A name that is skipped.
+    /// Record the position of a name that is not used.
     #[inline]
     fn unread(&mut self, name: Option<&[u8]>) {
         if let (Some(found), Some(name)) = (&mut self.found, name) {
@@ -41,14 +41,14 @@ impl Context<'_> {
     }
 }
 
-/// Read the fields of `line`, which is an `entry`.
+/// Read the fields of `line`, whose event is `entry`.
 #[inline]
 pub(crate) fn what(entry: &Entry, line: &Line<'_>, cx: &mut Context<'_>) -> Option<What> {
     let body = line.body;
     match entry.kind {
         Kind::Other => Some(What::Other),
         Kind::Event(event) => fields(event, entry, body, cx),
-        // The address on the same line, if there is one, is the caller's to keep.
+        // The caller handles the address on the same line, if there is one.
         Kind::Sample => {
             Some(What::Sample { period: line.period.unwrap_or(1), stack: StackRef::NONE })
         }
@@ -159,13 +159,13 @@ fn cpu(n: u64) -> Cpu {
     Cpu(u16::try_from(n as u32).unwrap_or(u16::MAX))
 }
 
-/// `[120]`: the number in the last brackets of `s`, and what is before them.
+/// `[120]`: the number in the last brackets of `s`, and the text before them.
 fn bracketed(s: &[u8]) -> Option<(u64, &[u8])> {
     let open = s.iter().rposition(|&b| b == b'[')?;
     Some((int(&s[open + 1..])?, &s[..open]))
 }
 
-/// `perf script -F +ip,sym` adds the instruction's address and symbol behind the fields.
+/// `perf script -F +ip,sym` adds the instruction's address and symbol after the fields.
 #[inline]
 fn without_address(name: &[u8]) -> &[u8] {
     let Some(space) = name.iter().position(|&b| blank(b)) else { return name };

@@ -1,4 +1,5 @@
-//! perf's sideband records, which `perf script --show-task-events` and its kin print as lines.
+//! perf's sideband records, which `perf script --show-task-events` and similar options print as
+//! lines.
 
 use super::Context;
 use crate::scan::{dec, find_word, int, trim, trim_start};
@@ -20,7 +21,7 @@ pub(super) fn fork(body: &[u8]) -> Option<What> {
     Some(What::TaskNew { tid, pid, parent_tid, parent_pid })
 }
 
-/// The same.
+/// `(pid:tid):(ppid:ptid)` as well.
 pub(super) fn exit(body: &[u8]) -> Option<What> {
     let ((pid, tid), _) = four(body)?;
     Some(What::TaskEnd { tid, pid })

@@ -59,23 +59,23 @@ fn task(s: &[u8]) -> Option<(&[u8], Tid, i16)> {
     Some((trim(&s[..colon]), tid(int(&s[colon + 1..])?), prio as i16))
 }
 
-/// A number as the raw field has it, or letters; Linux 2.6.31 put them into brackets.
+/// The state as the raw field's number or as letters; Linux 2.6.31 put the letters into brackets.
 #[inline]
 fn state_of(s: &[u8]) -> TaskState {
     match s {
-        // The kernel's way to print bits without a letter in its own table. What it has letters for
-        // is below in every table.
+        // The kernel prints bits without a letter in its own table this way. All bits that have
+        // letters are below 0x100 in every table.
         [b'0', b'x', ..] if int(s).is_none_or(|n| n > 0x100) => TaskState::UNKNOWN,
         [b'0'..=b'9', ..] => int(s).map_or(TaskState::UNKNOWN, |n| StateTable::assumed().state(n)),
-        // `-1` of 2.6: asleep, by a number that is no bit.
+        // `-1` of 2.6: asleep, with a number that is no bit.
         [b'-', ..] => TaskState::UNKNOWN,
         [b'(', letters @ .., b')'] => TaskState::from_text(letters),
         _ => TaskState::from_text(s),
     }
 }
 
-/// The letters of trace-cmd's plugin before it learnt to take them from the event's format: one
-/// per bit, in the order of kernels long gone. So a zombie reads `X` and an idle kernel thread `W`.
+/// The letters of trace-cmd's plugin before it took them from the event's format: one per bit, in
+/// the order of kernels long gone. So it prints a zombie as `X` and an idle kernel thread as `W`.
 fn old_state(s: &[u8]) -> TaskState {
     const LETTERS: &[u8; 8] = b"SDTtZXxW";
     TaskState(
@@ -85,8 +85,8 @@ fn old_state(s: &[u8]) -> TaskState {
     )
 }
 
-/// Whether a switch in trace-cmd's rendering has an idle kernel thread as `W`, or as `I`, which
-/// tells the old letters from the new ones. Every system has such threads.
+/// Whether a switch in trace-cmd's rendering has an idle kernel thread as `W`, or as `I`. This
+/// distinguishes old letters from new ones, since every system has such threads.
 pub(crate) fn idle_letters(body: &[u8]) -> (bool, bool) {
     if body.starts_with(b"prev_comm=") {
         return (false, false);
@@ -206,7 +206,7 @@ pub(super) fn blocked_reason(body: &[u8], cx: &mut Context<'_>) -> Option<What> 
     let tid = tid(k.int(b"pid=")?);
     let io_wait = k.int(b"iowait=").or_else(|| k.int(b"io_wait="))? != 0;
     let caller = word(k.rest(b"caller=")?);
-    // No function's name is so many hexadecimal digits and nothing else.
+    // No function's name consists only of this many hexadecimal digits.
     let (address, name) = match pointer(caller) {
         Some((address, len)) if len == caller.len() && (len >= 8 || address == 0) => {
             (address, &b""[..])

@@ -93,7 +93,8 @@ fn hex_list(mut s: &[u8]) -> [u64; 6] {
     args
 }
 
-/// `c0, 14, 09, …]`: the bytes of six longs, least significant first; the length tells the width.
+/// `c0, 14, 09, …]`: the bytes of six longs, least significant first; the length of the list gives
+/// the width of a long.
 fn byte_list(s: &[u8]) -> [u64; 6] {
     let mut bytes = [0u8; 48];
     let mut n = 0;
@@ -114,8 +115,8 @@ fn byte_list(s: &[u8]) -> [u64; 6] {
     })
 }
 
-/// The numbers behind the `: ` of each `name: value`. A value may be followed by what it means, in
-/// quotes or parentheses; those may hold commas.
+/// The numbers after the `: ` of each `name: value`. A value may be followed by its meaning in
+/// quotes or parentheses, which may contain commas.
 fn named_list(mut s: &[u8]) -> [u64; 6] {
     let mut args = [0; 6];
     for arg in &mut args {
@@ -136,7 +137,7 @@ fn named_list(mut s: &[u8]) -> [u64; 6] {
     args
 }
 
-/// The values of `key=value` pairs but the first, which is the number of the call.
+/// The values of all `key=value` pairs except the first, which is the number of the call.
 fn raw_list(body: &[u8]) -> [u64; 6] {
     let mut args = [0; 6];
     let pairs = body

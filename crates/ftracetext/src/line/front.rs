@@ -1,10 +1,10 @@
-//! The usual line, read from front to back.
+//! The fast path for the usual line, read from front to back.
 //!
-//! Nearly every line of a trace has its comm aligned to 16 columns, and behind those nothing but
-//! numbers up to the time stamp. Reading such a line from the left, eight bytes at a time, takes a
-//! fraction of what the careful way takes, which must look for the stamp first. Whatever is not
-//! exactly as expected gives `None` and is left to that way; what is accepted here, it would read
-//! the same (the tests compare them).
+//! Nearly every line of a trace has its comm aligned to 16 columns, and after it only numbers up to
+//! the time stamp. Reading such a line from the left, eight bytes at a time, takes a fraction of
+//! the time of the careful path, which must find the stamp first. Lines that are not exactly as
+//! expected give `None` and are left to the careful path; accepted lines read the same in both (the
+//! tests compare them).
 
 use super::Stamp;
 use crate::scan::{blank, digits8, spaces8, word8};
@@ -12,7 +12,7 @@ use holdup_trace::{Cpu, Pid, Tid};
 
 /// What precedes the event's name.
 pub(super) struct Front<'a> {
-    /// All 16 columns of it.
+    /// All 16 columns of the comm.
     pub(super) comm: &'a [u8; 16],
     pub(super) tid: Tid,
     pub(super) pid: Pid,
@@ -22,7 +22,7 @@ pub(super) struct Front<'a> {
     pub(super) rest: &'a [u8],
 }
 
-/// Where what identifies the thread begins.
+/// The column at which the thread's id begins.
 const IDS: usize = 17;
 
 /// `            perf   292 [000]    28.914036: `, also with `292/292`.
@@ -68,10 +68,10 @@ pub(super) fn kernel(line: &[u8]) -> Option<Front<'_>> {
     Some(Front { comm, tid: Tid(tid), pid, cpu, stamp, rest })
 }
 
-/// Where the CPU's bracket opens.
+/// The column at which the CPU's bracket opens.
 #[inline(always)]
 fn bracket(line: &[u8]) -> Option<usize> {
-    // A loop, for the branch is predicted: it is the same column in line after line.
+    // A loop, because its branch is predicted: the column is the same in line after line.
     (IDS + 6..IDS + 24)
         .find(|&at| line.get(at).is_none_or(|&b| b == b'['))
         .filter(|&at| at < line.len())
@@ -91,7 +91,7 @@ fn number(line: &[u8], at: usize) -> Option<(u32, usize)> {
     (n > 0 && n < 8).then_some((number, at + n))
 }
 
-/// The same with spaces before it, eight bytes in all.
+/// The number at `at` with spaces before it, eight bytes in total, and where it ends.
 #[inline(always)]
 fn padded(line: &[u8], at: usize) -> Option<(u32, usize)> {
     let w = word8(line.get(at..)?)?;
@@ -142,7 +142,7 @@ fn flags(line: &[u8], at: usize) -> Option<usize> {
     are_flags(&line[at..at + n]).then_some(at + n + 1)
 }
 
-/// `  28.914036:`, and what follows it.
+/// `  28.914036:`, and the text after it.
 #[inline(always)]
 fn stamp(line: &[u8], at: usize) -> Option<(Stamp, &[u8])> {
     const UNIT: [u64; 8] = [0, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1000, 100];

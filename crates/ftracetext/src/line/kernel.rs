@@ -12,7 +12,7 @@ struct Head<'a> {
     cpu: Cpu,
 }
 
-/// Take a line apart.
+/// Parse a line.
 #[inline(always)]
 pub(super) fn parse(line: &[u8]) -> Option<Line<'_>> {
     let (comm, tid, pid, cpu, stamp, rest) = usual(line).or_else(|| careful(line))?;
@@ -28,7 +28,7 @@ pub(super) fn parse(line: &[u8]) -> Option<Line<'_>> {
     Some(Line { stamp, comm, tid, pid, cpu, period: None, name, form, body })
 }
 
-/// The parts of a line that is as nearly all are.
+/// The parts of a usual line.
 #[inline(always)]
 pub(super) fn usual(line: &[u8]) -> Option<Parts<'_>> {
     let f = front::kernel(line)?;
@@ -39,8 +39,8 @@ pub(super) fn usual(line: &[u8]) -> Option<Parts<'_>> {
 #[cold]
 #[inline(never)]
 pub(super) fn careful(line: &[u8]) -> Option<Parts<'_>> {
-    // The kernel and trace-cmd right-align the comm to 16 columns. When the dash is where it must
-    // be, whatever looks like a time stamp before it is part of the comm.
+    // The kernel and trace-cmd right-align the comm to 16 columns. If the dash is in its column,
+    // anything before it that looks like a time stamp is part of the comm.
     let from = if line.get(16) == Some(&b'-') { 17 } else { 0 };
     let (stamp, h, rest) = split(line, from, true, head)
         .or_else(|| if from > 0 { split(line, 0, true, head) } else { None })?;
@@ -55,7 +55,7 @@ fn event(rest: &[u8]) -> Option<(&[u8], Form, &[u8])> {
     if end == 0 {
         return None;
     }
-    // The event before it was recorded with its stack; the functions follow line by line.
+    // The preceding event was recorded with its stack; the functions follow line by line.
     if rest[0] == b'<' {
         return match rest {
             b"<stack trace>" => Some((b"kernel_stack", Form::Colon, b"")),
@@ -90,10 +90,10 @@ fn event(rest: &[u8]) -> Option<(&[u8], Form, &[u8])> {
     }
 }
 
-/// Read the head from its right end.
+/// Parse the head from its right end.
 #[inline]
 fn head(head: &[u8]) -> Option<Head<'_>> {
-    // The stamp is set off by a blank, except behind a CPU or flags when it is a raw counter.
+    // A blank precedes the stamp, except that a raw counter may follow a CPU or flags directly.
     let s = trim_end(head);
     if let Some((cpu, rest)) = cpu_at_end(s) {
         return task(cpu, rest);
@@ -138,7 +138,7 @@ fn latency<'a>(before: &'a [u8], token: &[u8]) -> Option<Head<'a>> {
     let cpu = u16::try_from(cpu).ok().filter(|&n| n != u16::MAX)?;
     let (pid, rest) = number_at_end(trim_end(before))?;
     let comm = comm_of(rest.strip_suffix(b"-")?, 8);
-    // Eight bytes may be all of it or its beginning; half a name is worse than none.
+    // Eight bytes may be a whole comm or a truncated one; half a name is worse than none.
     let comm = if comm.len() >= 8 { b"" } else { comm };
     Some(Head { comm, tid: tid(pid)?, pid: Pid::UNKNOWN, cpu: Cpu(cpu) })
 }
@@ -278,7 +278,7 @@ mod tests {
                 "{line}"
             );
         }
-        // Nothing at all.
+        // No comm at all.
         let l = parse(b"                -77    [003] d..2.   274.804075: x: y").unwrap();
         assert_eq!((l.comm, l.tid.0), (&b""[..], 77));
     }

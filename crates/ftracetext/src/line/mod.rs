@@ -1,12 +1,12 @@
-//! One line: who, where, when, which event, and the rest.
+//! One line: thread, CPU, time, event and fields.
 //!
-//! Every dialect's line is `HEAD TIME: EVENT BODY`. A comm may hold anything, `: ` and brackets
-//! included, so a line is not read from the left: the time stamp is found first (the first colon
-//! that has one before it and a sensible head before that), the head is then taken apart from its
-//! right end, and what remains at its left is the comm.
+//! Every dialect's line is `HEAD TIME: EVENT BODY`. A comm may contain anything, `: ` and brackets
+//! included, so a line cannot be parsed from the left. The time stamp is found first: it ends at
+//! the first colon that has a time stamp and a valid head before it. The head is then parsed from
+//! its right end, and what remains at its left is the comm.
 //!
-//! That is the careful way. Lines whose comm is aligned, nearly all, have nothing in them that
-//! could be misread, and are read from the left.
+//! That is the careful path. Nearly all lines have an aligned comm and cannot be misread; they are
+//! parsed from the left.
 
 mod front;
 mod kernel;
@@ -28,14 +28,14 @@ pub(crate) enum Syntax {
     Perf,
 }
 
-/// How the event's name was followed.
+/// How the event's name was written.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Form {
     /// `name: fields`.
     Colon,
     /// `sys_name(arg: value, …)`, the kernel's own rendering of `syscalls:sys_enter_name`.
     Call,
-    /// `sys_name -> 0x0`, that of `sys_exit_name`.
+    /// `sys_name -> 0x0`, the kernel's rendering of `sys_exit_name`.
     Return,
     /// `callee <-caller`: the function tracer.
     Function,
@@ -43,18 +43,18 @@ pub(crate) enum Form {
     Record,
 }
 
-/// A line taken apart.
+/// The parts of a line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line<'a> {
     pub(crate) stamp: Stamp,
-    /// Empty if the text has none or says it does not know.
+    /// Empty if the text has no comm or marks it as unknown.
     pub(crate) comm: &'a [u8],
     pub(crate) tid: Tid,
     pub(crate) pid: Pid,
     pub(crate) cpu: Cpu,
     /// Event count perf prints before the name.
     pub(crate) period: Option<u64>,
-    /// With its system where the text has it.
+    /// The event's name, with its system if the text has it.
     pub(crate) name: &'a [u8],
     pub(crate) form: Form,
     pub(crate) body: &'a [u8],
@@ -64,14 +64,14 @@ pub(crate) struct Line<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     pub(crate) ts: Nanos,
-    /// Digits behind the point; 0 for a raw counter (`x86-tsc`).
+    /// Digits after the point; 0 for a raw counter (`x86-tsc`).
     pub(crate) digits: u8,
 }
 
-/// Comm, thread, process, CPU and time stamp, and what follows the stamp.
+/// Comm, thread, process, CPU and time stamp, and the text after the stamp.
 type Parts<'a> = (&'a [u8], Tid, Pid, Cpu, Stamp, &'a [u8]);
 
-/// Take `line` (without its end) apart. `None` if it is not an event.
+/// Parse `line` (without its line end). `None` if it is not an event.
 // Always inlined: each caller then pays only for the parts it uses.
 #[inline(always)]
 pub(crate) fn parse(syntax: Syntax, line: &[u8]) -> Option<Line<'_>> {
@@ -81,12 +81,12 @@ pub(crate) fn parse(syntax: Syntax, line: &[u8]) -> Option<Line<'_>> {
     }
 }
 
-/// Colons tried before a line is given up: a comm has at most 16 bytes and so at most 16 colons.
+/// Colons tried before parsing fails: a comm has at most 16 bytes and so at most 16 colons.
 const COLONS: usize = 20;
 
-/// The first colon from `from` on that follows a time stamp and for which `head` accepts what
-/// precedes the stamp. `counters` allows stamps without point. Gives the stamp, what `head` made of
-/// the head, and the rest of the line.
+/// The first colon from `from` on that follows a time stamp and for which `head` accepts the text
+/// before the stamp. `counters` allows stamps without a point. Returns the stamp, the result of
+/// `head`, and the rest of the line.
 #[inline]
 fn split<'a, T>(
     line: &'a [u8],
@@ -157,8 +157,8 @@ fn stamp_before(line: &[u8], end: usize) -> Option<(Stamp, usize)> {
     (digits <= 18).then_some((Stamp { ts: frac, digits: 0 }, point))
 }
 
-/// The kernel's latency format counts microseconds since the trace began: `17277us : `, with a
-/// mark in place of the blank behind a long delay.
+/// The kernel's latency format counts microseconds since the trace began: `17277us : `, with a mark
+/// in place of the blank after a long delay.
 fn micros_before(line: &[u8], end: usize) -> Option<(Stamp, usize)> {
     let (mark, s) = line[..end].split_last()?;
     if !matches!(mark, b' ' | b'+' | b'!' | b'#' | b'*' | b'@' | b'$') {
@@ -179,18 +179,18 @@ fn number_at_end(s: &[u8]) -> Option<(u64, &[u8])> {
     Some((n, &s[..i]))
 }
 
-/// The CPU of `…[003]` and what is before the bracket.
+/// The CPU of `…[003]` and the text before the bracket.
 #[inline]
 fn cpu_at_end(s: &[u8]) -> Option<(Cpu, &[u8])> {
     let s = s.strip_suffix(b"]")?;
     let (n, rest) = number_at_end(s)?;
     let rest = rest.strip_suffix(b"[")?;
-    // u16::MAX means "unknown", and no kernel is built for that many.
+    // u16::MAX means "unknown", and no kernel supports that many CPUs.
     let cpu = u16::try_from(n).ok().filter(|&n| n != u16::MAX)?;
     Some((Cpu(cpu), rest))
 }
 
-/// A comm, or nothing if it is one of the ways to say that it is not known.
+/// The comm; empty if it is a placeholder for an unknown name.
 #[inline]
 fn known_comm(comm: &[u8]) -> &[u8] {
     if let [b'<', inner @ .., b'>'] = comm
@@ -213,8 +213,8 @@ mod tests {
         stamp_before(s.as_bytes(), s.len()).map(|(s, at)| (s.ts, s.digits, at))
     }
 
-    /// Whatever [`front`] accepts, the careful way reads the same: of these lines and of many that
-    /// differ from them in a few bytes.
+    /// The careful path must read every line that [`front`] accepts the same way: these lines, and
+    /// many that differ from them in a few bytes.
     #[test]
     fn both_ways_read_the_same() {
         const LINES: &[&[u8]] = &[

@@ -4,18 +4,18 @@ use super::Syntax;
 use crate::scan::{blank, dec, hex, trim};
 use holdup_trace::Cpu;
 
-/// What a line that is not an event is.
+/// What kind of line a line is that is not an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Other {
     /// Empty, a comment or a heading of the tool.
     Silent,
     /// A frame of a call chain.
     Frame,
-    /// What else belongs to the event or the frame before.
+    /// Another line that belongs to the event or the frame before it.
     Beside,
     /// The recorder lost events of this CPU; how many, if it says.
     Lost(Cpu, Option<u64>),
-    /// What this CPU did before was overwritten while recording.
+    /// The CPU's earlier events were overwritten while recording.
     Started(Cpu),
     /// The decoder of a hardware trace reports a loss.
     AuxError,
@@ -23,7 +23,7 @@ pub(crate) enum Other {
     Bad,
 }
 
-/// What `line` is, given that it is not an event.
+/// The kind of `line`, given that it is not an event.
 pub(crate) fn other(syntax: Syntax, line: &[u8]) -> Other {
     let text = trim(line);
     let Some(&first) = text.first() else { return Other::Silent };
@@ -32,7 +32,7 @@ pub(crate) fn other(syntax: Syntax, line: &[u8]) -> Other {
             b'#' => Other::Silent,
             _ if text.starts_with(b"instruction trace error ") => Other::AuxError,
             _ if is_chatter(text) => Other::Silent,
-            // It is a number of chunks of unknown size, not of events.
+            // The number counts chunks of unknown size, not events.
             _ if text.starts_with(b"Processed ") && text.ends_with(b" chunks!") => {
                 Other::Lost(Cpu::UNKNOWN, None)
             }
@@ -57,7 +57,7 @@ pub(crate) fn other(syntax: Syntax, line: &[u8]) -> Other {
     {
         return lost(cpu(n), trim(&rest[len..]));
     }
-    // `<stack trace>` events are followed by these.
+    // The functions that follow a `<stack trace>` event.
     if text.starts_with(b"=>") {
         return Other::Frame;
     }
@@ -96,7 +96,7 @@ fn lost(cpu: Cpu, text: &[u8]) -> Other {
     Other::Lost(cpu, count)
 }
 
-/// What perf says on standard error, which often ends up in the file.
+/// Whether this is a message that perf writes to standard error, which often ends up in the file.
 fn is_chatter(text: &[u8]) -> bool {
     [
         &b"Warning:"[..],

@@ -12,7 +12,7 @@ struct Head<'a> {
     cpu: Cpu,
 }
 
-/// Take a line apart.
+/// Parse a line.
 #[inline(always)]
 pub(super) fn parse(line: &[u8]) -> Option<Line<'_>> {
     // Stack frames start with a tab; an event never does.
@@ -45,14 +45,14 @@ pub(super) fn parse(line: &[u8]) -> Option<Line<'_>> {
     Some(Line { stamp, comm, tid, pid, cpu, period, name, form, body })
 }
 
-/// Whether `line` is one of perf script with thread and time, but not which event it is.
+/// Whether `line` is a line of perf script with thread and time, but without the event's name.
 pub(crate) fn names_no_event(line: &[u8]) -> bool {
     line.first().is_some_and(|&b| b != b'\t')
         && parse(line).is_none()
         && careful(line).is_some_and(|(comm, tid, ..)| !comm.is_empty() && tid != Tid::UNKNOWN)
 }
 
-/// The parts of a line that is as nearly all are.
+/// The parts of a usual line.
 #[inline(always)]
 pub(super) fn usual(line: &[u8]) -> Option<Parts<'_>> {
     let f = front::perf(line)?;
@@ -63,8 +63,8 @@ pub(super) fn usual(line: &[u8]) -> Option<Parts<'_>> {
 #[cold]
 #[inline(never)]
 pub(super) fn careful(line: &[u8]) -> Option<Parts<'_>> {
-    // The comm is right-aligned to 16 columns unless call chains are printed. What looks like a
-    // time stamp in an aligned comm is part of it.
+    // The comm is right-aligned to 16 columns unless call chains are printed. Anything in an
+    // aligned comm that looks like a time stamp is part of the comm.
     let from = if line.get(16) == Some(&b' ') && line[15] != b' ' { 17 } else { 0 };
     let (stamp, h, rest) = split(line, from, false, |h| head(h, true))
         .or_else(|| split(line, 0, false, |h| head(h, false)))?;
@@ -77,7 +77,7 @@ fn token(s: &[u8]) -> (&[u8], &[u8]) {
     (&s[..n], trim_start(&s[n..]))
 }
 
-/// Read the head from its right end. `strict` insists on a thread id.
+/// Parse the head from its right end. `strict` requires a thread id.
 #[inline]
 fn head(head: &[u8], strict: bool) -> Option<Head<'_>> {
     if head.last().is_some_and(|&b| !blank(b) && b != b']') {
@@ -105,7 +105,7 @@ fn head(head: &[u8], strict: bool) -> Option<Head<'_>> {
     }
 }
 
-/// `tid` or `pid/tid` at the end of `s`, set off by a blank; -1 is unknown.
+/// `tid` or `pid/tid` at the end of `s`, after a blank; -1 is unknown.
 #[inline]
 fn ids(s: &[u8]) -> Option<(Pid, Tid, &[u8])> {
     let (last, rest) = id(s)?;

@@ -1,4 +1,4 @@
-//! Call chains printed with events, and the names in them.
+//! Call chains printed with events, and their names.
 
 use holdup_ftracetext::{TextOptions, TextTrace, open_stream};
 use holdup_trace::{Batch, Event, QualityCode, Reader, What, merge};
@@ -10,7 +10,7 @@ fn open(text: &str) -> TextTrace {
     open_stream(Path::new("-"), text.as_bytes()).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// Each event that is none of a chain with the chain it got: `switch: schedule [kernel]`.
+/// Each event that is no chain itself, with its chain: `switch: schedule [kernel]`.
 fn chains(t: &TextTrace) -> Vec<String> {
     let names = &t.info().names;
     let mut found = Vec::new();
@@ -95,12 +95,12 @@ fn text_in_no_order_keeps_its_chains() {
     let n = 9_000u64;
     let mut text = String::new();
     for i in 0..n {
-        // Every time once, in no order.
+        // Every time occurs once, in random order.
         let t = (i * 7919 + 13) % n + 1_000_000;
         writeln!(text, "prog    8 [000] {}.{:06}: cpu-clock:", t / 1_000_000, t % 1_000_000)
             .unwrap();
         writeln!(text, "\t  {t:x} f{t}+0x1 (/x)\n").unwrap();
-        // Aligned, as perf prints those without chain.
+        // Aligned, as perf prints events without chain.
         writeln!(
             text,
             "            prog     8 [000] {}.{:06}: sched:sched_waking: comm=b pid=9 prio=120 \

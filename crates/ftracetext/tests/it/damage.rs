@@ -1,4 +1,4 @@
-//! Whatever the bytes, the reader neither panics nor hangs, and what it promises holds.
+//! For any bytes, the reader neither panics nor hangs, and keeps its promises.
 
 use holdup_ftracetext::{TextOptions, sniff};
 use holdup_trace::{Batch, EventId, Reader};

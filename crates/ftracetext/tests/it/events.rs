@@ -1,4 +1,4 @@
-//! One line of every event in every dialect, and what it must mean.
+//! One line of every event in every dialect, and its expected meaning.
 
 use crate::common::{all, spell};
 use holdup_ftracetext::{TextOptions, TextTrace, UNNUMBERED_SYSCALL, open_stream};
@@ -10,17 +10,17 @@ fn trace(text: &str) -> TextTrace {
     open_stream(Path::new("-"), text.as_bytes()).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// What the event `name: body` means, in a line of the kernel's text.
+/// The meaning of the event `name: body` in a line of the kernel's text.
 fn kernel(event: &str) -> String {
     one(&format!("              sh-196     [003] d..2.   274.804075: {event}\n"))
 }
 
-/// The same in a line of trace-cmd.
+/// The meaning of `name: body` in a line of trace-cmd.
 fn report(event: &str) -> String {
     one(&format!("cpus=8\n              sh-196   [003]   274.804075: {event}\n"))
 }
 
-/// The same in a line of perf script.
+/// The meaning of `name: body` in a line of perf script.
 fn perf(event: &str) -> String {
     one(&format!("              sh   196 [003]   274.804075:      {event}\n"))
 }

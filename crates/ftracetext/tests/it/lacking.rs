@@ -1,5 +1,5 @@
-//! Text that lacks columns, lines or its end: what is missing is counted, and nothing is claimed
-//! that rests on it.
+//! Text that lacks columns, lines or its end: missing parts are counted, and no capability is
+//! claimed that depends on them.
 
 use crate::common::all;
 use holdup_ftracetext::{TextTrace, open_stream};
@@ -14,7 +14,7 @@ fn trace(text: &str) -> TextTrace {
     open(text).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// What `perf script` prints, with the columns it was told to print.
+/// Output of `perf script` with the chosen columns.
 struct Columns {
     thread: bool,
     cpu: bool,
@@ -31,7 +31,7 @@ impl Columns {
         format!("{:>16}{thread}{cpu} {:>5}.{us:06}: {event:>30}: {fields}\n", "w l", 7)
     }
 
-    /// A switch, a wake-up, a system call's begin and end, and a counter.
+    /// A switch, a wake-up, the begin and end of a system call, and a counter.
     fn text(&self) -> String {
         [
             self.line(
@@ -50,7 +50,7 @@ impl Columns {
     }
 }
 
-/// Events without CPU, without thread, without fields.
+/// Number of events without CPU, without thread, without fields.
 fn lacks(t: &TextTrace) -> [u64; 3] {
     [QualityCode::NoCpu, QualityCode::NoThread, QualityCode::NoFields]
         .map(|code| t.quality().count(code))
@@ -67,7 +67,7 @@ fn switches_without_their_cpu_are_counted_and_prove_nothing() {
     assert_eq!((t.event_count(), lacks(&t)), (5, [4, 0, 0]));
     // A counter counts for a thread, wherever it ran.
     assert_eq!(t.info().capabilities, Capabilities::default());
-    // They are shown nevertheless.
+    // The events are shown nevertheless.
     let (rows, _) = all(&t, &crate::common::row);
     assert!(rows[0].contains("Switch 42"), "{rows:?}");
 }
@@ -95,7 +95,7 @@ fn events_without_their_fields_are_counted_once_and_prove_nothing() {
     let (_, quality) = all(&t, &crate::common::row);
     assert_eq!((lacks(&t), quality.count(QualityCode::MissingField)), ([0, 0, 4], 0));
     assert_eq!(t.info().capabilities, Capabilities::default());
-    // A call without arguments has none: `sys_enter_getpid: `.
+    // A call without arguments has no fields: `sys_enter_getpid: `.
     let t = trace(&ALL.line(42, 1, "syscalls:sys_enter_getpid", ""));
     assert_eq!((lacks(&t), t.info().events[0].presence), ([0; 3], Presence::Seen));
 }
@@ -155,7 +155,7 @@ fn a_text_that_ends_inside_a_line_is_cut() {
             assert_eq!(truncated(&format!("{line}\n{}", &line[..cut])), 1, "{}", &line[..cut]);
         }
     }
-    // A call chain and a comment may end as they like.
+    // A call chain and a comment may end anywhere.
     assert_eq!(truncated(&format!("{whole}\tffffffff813af60a update_se+0x13a ([ker")), 0);
     assert_eq!(truncated(&format!("{whole}# end")), 0);
 }

@@ -7,7 +7,7 @@ use holdup_testkit::{corpus, needs};
 use holdup_trace::{Capabilities, Pid, QualityCode, Reader};
 use std::path::Path;
 
-/// Recordings with every event there is, with call chains, with syscalls by name, of a lockdep
+/// Recordings with every kind of event, with call chains, with syscalls by name, of a lockdep
 /// kernel, of one process.
 const FILES: &[&str] = &[
     "debian61/kern_mmap_perfg_c8.perf.data.zst",
@@ -20,7 +20,7 @@ const FILES: &[&str] = &[
     "host618/host_kern_mmap_n4_g.perf.data.zst",
 ];
 
-/// With the numbers of syscalls, which the text of `syscalls:*` leaves out.
+/// Read text with a table of syscall numbers, which the text of `syscalls:*` leaves out.
 fn read(name: &Path, text: &[u8]) -> TextTrace {
     let options = TextOptions {
         syscall_nr: |machine, name| {
@@ -44,7 +44,7 @@ fn compare(file: &Path, dir: &Path) {
     assert!(quality.is_empty(), "{file}: {quality:?}");
     assert_eq!(text.event_count(), a.len() as u64);
     assert_same(&file, a, b);
-    // The same events occur, and with them the capabilities that text can know of.
+    // The same events occur, and with them all capabilities that text can prove.
     let (t, b) = (&text.info().capabilities, &binary.info().capabilities);
     for ((name, text, _), (_, binary, _)) in t.list().into_iter().zip(b.list()) {
         assert!(!text || binary, "{file}: {name}");
@@ -114,7 +114,7 @@ fn columns_can_be_left_out() {
         assert_eq!(quality.count(QualityCode::NoThread) > 0, !keep[1], "{fields}");
         assert_eq!(text.info().capabilities.switches, keep[0], "{fields}");
         assert_eq!(text.info().capabilities.syscalls.are_all(), keep[0] && keep[1], "{fields}");
-        // Blank out the columns that are not there.
+        // Blank out the missing columns.
         let blank = |rows: &[String]| -> Vec<String> {
             let cut = |r: &String| {
                 let mut w: Vec<&str> = r.splitn(4, ' ').collect();
@@ -125,7 +125,7 @@ fn columns_can_be_left_out() {
         };
         assert_same(fields, blank(&got), blank(&want));
     }
-    // Without fields the events still count; those that need fields say that they miss them.
+    // Without fields the events still count; those that need fields are counted as lacking them.
     let bare = read("comm,tid,cpu,time,event");
     assert_eq!(bare.event_count(), want.len() as u64);
     assert_eq!(bare.quality().count(QualityCode::NoFields), want.len() as u64);

@@ -1,4 +1,4 @@
-//! Order, losses, damage, streams: what is not about a single event.
+//! Order, losses, damage, streams: everything that is not about a single event.
 
 use crate::common::all;
 use holdup_ftracetext::{DialectKind, TextOptions, TextTrace, open, open_stream, sniff};
@@ -46,7 +46,7 @@ fn unsorted_text_comes_out_sorted() {
 
 #[test]
 fn text_in_no_order_at_all_is_sorted_by_place() {
-    // A full cycle of a linear congruence: every time once, in no order.
+    // A full cycle of a linear congruence: every time occurs once, in random order.
     let n = 20_000u64;
     let order: Vec<u64> = (0..n).map(|i| (i * 7919 + 13) % n).collect();
     let text: String = order.iter().map(|&t| line(t as f64 + 1.0, t as u32)).collect();
@@ -223,7 +223,7 @@ fn unreadable_lines_are_shown() {
         "{:?}",
         t.info().extra
     );
-    // A time that does not fit 64 bits of nanoseconds is one.
+    // A time that exceeds 64 bits of nanoseconds is unreadable.
     let t = trace(&format!(
         "{}{}",
         line(1.0, 1),

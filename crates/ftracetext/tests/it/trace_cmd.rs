@@ -17,7 +17,7 @@ fn report(data: &Path, options: &[&str]) -> TextTrace {
     trace
 }
 
-/// trace-cmd's own rendering of sched_switch does not tell `R+` from `R`.
+/// trace-cmd's own rendering of sched_switch does not distinguish `R+` from `R`.
 fn without_plus(rows: Vec<String>) -> Vec<String> {
     rows.into_iter().map(|r| r.replace(" R+ ", " R ")).collect()
 }
@@ -172,7 +172,7 @@ fn kernel_text_of_the_corpus() {
         );
         // Every event of these recordings is one holdup reads.
         assert!(!rows.iter().any(|r| r.ends_with(" Other")));
-        // In time order already: cut by size only, at each MiB.
+        // The text is in time order already, so it is cut by size only, at each MiB.
         let size = std::fs::metadata(&path).unwrap().len();
         assert_eq!(trace.runs().len() as u64, size.div_ceil(1 << 20));
     }

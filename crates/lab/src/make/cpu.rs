@@ -1,4 +1,4 @@
-//! Work that nothing but CPUs is needed for: enough of them, too few, a quota.
+//! Work that needs only CPUs: with enough of them, too few, or a quota.
 
 use super::{calls, culprit, plain};
 use crate::needs::groups;
@@ -25,12 +25,12 @@ fn computing(site: &Site, role: &str, number: usize, culprits: Vec<Vec<String>>)
     Made::threads((0..number).map(worker).collect(), culprits)
 }
 
-/// Threads that compute, each for itself.
+/// Threads that compute independently.
 pub(crate) fn compute(site: &Site) -> Result<Made, Error> {
     Ok(computing(site, "compute", site.workers(), Vec::new()))
 }
 
-/// More of them than CPUs.
+/// More computing threads than CPUs.
 pub(crate) fn overload(site: &Site) -> Result<Made, Error> {
     let number = site.workers() * site.count("each");
     Ok(computing(site, "over", number, vec![culprit(&["over-"])]))
@@ -92,7 +92,7 @@ pub(crate) fn kernel_path_worker(site: &Site, index: usize) -> Result<Worker, Er
     }))
 }
 
-/// What the control groups of the lab are called, before a number.
+/// Prefix of the lab's control groups, before a number.
 const GROUP: &str = "holdup-lab";
 
 /// A control group that this process is in until the end of the run.
@@ -103,7 +103,7 @@ struct Group {
 }
 
 impl Group {
-    /// One that may use `quota` of CPU time in each `period`, both in microseconds.
+    /// Create and join a group with `quota` of CPU time per `period`, both in microseconds.
     fn join(quota: u64, period: u64) -> Result<Group, Error> {
         let none = || Error::Impossible("no control group can be made".to_owned());
         let (base, second) = groups().ok_or_else(none)?;
@@ -125,7 +125,7 @@ impl Group {
     }
 }
 
-/// The group that this process is in, below where its kind is mounted.
+/// The group that this process is in, relative to the mount point of its hierarchy.
 fn own_group(second: bool) -> String {
     let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let path = text.lines().find_map(|line| {
@@ -151,15 +151,15 @@ impl Drop for Group {
     }
 }
 
-/// Threads that compute below a quota.
+/// Threads that compute under a quota.
 pub(crate) fn quota(site: &Site) -> Result<Made, Error> {
     let (share, period) = (site.get("share"), site.get("period") / 1000);
-    // The group, or the program that it holds where the recording does not say who is in which.
+    // The group, or its program if the recording does not show which threads are in which group.
     let culprits = vec![culprit(&["cgroup", GROUP]), culprit(&["program"])];
     let mut made = computing(site, "quota", site.workers(), culprits);
     if share > 0 {
         let quota = period * crate::cpus() * share / 100;
-        // The kernel takes no less.
+        // The kernel accepts no smaller values.
         made.keep = Some(Box::new(Group::join(quota.max(1000), period.max(1000))?));
     }
     Ok(made)

@@ -5,7 +5,7 @@ use crate::site::{Error, Made, Site, Tried, Worker};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// Records that must be on the disk before the work goes on.
+/// Records that must be on the disk before the work continues.
 pub(crate) fn make(site: &Site) -> Result<Made, Error> {
     plain(site, vec![culprit(&["disk"])])
 }

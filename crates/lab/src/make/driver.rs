@@ -1,8 +1,8 @@
 //! Work that the kernel does for processes on one CPU: the input side of terminals.
 //!
-//! What is written to the master of a pseudo-terminal is handled by a worker of the kernel
-//! (`flush_to_ldisc` of drivers/tty/tty_buffer.c), which runs on any CPU that
-//! /sys/devices/virtual/workqueue/cpumask allows.
+//! Data written to the master of a pseudo-terminal is handled by a kernel worker (`flush_to_ldisc`
+//! of drivers/tty/tty_buffer.c), which runs on any CPU that /sys/devices/virtual/workqueue/cpumask
+//! allows.
 
 use super::culprit;
 use crate::needs::WORKERS;
@@ -14,7 +14,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::thread;
 
-/// Puts the mask back that was there before.
+/// Restores the previous mask.
 struct Mask(String);
 
 impl Mask {
@@ -44,7 +44,7 @@ pub(crate) fn terminal(site: &Site) -> Result<Made, Error> {
     Ok(made)
 }
 
-/// Both ends of a new terminal that changes nothing of what is written.
+/// Both ends of a new terminal in raw mode.
 fn pair() -> io::Result<(OwnedFd, fs::File)> {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
     grantpt(&master)?;
@@ -65,7 +65,7 @@ pub(crate) fn terminal_worker(site: &Site, index: usize) -> Result<Worker, Error
     Ok(Worker::new(format!("term-{index}"), move |clock, tally| {
         let reader = thread::Builder::new().name(format!("read-{index}")).spawn(move || {
             let mut bytes = [0; 4096];
-            // It ends with the master.
+            // Reading ends when the master is closed.
             while rustix::io::read(&slave, &mut bytes).is_ok_and(|n| n > 0) {}
         })?;
         let bytes = vec![b'x'; size];

@@ -19,7 +19,7 @@ pub(crate) fn make(site: &Site) -> Result<Made, Error> {
     plain(site, Vec::new())
 }
 
-/// Where threads meet: asleep, or looking at a word again and again.
+/// How threads meet: sleeping, or spinning on a word.
 enum Meeting {
     Asleep(Barrier),
     Busy { members: usize, there: AtomicUsize, round: AtomicUsize },
@@ -52,13 +52,13 @@ impl Meeting {
     }
 }
 
-/// What each thread of a job knows.
+/// State shared by the threads of a job.
 struct Job {
     meeting: Meeting,
     rounds: u64,
-    /// Work of one thread in a round.
+    /// Work of one thread per round.
     work: u64,
-    /// Of a hundred rounds so many end with a record.
+    /// Per cent of rounds that end with a record.
     io: u64,
     file: File,
     cpu: Option<CpuSet>,
@@ -71,7 +71,7 @@ impl Job {
         }
         for round in 0..self.rounds {
             clock.think(self.work, tally);
-            // Spread evenly: this round is one if a whole record has come together.
+            // Spread evenly: a record is due when the accumulated share reaches a whole one.
             let due = (round + 1) * self.io / 100 > round * self.io / 100;
             if due && thread == 0 {
                 self.file.write_all_at(&[1; 4096], 0)?;
@@ -83,7 +83,7 @@ impl Job {
     }
 }
 
-/// The `index`th CPU that this process may use, again from the first after the last.
+/// The `index`th CPU that this process may use, starting over after the last.
 fn one_cpu(index: usize) -> io::Result<CpuSet> {
     let all = sched_getaffinity(None)?;
     let cpus: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&cpu| all.is_set(cpu)).collect();
@@ -93,7 +93,7 @@ fn one_cpu(index: usize) -> io::Result<CpuSet> {
     Ok(one)
 }
 
-/// A job; its first thread is that of the process.
+/// A job; its first thread is the process's main thread.
 pub(crate) fn worker(site: &Site, index: usize) -> Result<Worker, Error> {
     let threads = site.count("threads");
     let round = site.get("round").max(1000);

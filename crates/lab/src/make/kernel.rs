@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::thread;
 
-/// Workers that are threads or, where the settings say so, processes.
+/// Workers that are threads or, if the settings say so, processes.
 fn apart_or_not(
     site: &Site,
     worker: fn(&Site, usize) -> Result<Worker, Error>,
@@ -30,10 +30,10 @@ fn usize_of(site: &Site, key: &str) -> usize {
     usize::try_from(site.get(key)).unwrap_or(usize::MAX)
 }
 
-/// The size of a page, or less.
+/// The smallest page size.
 const PAGE: usize = 4096;
 
-/// Memory that is mapped, written in some pages, and unmapped: more than any allocator keeps.
+/// Memory that is mapped, written in some pages, and unmapped: more than any allocator caches.
 pub(crate) fn mmap(site: &Site) -> Result<Made, Error> {
     apart_or_not(site, mmap_worker, &["mmap", "munmap", "exc_page_fault"])
 }
@@ -44,7 +44,7 @@ pub(crate) fn mmap_worker(site: &Site, index: usize) -> Result<Worker, Error> {
         calls(clock, tally, think, || {
             let mut memory = Vec::new();
             memory.try_reserve_exact(size).map_err(|_| io::ErrorKind::OutOfMemory)?;
-            // Within what was reserved: nothing moves.
+            // Within the reserved capacity, so nothing moves.
             memory.resize(size.min(pages.saturating_mul(PAGE)), 0_u8);
             black_box(&memory);
             Ok(())
@@ -67,7 +67,7 @@ pub(crate) fn threads_worker(site: &Site, index: usize) -> Result<Worker, Error>
     }))
 }
 
-/// Files made and removed in shared directories.
+/// Files created and removed in shared directories.
 pub(crate) fn directory(site: &Site) -> Result<Made, Error> {
     for i in 0..site.count("folders") {
         fs::create_dir(site.folder.join(format!("folder-{i}"))).tried("a folder")?;
@@ -99,7 +99,7 @@ pub(crate) fn file_worker(site: &Site, index: usize) -> Result<Worker, Error> {
     }))
 }
 
-/// A transfer of more is a mistake.
+/// A larger transfer is a mistake.
 const LARGEST: usize = 64 << 20;
 
 /// Reads through open files that threads share.

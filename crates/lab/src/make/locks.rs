@@ -1,4 +1,4 @@
-//! Threads of one process that contend for what the standard library offers.
+//! Threads of one process that contend for locks of the standard library.
 
 use super::{address, culprit};
 use crate::clock::Clock;
@@ -7,11 +7,11 @@ use crate::site::{Error, Made, Site, Worker};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 
-/// Far enough from its neighbours that a diagnosis names this one.
+/// Aligned away from its neighbours, so that a diagnosis names this object.
 #[repr(align(256))]
 struct Apart<T>(T);
 
-/// The settings of all who contend.
+/// The settings of all contending threads.
 #[derive(Clone, Copy)]
 struct Turn {
     hold: u64,
@@ -24,7 +24,7 @@ impl Turn {
     }
 }
 
-/// A thread for each worker, spread over things of which there are `number`.
+/// A thread for each worker, spread over `number` objects.
 fn spread<T: Send + Sync + 'static>(
     site: &Site,
     (role, number): (&str, usize),
@@ -71,7 +71,7 @@ pub(crate) fn rwlock(site: &Site) -> Result<Made, Error> {
         ("rwlock", site.count("locks")),
         || RwLock::new(0_u64),
         |lock, turn, writes, clock, tally| {
-            // So many of a hundred are spread evenly over them.
+            // Writes are spread evenly over the operations.
             let mut due = 0;
             while !clock.over() {
                 clock.think(turn.think, tally);
@@ -95,7 +95,7 @@ pub(crate) fn rwlock(site: &Site) -> Result<Made, Error> {
     )
 }
 
-/// Permits, and who waits for one.
+/// Permits, and the threads that wait for one.
 struct Permits {
     free: Mutex<usize>,
     given_back: Condvar,

@@ -1,4 +1,4 @@
-//! CPUs that the memory slows down: streams, and words in one cache line.
+//! CPUs slowed down by memory: streams, and words that share a cache line.
 
 use super::culprit;
 use crate::site::{Error, Made, Site, Worker};
@@ -12,7 +12,7 @@ pub(crate) fn bandwidth(site: &Site) -> Result<Made, Error> {
     const UNIT: usize = (1 << 20) / 8;
     let elements = usize::try_from(site.get("size") / 24).unwrap_or(0).clamp(1024, 1 << 30);
     let worker = |i: usize| {
-        // Written before the run begins.
+        // Write them before the run begins, so that the pages exist.
         let (mut a, b, c) = (vec![0.5; elements], vec![1.0; elements], vec![2.0; elements]);
         Worker::new(format!("stream-{i}"), move |clock, tally| {
             let mut at = 0;
@@ -36,7 +36,7 @@ pub(crate) fn bandwidth(site: &Site) -> Result<Made, Error> {
     Ok(Made::threads((0..site.workers()).map(worker).collect(), vec![culprit(&["stream-"])]))
 }
 
-/// Words side by side.
+/// Adjacent words.
 #[repr(align(128))]
 #[derive(Default)]
 struct Lines([AtomicU64; 16]);

@@ -1,4 +1,4 @@
-//! What the workloads do, a file for each kind of thing that they share.
+//! What the workloads do, one file per kind of shared resource.
 
 pub(crate) mod cpu;
 pub(crate) mod disk;
@@ -18,7 +18,7 @@ use crate::count::Tally;
 use crate::site::{Error, Made, PIDS, Site, Spot};
 use std::io;
 
-/// A culprit with these words in its kind and name.
+/// A culprit whose kind and name contain these words.
 fn culprit(words: &[&str]) -> Vec<String> {
     words.iter().map(|&word| word.to_owned()).collect()
 }
@@ -29,7 +29,7 @@ fn of_a_worker(kind: &str) -> Vec<String> {
 }
 
 /// The address of something that all threads share, as verdicts print addresses, without the last
-/// digits: which word of it a thread sleeps on is the library's affair.
+/// digits: the library decides on which word of it a thread sleeps.
 fn address<T>(thing: &T) -> String {
     let text = format!("{:#x}", std::ptr::from_ref(thing) as usize);
     text[..text.len().saturating_sub(2)].to_owned()
@@ -41,7 +41,7 @@ fn plain(site: &Site, culprits: Vec<Vec<String>>) -> Result<Made, Error> {
     Ok(Made::processes(spots, culprits))
 }
 
-/// Until the end: think, wait until it is one's turn, work, and let the next one go on.
+/// Until the end: think, wait for the turn, work, and let the next worker continue.
 fn turns(
     clock: &Clock,
     tally: &mut Tally,
@@ -59,7 +59,7 @@ fn turns(
     Ok(())
 }
 
-/// Until the end: think, and do something that the kernel makes wait for others.
+/// Until the end: think, and do something for which the kernel makes the worker wait for others.
 fn calls(
     clock: &Clock,
     tally: &mut Tally,

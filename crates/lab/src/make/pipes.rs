@@ -8,17 +8,17 @@ use std::os::unix::net::UnixStream;
 
 /// A token.
 const TOKEN: &[u8] = b"t";
-/// A piece of work: so large that a pipe holds sixteen, as pipes have 64 KiB. It is written in one
-/// go, as `PIPE_BUF` is as large.
+/// A piece of work, so large that a pipe (64 KiB) holds sixteen. It is written atomically, because
+/// `PIPE_BUF` is as large.
 const PIECE: &[u8] = &[0; 4096];
 
-/// Read what is handed on from the standard input; false at its end.
+/// Read `what` from the standard input; false at its end.
 fn take(fd: impl AsFd, what: &[u8]) -> io::Result<bool> {
     let mut room = [0; PIECE.len()];
     Ok(rustix::io::read(fd, &mut room[..what.len()])? > 0)
 }
 
-/// Hand it on to the standard output; false where nobody reads it any more.
+/// Write `what` to the standard output; false if the reading end is closed.
 fn pass(fd: impl AsFd, what: &[u8]) -> io::Result<bool> {
     match rustix::io::write(fd, what) {
         Ok(_) => Ok(true),
@@ -27,7 +27,7 @@ fn pass(fd: impl AsFd, what: &[u8]) -> io::Result<bool> {
     }
 }
 
-/// Tokens in one pipe, which all processes read and write.
+/// Tokens in one pipe that all processes read and write.
 pub(crate) fn token(site: &Site) -> Result<Made, Error> {
     let (reader, mut writer) = io::pipe().tried("a pipe")?;
     writer.write_all(&vec![b't'; site.count("permits")]).tried("a pipe")?;
@@ -73,7 +73,7 @@ pub(crate) fn ring_worker(site: &Site, index: usize) -> Result<Worker, Error> {
     let hold = site.get("hold");
     Ok(Worker::new(format!("ring-{index}"), move |clock, tally| {
         let (input, output) = (io::stdin(), io::stdout());
-        // Who stops passes the token on, so that the next one can stop.
+        // A process that stops passes the token on, so that the next process can stop.
         while clock.wait(tally, || take(&input, TOKEN))? {
             clock.hold(hold, tally);
             tally.units += 1;

@@ -38,7 +38,7 @@ fn queue_name(site: &Site) -> String {
     format!("/{}", folder.unwrap_or_default())
 }
 
-/// A queue whose name goes with the run.
+/// A queue whose name is removed after the run.
 struct Queue(String);
 
 impl Drop for Queue {
@@ -47,7 +47,7 @@ impl Drop for Queue {
     }
 }
 
-/// A queue with so many messages in it.
+/// A queue with messages in it.
 pub(crate) fn mqueue(site: &Site) -> Result<Made, Error> {
     let name = queue_name(site);
     let permits = site.count("permits");

@@ -6,15 +6,15 @@ use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A server that nobody asks looks at the clock so often.
+/// How often an idle server checks the clock.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Where a process listens.
+/// The socket path of a process.
 fn place(site: &Site, role: &str, number: usize) -> PathBuf {
     site.folder.join(format!("{role}-{number}"))
 }
 
-/// As many clients as workers, and the servers behind them.
+/// As many clients as workers, and the servers.
 pub(crate) fn make(site: &Site) -> Result<Made, Error> {
     let servers = site.count("servers");
     let spots = (0..site.workers() + servers).map(|_| Spot::default()).collect();
@@ -22,7 +22,7 @@ pub(crate) fn make(site: &Site) -> Result<Made, Error> {
     Ok(Made::processes(spots, culprits))
 }
 
-/// A client or, behind the clients, a server.
+/// A client or, for higher indices, a server.
 pub(crate) fn worker(site: &Site, index: usize) -> Result<Worker, Error> {
     let clients = site.workers();
     let bind = |role: &str, number| {
@@ -40,7 +40,7 @@ pub(crate) fn worker(site: &Site, index: usize) -> Result<Worker, Error> {
                     continue;
                 };
                 clock.hold(service, tally);
-                // A client that has ended wants no answer.
+                // Errors are ignored, because a client that has ended needs no answer.
                 if let Some(path) = from.as_pathname() {
                     let _ = socket.send_to(&request, path);
                 }
@@ -60,7 +60,7 @@ pub(crate) fn worker(site: &Site, index: usize) -> Result<Worker, Error> {
                 socket.send_to(&[0; 64], &server)?;
                 socket.recv(&mut answer)
             });
-            // Without one the time is over, or the server has ended.
+            // No answer means that the time is over or the server has ended.
             if answered.is_err() {
                 break;
             }

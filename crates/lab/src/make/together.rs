@@ -5,17 +5,17 @@ use crate::site::{Error, Made, Site, Worker};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
 
-/// Work of a thread in a round: before all others, and with them.
+/// Work of a thread in a round: before the others start, and together with them.
 type Round = (u64, u64);
 
-/// Threads whose rounds have the work that `of` says of thread `i` of `n`.
+/// Threads with the work per round that `of(i, n)` returns for thread `i` of `n`.
 fn rounds(site: &Site, role: &str, of: impl Fn(usize, usize) -> Round) -> Result<Made, Error> {
     let n = site.workers();
     let meet = Arc::new(Barrier::new(n));
     let culprits =
         vec![culprit(&["thread", &format!("{role}-0")]), culprit(&["barrier", &address(&*meet)])];
-    // Nobody may stay away from a meeting: the first thread alone looks at the clock, and says
-    // before a meeting that the next round is the last, so that all know when they part.
+    // No thread may miss a meeting: only the first thread looks at the clock, and announces the
+    // last round before a meeting, so that all threads stop after the same round.
     let last = Arc::new(AtomicU64::new(u64::MAX));
     let prepares = of(0, n).0 > 0;
     let worker = |i: usize| {
@@ -44,7 +44,7 @@ fn rounds(site: &Site, role: &str, of: impl Fn(usize, usize) -> Round) -> Result
     Ok(Made::threads((0..n).map(worker).collect(), culprits))
 }
 
-/// One thread has more to do than the others.
+/// One thread has more work than the others.
 pub(crate) fn barrier(site: &Site) -> Result<Made, Error> {
     let (work, skew, even) = (site.get("work"), site.get("skew"), site.get("even") > 0);
     rounds(site, "round", |i, n| {

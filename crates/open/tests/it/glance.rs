@@ -1,10 +1,10 @@
-//! A glance says nothing that reading the whole file refutes, and n/a where it cannot know.
+//! A glance claims nothing that reading the whole file refutes, and says n/a where it cannot know.
 
 use holdup_testkit::needs;
 use holdup_trace::{Glance, Reader};
 use std::path::{Path, PathBuf};
 
-/// What the reader of the format says after a glance, whatever the size of the file.
+/// The glance of the format's reader, regardless of the file's size.
 fn glance(path: &Path) -> Option<Glance> {
     let head = std::fs::read(path).unwrap();
     if holdup_perfdata::sniff(&head) {
@@ -50,7 +50,7 @@ fn contradictions(glance: &Glance, whole: &dyn Reader) -> Vec<String> {
             differ(name, &"not listed", &there);
         }
     }
-    // What occurs without being described has no name before it is met.
+    // An event that occurs without description has no name before it is seen.
     let name = |e: &holdup_trace::EventDesc| e.name.clone();
     let known: Vec<String> = quick.events.iter().map(name).collect();
     let there: Vec<String> = info.events.iter().map(name).collect();
@@ -115,7 +115,7 @@ fn no_damage_crashes_a_glance() {
             let mut bytes = whole.clone();
             for i in 0..8 {
                 random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                // Mostly where the tables are: at the beginning and the end.
+                // Mostly change the tables, at the beginning and the end.
                 let near = (random >> 33) as usize % if i < 6 { 2048 } else { bytes.len() };
                 let at = if i % 2 == 0 { near } else { bytes.len() - 1 - near };
                 bytes[at] = (random >> 24) as u8;

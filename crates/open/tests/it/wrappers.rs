@@ -1,4 +1,4 @@
-//! Traces in gzip, xz, zstd and zip: the same events as bare, wherever the wrapper is cut.
+//! Traces in gzip, xz, zstd and zip: the same events as uncompressed, wherever the wrapper is cut.
 
 use holdup_trace::{Batch, ErrorKind, Event, EventId, QualityCode, Reader, merge};
 use proptest::prelude::*;
@@ -87,7 +87,7 @@ fn zip(entries: &[(&str, &[u8])]) -> Vec<u8> {
 
 struct File(tempfile::TempDir, PathBuf);
 
-/// The name must not matter.
+/// A file whose name does not show its format.
 fn file(data: &[u8]) -> File {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.jpeg");
@@ -116,7 +116,7 @@ fn events(reader: &dyn Reader) -> Vec<Event> {
     all
 }
 
-/// What two readings of the same trace have in common: ids of names are each reading's own.
+/// Fields that are equal in two readings of the same trace; ids of names differ.
 fn keys(reader: &dyn Reader) -> Vec<(u64, u32, u16, u16)> {
     events(reader).iter().map(|e| (e.ts, e.tid.0, e.cpu.0, e.id.0)).collect()
 }
@@ -216,7 +216,7 @@ fn a_damaged_middle_ends_the_trace_there() {
         data[middle..middle + 64].fill(0xa5);
         let Ok(reader) = open(&data) else { continue };
         let got = keys(&*reader);
-        // Without a checksum damage may decode to other text; what precedes it is as it was.
+        // Without a checksum damage may decode to other text; the text before it is unchanged.
         let got: HashSet<_> = got.into_iter().collect();
         let sound = want.iter().take_while(|k| got.contains(k)).count();
         assert!(sound > 1000, "{name}: {sound}");
@@ -226,7 +226,7 @@ fn a_damaged_middle_ends_the_trace_there() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Cut anywhere: what is left is read, and the loss is counted, or the refusal says why.
+    /// Wherever the file is cut, the rest is read and the loss counted, or the error says why.
     #[test]
     fn cut_wrappers(cut in 0.0f64..1.0, which in 0..4usize, twice in any::<bool>()) {
         let whole = text(4000);
@@ -245,7 +245,7 @@ proptest! {
         }
     }
 
-    /// Any bytes behind a magic number are refused or read, and nothing else.
+    /// Any bytes after a magic number are either refused or read.
     #[test]
     fn wild_wrappers(
         which in 0..4usize,

@@ -230,7 +230,7 @@ fn events_later_than_a_round_permits_are_counted_and_put_in_place() {
     assert_eq!(tids, [2, 1, 1, 3, 1, 4]);
 }
 
-/// A cheap, fixed sequence of numbers.
+/// A cheap generator of a fixed pseudo-random sequence.
 fn numbers(mut x: u64) -> impl FnMut(u64) -> u64 {
     move |n| {
         x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -261,7 +261,7 @@ fn large_files_with_payloads_that_look_like_records() {
             b.round();
         }
     }
-    // The truth, by walking the records one after the other.
+    // The expected result, from walking the records sequentially.
     let mut expect = Vec::new();
     let mut at = 0;
     while at < b.records.len() {
@@ -303,7 +303,7 @@ fn a_recorder_that_was_killed_leaves_a_readable_file() {
     two_cpus(&mut b);
     let all = printed(&merged(&open_bytes(&b.build(Container::File)).unwrap()));
     let mut bytes = b.build(Container::File);
-    // Attrs lie behind the data here; a real one has them in front. Only the size is 0.
+    // This file has its attrs after the data; a real one has them before. Only the size is 0.
     bytes[48..56].fill(0);
     let file = open_bytes(&bytes).unwrap();
     assert!(file.quality().count(QualityCode::Truncated) > 0);
@@ -411,7 +411,7 @@ fn what_is_not_perf_data_is_refused_with_the_spot() {
 
 #[test]
 fn events_without_common_id_and_with_times_at_different_offsets_stay_in_order() {
-    // Found by damage::flipped_anywhere: distinguished by common_type, with another layout.
+    // Found by damage::flipped_anywhere: events distinguished by common_type whose layouts differ.
     let mut b = Builder::new(false);
     for i in 0..50u64 {
         b.switch(1000 + i, 0, 7, 0);

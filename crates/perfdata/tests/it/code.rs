@@ -66,7 +66,7 @@ fn a_switch_with_the_kernels_chain_and_a_register_says_in_which_call_it_happens(
             });
             assert_eq!(said, [(vec![IN_KERNEL, IN_KERNEL + 16], 5)], "{container:?}");
             assert_eq!(switches, 3);
-            // Which code waits, calls and runs it does not tell.
+            // The file does not show which code waits, calls and runs.
             assert!(!file.info().capabilities.stacks);
         }
     }
@@ -94,7 +94,7 @@ fn the_chain_of_any_event_comes_before_it_with_the_kernels_part_told_from_the_pr
 #[test]
 fn marks_decide_whose_addresses_are_and_what_is_no_address_is_left_out() {
     let mut b = Builder::new(false);
-    // Kernel and program share the halves of the address space on some machines.
+    // On some machines kernel and user addresses are in the same half of the address space.
     b.contention(10, 0, 7, &[KERNEL, 0x10_0000, USER, 0x10_0000]);
     b.contention(20, 0, 7, &[IN_KERNEL, 0x40_1000]);
     b.contention(30, 0, 7, &[GUEST, 0x77, GUEST + 1, 0x78, KERNEL, IN_KERNEL]);

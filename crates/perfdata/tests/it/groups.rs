@@ -4,7 +4,7 @@ use crate::common::{Builder, Container, drain, merged, open_bytes};
 use holdup_perfdata::PerfData;
 use holdup_trace::{Batch, Event, Reader, Tid, What};
 
-/// (time, thread, path) of what is said of groups.
+/// (time, thread, path) of each report of a control group.
 fn said(file: &PerfData, events: &[Event]) -> Vec<(u64, u32, String)> {
     let names = &file.info().names;
     let say = |e: &Event| match e.what {
@@ -30,10 +30,10 @@ fn samples_say_in_which_group_a_thread_is() {
             b.switch_of(1000, 0, (7, 0), 44);
             b.switch_of(1010, 1, (8, 0), 1);
             b.switch_of(1020, 0, (7, 0), 44);
-            // It moves to a group that is made now.
+            // The thread moves to a group created just now.
             b.cgroup(1030, 82, "/made.scope");
             b.switch_of(1040, 0, (7, 0), 82);
-            // The idle task is in no group that matters; of 99 nobody said the path.
+            // The idle task is in no group that matters; the path of group 99 was never recorded.
             b.switch_of(1050, 0, (0, 9), 1);
             b.switch_of(1060, 0, (9, 0), 99);
             let file = open_bytes(&b.build(container)).unwrap();
@@ -47,7 +47,7 @@ fn samples_say_in_which_group_a_thread_is() {
             let want =
                 [(1000, 7, a), (1010, 8, "/"), (1040, 7, "/made.scope"), (1060, 9, "group 99")];
             assert_eq!(said, want, "{big} {container:?}");
-            // Right before the switch that it comes with, and the switches are whole.
+            // Each report comes right before its switch, and the switches are complete.
             let switches = events.iter().filter(
                 |e| matches!(e.what, What::Switch { prev, .. } if prev == Tid(7) && e.tid == prev),
             );
@@ -97,14 +97,14 @@ fn a_record_that_is_cut_off_harms_nobody() {
     }
 }
 
-/// What a sample says of its thread's group counts for the time of what comes next, and a sample
-/// that is too short says nothing.
+/// A sample's control group gets the time of the next event, and a sample that is too short yields
+/// none.
 #[test]
 fn groups_of_damaged_samples_stay_in_order() {
     let mut b = with_groups(false);
     for i in 0..6 {
         b.switch_of(1000 + i * 20_000_000, 0, (7 + i as u32, 0), 44);
-        // One without a time.
+        // A switch without a time.
         b.switch_of(u64::MAX, 0, (7 + i as u32, 0), 44);
     }
     let whole = b.build(Container::File);

@@ -9,8 +9,8 @@ fn some_switches(b: &mut Builder) {
     }
 }
 
-/// perf before 3.7 named counters by records, and wrote only as much of the 64 bytes for the name
-/// as it needed.
+/// perf before 3.7 named counters by records, and wrote only as many of the name's 64 bytes as it
+/// needed.
 #[test]
 fn a_shortened_event_type_record_is_no_bad_record() {
     for big in [false, true] {
@@ -57,8 +57,8 @@ fn a_few_zeros_behind_the_data_are_no_truncation_and_half_a_record_is() {
     }
 }
 
-/// Early Google perf used the numbers of later records for facts about the machine; its 71 is no
-/// AUXTRACE with gigabytes behind it.
+/// Early Google perf used the numbers of later records for facts about the machine; its record type
+/// 71 is not AUXTRACE followed by gigabytes.
 #[test]
 fn a_record_of_odd_size_has_no_payload_behind_it() {
     let mut b = Builder::new(false);
@@ -105,7 +105,7 @@ fn recorded_cpus_are_those_of_the_index() {
     let cpus = |list: &[u16]| Some(list.iter().copied().map(Cpu).collect::<Vec<_>>());
     assert_eq!(recorded(&[&[(0, ALL), (5, ALL), (0, ALL)]]), cpus(&[0, 5]));
     assert_eq!(recorded(&[&[(0, ALL)], &[(1, ALL)]]), cpus(&[0, 1]));
-    // Of a program alone, and where threads were recorded wherever they ran.
+    // Recordings of a single program, and of threads on any CPU.
     assert_eq!(recorded(&[&[(0, 7), (1, 7)]]), None);
     assert_eq!(recorded(&[&[(ALL, ALL)]]), None);
     assert_eq!(recorded(&[]), None);

@@ -1,6 +1,6 @@
-//! `perf script` as the judge: same file, same sequence of (time, cpu, tid, event).
+//! `perf script` as the oracle: same file, same sequence of (time, cpu, tid, event).
 //!
-//! Of files that perf cannot read, the count of events is shown.
+//! For files that perf cannot read, the count of events is printed.
 
 use crate::common::{files_below, merged};
 use holdup_testkit::{corpus, needs};

@@ -1,5 +1,5 @@
-//! Cut and damaged files: what can be read, with what is missing counted. Never a panic, never a
-//! hang.
+//! Cut and damaged files must give everything that can be read, with the missing parts counted;
+//! never a panic, never a hang.
 
 use holdup_testkit::{Generic, Packing, PerfettoForm, TraceBuilder, perfetto};
 use holdup_trace::{Batch, ErrorKind, EventId, Quality, QualityCode, Reader};
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use std::path::Path;
 use std::sync::LazyLock;
 
-/// One of every form.
+/// One file of every form.
 static FILES: LazyLock<[Vec<u8>; 4]> = LazyLock::new(|| {
     let mut t = TraceBuilder::new(3).task(7, 7, None, "seven");
     for round in 0..400u64 {
@@ -33,7 +33,7 @@ static FILES: LazyLock<[Vec<u8>; 4]> = LazyLock::new(|| {
     ]
 });
 
-/// Read all there is. Returns the number of events and the counters, or the error of opening.
+/// Read everything. Returns the number of events and the counters, or the error of opening.
 fn read(bytes: &[u8]) -> Result<(usize, Quality), ErrorKind> {
     let trace = holdup_perfetto::open_stream(Path::new("x"), bytes).map_err(|e| e.kind)?;
     drain(&trace)
@@ -99,7 +99,7 @@ fn a_file_cut_anywhere_is_read_as_far_as_it_goes() {
     }
 }
 
-/// One bundle lost, nothing else.
+/// A wrong length loses one bundle, nothing else.
 #[test]
 fn a_length_that_leads_astray_costs_its_packet() {
     let file = &FILES[0];

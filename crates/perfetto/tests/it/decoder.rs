@@ -1,5 +1,5 @@
-//! Every event is the one that Perfetto's own Python package reads: sequence, time, CPU, thread,
-//! and the fields of those that are understood.
+//! Compares every event with Perfetto's own Python package: sequence, time, CPU, thread, and the
+//! fields of events that holdup understands.
 
 use holdup_perfetto::Perfetto;
 use holdup_testkit::{Generic, Packing, PerfettoForm, corpus, needs, perfetto};
@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::Command;
 
-/// What the other decoder prints.
+/// The output of the other decoder.
 fn decoder(path: &Path) -> Vec<String> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/decoder.py");
     let out = Command::new("python3").arg(script).arg(path).output().unwrap();
@@ -16,7 +16,7 @@ fn decoder(path: &Path) -> Vec<String> {
     String::from_utf8(out.stdout).unwrap().lines().map(str::to_owned).collect()
 }
 
-/// The same lines by holdup, those of a CPU with the same time in the order they come in.
+/// The same lines by holdup, events of a CPU with the same time in file order.
 fn lines(trace: &Perfetto) -> Vec<String> {
     let mut rows = Vec::new();
     merge::drive(trace, 2, &mut |events: &[Event], batch: &Batch| {

@@ -1,4 +1,4 @@
-//! The same events in every form that Perfetto has for them read the same.
+//! The same events must read the same in every form that Perfetto has for them.
 
 use holdup_perfetto::{Perfetto, open_stream};
 use holdup_testkit::{Generic, MemTrace, Packing, PerfettoForm, TraceBuilder, perfetto};
@@ -72,7 +72,7 @@ fn scenario() -> MemTrace {
     t.build()
 }
 
-/// Everything an event says, names spelled out.
+/// All events with their fields, names spelled out.
 fn told(reader: &dyn Reader) -> (Vec<String>, holdup_trace::Quality) {
     let mut all = Vec::new();
     let info = reader.info();
@@ -105,8 +105,7 @@ fn read(bytes: &[u8]) -> Perfetto {
 fn events_come_back_as_they_were_written() {
     let trace = scenario();
     let (mut wanted, _) = told(&trace);
-    // Which of two events at the same time comes first is the order of the CPUs here, that of the
-    // builder there.
+    // At equal times this reader orders events by CPU, the builder by insertion.
     wanted.sort();
     for generic in [Generic::Named, Generic::Described] {
         for packing in [Packing::None, Packing::Deflate, Packing::Zstd] {
@@ -130,7 +129,7 @@ fn events_come_back_as_they_were_written() {
     }
 }
 
-/// `compact_sched` leaves out who leaves the CPU: the one who came before.
+/// `compact_sched` omits the thread switched out: it is the one switched in before.
 #[test]
 fn lists_of_switches_are_those_of_the_events() {
     let trace = scenario();
@@ -141,7 +140,7 @@ fn lists_of_switches_are_those_of_the_events() {
         let (got, quality) = told(&read(&perfetto(&trace, &form)));
         assert!(quality.is_empty(), "{quality:?}");
         assert_eq!(got.len(), wanted.len());
-        // Who the first switch of each CPU takes from is not said anywhere, nor his priority.
+        // The thread switched out by each CPU's first switch, and its priority, are not recorded.
         let differ: Vec<_> = wanted.iter().zip(&got).filter(|(a, b)| a != b).collect();
         assert_eq!(differ.len(), 2, "{differ:?}");
         for (a, b) in differ {
@@ -152,7 +151,7 @@ fn lists_of_switches_are_those_of_the_events() {
     }
 }
 
-/// After a loss nobody knows who was on the CPU.
+/// After a loss the thread on the CPU is unknown.
 #[test]
 fn a_loss_is_told_and_ends_what_lists_leave_out() {
     let mut t = TraceBuilder::new(1);
@@ -182,8 +181,8 @@ fn a_loss_is_told_and_ends_what_lists_leave_out() {
     assert!(seen.iter().filter(|s| *s == "-1").count() == 2, "{seen:?}");
 }
 
-/// A producer that numbers its events otherwise: what stands at the number of `sched_switch` has
-/// text and numbers where that has numbers and text.
+/// A producer that numbers its events differently: the message with the number of `sched_switch`
+/// has text where that has numbers, and the other way round.
 #[test]
 fn an_event_of_other_types_is_not_the_one_with_its_number() {
     let field = |number: u8, wire: u8, bytes: &[u8]| [&[number << 3 | wire][..], bytes].concat();

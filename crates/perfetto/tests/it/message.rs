@@ -23,7 +23,7 @@ impl M {
     }
 }
 
-/// An empty one.
+/// An empty message.
 pub(crate) fn m() -> M {
     M::default()
 }

@@ -1,4 +1,5 @@
-//! What packets say beside the events: clocks, losses, machines, threads, the recorder's words.
+//! Data in packets other than events: clocks, losses, machines, threads, the recorder's
+//! configuration.
 
 use crate::message::{M, m};
 use holdup_perfetto::{Perfetto, open_stream};
@@ -75,7 +76,7 @@ fn packets_that_the_recorder_dropped_are_a_loss_on_every_cpu() {
             }
         })
         .collect();
-    // A writer's first packet always says so.
+    // A writer's first packet always has this flag.
     assert_eq!(cpus, ["5", "lost on 65535", "9"]);
 }
 
@@ -119,7 +120,7 @@ fn threads_come_from_the_process_tree() {
         [
             (2, 2, Some(0), "kthreadd".to_owned()),
             (11, 11, Some(2), "kworker/0:1".to_owned()),
-            // A command line is no name.
+            // A command line is not a name.
             (500, 500, Some(1), String::new()),
             (501, 500, None, "worker".to_owned()),
         ]

@@ -30,7 +30,7 @@ fn interned() -> M {
         .with(7, m().int(1, 2).bytes(2, [1, 2]))
 }
 
-/// A writer begins anew; its times go by clock `clock`, its samples come at a frequency.
+/// A writer restarts; its times are of clock `clock`, its samples come at a frequency.
 fn begins(clock: u64, timebase: M) -> M {
     of(5).int(13, 1).with(59, m().int(58, clock).with(12, m().with(1, timebase)))
 }
@@ -49,7 +49,7 @@ fn trace(packets: &[M]) -> Perfetto {
     open_stream(Path::new("x"), &file[..]).unwrap()
 }
 
-/// Each sample: the event, and its chain, the innermost first.
+/// Each sample's event and chain, innermost frame first.
 fn samples(trace: &Perfetto) -> Vec<(Event, Vec<String>)> {
     let mut all = Vec::new();
     let names = &trace.info().names;
@@ -77,7 +77,7 @@ fn samples_have_their_chains() {
     let packets = [
         begins(6, AT_100_HZ()),
         of(5).with(12, interned()),
-        // Chains are unwound in parallel: a later one may be done before.
+        // Chains are unwound in parallel: a later chain may be finished earlier.
         sample(3000, 2),
         sample(1000, 1),
     ];
@@ -103,7 +103,7 @@ fn what_was_interned_before_a_writer_began_anew_means_nothing_after() {
         sample(1000, 1),
         begins(6, m().int(4, 10).int(1, 5000)),
         sample(2000, 1),
-        // And of another writer nothing is known at all.
+        // Nothing is known of the other writer.
         of(8).int(8, 3000).with(66, m().int(4, 1)),
     ];
     let trace = trace(&packets);
@@ -121,7 +121,7 @@ fn times_go_by_the_clock_of_the_writer() {
         of(1).with(6, m().with(1, raw).with(1, boot)),
         begins(5, AT_100_HZ()),
         sample(500, 0),
-        // Nobody knows when that was.
+        // The time of this sample is unknown.
         sample(500, 0).int(58, 70),
     ];
     let trace = trace(&packets);

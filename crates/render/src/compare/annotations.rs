@@ -1,4 +1,4 @@
-//! GitHub's workflow commands: annotations that a job shows above its log.
+//! GitHub's workflow commands: annotations shown above a job's log.
 //!
 //! The escapes are those of GitHub's own toolkit (`packages/core/src/command.ts` of
 //! `actions/toolkit`): `%`, CR and LF everywhere, `:` and `,` in properties too.
@@ -12,7 +12,7 @@ use std::io::{self, Write};
 /// Write the verdict as workflow commands, one a line.
 ///
 /// # Errors
-/// Those of `out`.
+/// Errors of `out`.
 pub fn write(report: &GateReport, out: &mut dyn Write) -> io::Result<()> {
     let verdict = &report.verdict;
     let level = match verdict.outcome {
@@ -38,8 +38,8 @@ pub fn write(report: &GateReport, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// A command on one line; `lines` are those of its message. A name from a trace may hold line
-/// breaks too: these are spelled out.
+/// A command on one line; `lines` are the lines of its message. Line breaks in a name from a trace
+/// are escaped.
 fn command(level: &str, title: &str, lines: &[String], out: &mut dyn Write) -> io::Result<()> {
     let lines: Vec<_> = lines.iter().map(|line| escape(line)).collect();
     writeln!(out, "::{level} title={}::{}", property(&escape(title)), data(&lines.join("\n")))

@@ -1,9 +1,8 @@
 //! JUnit XML: one test case per metric, as CI servers show them.
 //!
-//! There is no standard. What is written here is valid by the schema of Jenkins' xUnit plugin
-//! (`junit-10.xsd`), which most readers follow. Only the metric that decides can fail; one that is
-//! not decided is skipped, since JUnit knows no third outcome. No times are stated: a comparison
-//! has none.
+//! There is no standard. The output is valid by the schema of Jenkins' xUnit plugin
+//! (`junit-10.xsd`), which most readers follow. Only the deciding metric can fail; an undecided one
+//! is skipped, because JUnit has no third outcome. No times are stated: a comparison has none.
 
 use super::report::GateReport;
 use super::words;
@@ -15,7 +14,7 @@ use std::io::{self, Write};
 /// Write the verdict as JUnit XML.
 ///
 /// # Errors
-/// Those of `out`.
+/// Errors of `out`.
 pub fn write(report: &GateReport, out: &mut dyn Write) -> io::Result<()> {
     let verdict = &report.verdict;
     let mut cases = vec![primary(report)];
@@ -59,7 +58,7 @@ struct Case {
     metric: String,
     class: &'static str,
     end: End,
-    /// Lines for those who look closer.
+    /// Detailed lines.
     output: Vec<String>,
 }
 

@@ -1,8 +1,8 @@
-//! Comparisons as Markdown, made for a comment on a pull request: what matters is open, the rest
-//! is folded.
+//! Comparisons as Markdown, for a comment on a pull request: the important parts are visible, the
+//! rest is folded.
 //!
-//! Forges make links, mentions and HTML of plain words. Names come from traces, so all of that is
-//! escaped (`plain`).
+//! Git forges turn plain words into links, mentions and HTML. Names come from traces, so all of
+//! that is escaped (`plain`).
 
 use super::report::{Comparison, DiffReport, GateReport, SideHead};
 use super::text::{self, tables};
@@ -57,7 +57,7 @@ pub(super) fn write(comparison: &Comparison, out: &mut dyn Write) -> io::Result<
 /// Write a gate's verdict as Markdown.
 ///
 /// # Errors
-/// Those of `out`.
+/// Errors of `out`.
 pub fn gate(report: &GateReport, out: &mut dyn Write) -> io::Result<()> {
     let verdict = &report.verdict;
     writeln!(out, "### holdup gate: **{}**\n", words::outcome(verdict))?;
@@ -123,7 +123,7 @@ fn heads(sides: [(&str, &SideHead); 2], out: &mut dyn Write) -> io::Result<()> {
     sides.into_iter().try_for_each(|side| writeln!(out, "{}", line(side)))
 }
 
-/// What a reader opens by a click. The blank lines make Markdown of what lies between the tags.
+/// A part that opens by a click. The blank lines make the text between the tags Markdown.
 fn folded(
     title: &str,
     out: &mut dyn Write,
@@ -144,14 +144,14 @@ fn grid(grid: &Grid, out: &mut dyn Write) -> io::Result<()> {
     })
 }
 
-/// Text that Markdown shows as it is, and of which no forge makes a link or a mention.
+/// Text that Markdown shows unchanged, and that no forge turns into a link or a mention.
 fn plain(text: &str) -> String {
     let mut out = String::new();
     for c in escape(text).chars() {
         match c {
-            // A mention calls people even from behind a backslash; in code it does not.
+            // A backslash does not prevent a mention from notifying people; code does.
             '@' => out.push_str("`@`"),
-            // Addresses (`://`, `www.`) become links on their own unless something parts them.
+            // Addresses (`://`, `www.`) become links unless something splits them.
             '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' | '~' | '&' | '!' | '$' => {
                 out.push('\\');
                 out.push(c);

@@ -1,8 +1,8 @@
 //! Comparisons of recordings in every form.
 //!
-//! A [`Comparison`] holds plain values, as [`crate::Report`] does. Sentences are made once, in
-//! `words`, without escaping; every form escapes what it writes in its own way, since names come
-//! from traces and may hold anything.
+//! A [`Comparison`] holds plain values, like [`crate::Report`]. Sentences are made once, in
+//! `words`, without escaping; every form escapes its output itself, because names come from traces
+//! and may contain anything.
 
 pub mod annotations;
 mod csv;

@@ -1,4 +1,4 @@
-//! What is compared: the values that every form gets.
+//! A comparison as plain values, which every form gets.
 
 use holdup_diagnose::Class;
 use holdup_gate::diff::{self, Row};
@@ -14,7 +14,7 @@ use holdup_gate::verdict::Verdict;
 use holdup_gate::{Baseline, Run, Work, sample};
 use serde::Serialize;
 
-/// What a verb that compares recordings found.
+/// The result of a command that compares recordings.
 #[derive(Clone, Debug)]
 pub enum Comparison {
     /// `holdup diff`.
@@ -55,19 +55,19 @@ pub struct SideHead {
 /// Two sides and every figure that changed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DiffReport {
-    /// Before.
+    /// The side before the change.
     pub a: SideHead,
-    /// After.
+    /// The side after the change.
     pub b: SideHead,
-    /// What sums are divided by.
+    /// The divisor of sums.
     pub per: Per,
-    /// What a unit of work is.
+    /// The definition of a unit of work.
     pub work: Work,
-    /// The figures; what changed most comes first.
+    /// The figures; the largest changes first.
     pub rows: Vec<Row>,
     /// How many rows are shown; all if `None`.
     pub entries: Option<usize>,
-    /// In what the sides differ that should be alike, in words.
+    /// Differences between the sides that should not exist, in words.
     pub differences: Option<String>,
 }
 
@@ -76,18 +76,18 @@ pub struct DiffReport {
 pub struct GateReport {
     /// The verdict.
     pub verdict: Verdict,
-    /// Before.
+    /// The side before the change.
     pub a: SideHead,
-    /// After.
+    /// The side after the change.
     pub b: SideHead,
     /// The baseline file; `None` if both sides were given as recordings.
     pub baseline: Option<String>,
 }
 
-/// The course of a metric over baselines.
+/// The history of a metric over baselines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HistoryReport {
-    /// The course.
+    /// The history.
     pub course: Course,
 }
 
@@ -96,18 +96,18 @@ pub struct HistoryReport {
 pub struct SelfTestReport {
     /// The baseline file.
     pub baseline: String,
-    /// What came out.
+    /// The result.
     pub test: SelfTest,
 }
 
 /// The same work on more and more CPUs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScaleReport {
-    /// What the ladder shows.
+    /// The results of all steps.
     pub scaling: Scaling,
-    /// What a unit of work is.
+    /// The definition of a unit of work.
     pub work: Work,
-    /// Leaves and system calls shown for each number of CPUs; all if `None`.
+    /// Ledger leaves and system calls shown per number of CPUs; all if `None`.
     pub entries: Option<usize>,
 }
 
@@ -118,21 +118,21 @@ impl ScaleReport {
         self.scaling.leaves.chunk_by(|a, b| a.cpus == b.cpus).flat_map(move |l| l.iter().take(most))
     }
 
-    /// The system calls shown, and for each number of CPUs all together.
+    /// The system calls shown, and their total for each number of CPUs.
     pub(super) fn calls(&self) -> impl Iterator<Item = &Call> {
         let most = self.entries.map_or(usize::MAX, |n| n + 1);
         self.scaling.calls.chunk_by(|a, b| a.cpus == b.cpus).flat_map(move |c| c.iter().take(most))
     }
 }
 
-/// What a baseline file holds.
+/// The content of a baseline file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BaselineReport {
     /// The file.
     pub file: String,
-    /// What a unit of work is, if the file says.
+    /// The definition of a unit of work, if the file has it.
     pub work: Option<String>,
-    /// Names are hashed.
+    /// Whether names are hashed.
     pub redacted: bool,
     /// The settings, each once.
     pub settings: Vec<Setting>,
@@ -175,7 +175,7 @@ pub struct BaselineMetric {
 }
 
 impl SideHead {
-    /// What `runs` have in common; `file` is the baseline file they come from.
+    /// The head of a side from `runs`; `file` is the baseline file they come from.
     pub fn of(runs: &[Run], file: Option<&str>) -> SideHead {
         let common = |of: fn(&Setting) -> Option<String>| {
             let first = runs.first().and_then(|r| of(&r.setting));
@@ -198,7 +198,7 @@ impl SideHead {
 }
 
 impl DiffReport {
-    /// Compare two sides; `heads` are theirs.
+    /// Compare two sides with these heads.
     pub fn of(sides: Sides<'_>, heads: (SideHead, SideHead), per: Per, work: &Work) -> DiffReport {
         let rows = diff::rows(sides, per, work);
         DiffReport {
@@ -212,7 +212,7 @@ impl DiffReport {
         }
     }
 
-    /// The first `most` rows that changed. What neither side has recorded did not.
+    /// The first `most` rows that changed. A figure that neither side recorded did not change.
     pub(super) fn shown(&self, most: usize) -> impl Iterator<Item = &Row> {
         let unknown = |row: &Row| row.a.is_none() && row.b.is_none();
         let changed = move |row: &&Row| row.change() != Some(0.0) && !unknown(row);
@@ -221,7 +221,7 @@ impl DiffReport {
 }
 
 impl BaselineReport {
-    /// What `baseline`, read from `file`, holds. `work` counts the units.
+    /// The content of `baseline`, read from `file`. `work` counts the units.
     pub fn of(file: &str, baseline: &Baseline, work: &Work) -> BaselineReport {
         let mut settings: Vec<Setting> = Vec::new();
         let mut runs = Vec::new();

@@ -1,8 +1,8 @@
-//! SARIF 2.1.0: rules are metrics, results are those that got worse or could not be decided.
+//! SARIF 2.1.0: rules are metrics; results are metrics that got worse or could not be decided.
 //!
-//! The place of a result is a recording, since a lock or a system call has no line of source code.
-//! What it is about stands in its logical location. A waived regression is a suppressed result;
-//! what keeps recordings from being compared is a notification of the invocation.
+//! The location of a result is a recording, because a lock or a system call has no line of source
+//! code. Its logical location says what it is about. A waived regression is a suppressed result;
+//! reasons against comparing the recordings are notifications of the invocation.
 
 use super::report::{GateReport, SideHead};
 use super::words;
@@ -19,10 +19,10 @@ const SCHEMA: &str =
 /// Write the verdict as SARIF.
 ///
 /// # Errors
-/// Those of `out`.
+/// Errors of `out`.
 pub fn write(report: &GateReport, out: &mut dyn Write) -> io::Result<()> {
     let verdict = &report.verdict;
-    // A policy may name a metric twice; rules have ids.
+    // A policy may name a metric twice, but ids of rules must be unique.
     let mut metrics: Vec<&Judged> = Vec::new();
     for judged in std::iter::once(&verdict.primary).chain(&verdict.inform) {
         if metrics.iter().all(|m| m.limit.metric != judged.limit.metric) {
@@ -168,7 +168,7 @@ fn logical(metric: &Metric) -> Value {
     json!({ "name": name, "fullyQualifiedName": qualified, "kind": kind })
 }
 
-/// What keeps the recordings from being compared, and waivers that are over.
+/// Reasons against comparing the recordings, and expired waivers.
 fn notifications(verdict: &Verdict) -> Vec<Value> {
     let problems = verdict.problems.iter().map(|p| {
         let text = format!("{}; do: {}", p.words, p.remedy);
@@ -184,7 +184,7 @@ fn notifications(verdict: &Verdict) -> Vec<Value> {
     problems.chain(aside).chain(expired).collect()
 }
 
-/// The recording that a result is shown at.
+/// The recording at which a result is shown.
 fn name(side: &SideHead) -> Option<&str> {
     side.file.as_deref().or(side.runs.first().map(String::as_str))
 }
@@ -196,7 +196,7 @@ fn artifacts(report: &GateReport) -> Vec<Value> {
     };
     let mut all: Vec<String> = Vec::new();
     for uri in files(&report.b).into_iter().chain(files(&report.a)) {
-        // The schema wants each once.
+        // The schema requires unique entries.
         if !all.contains(&uri) {
             all.push(uri);
         }
@@ -204,8 +204,8 @@ fn artifacts(report: &GateReport) -> Vec<Value> {
     all.into_iter().map(|uri| json!({ "location": { "uri": uri } })).collect()
 }
 
-/// A file name as a URI reference (RFC 3986): whatever is not unreserved is percent-encoded. A
-/// colon would otherwise make a scheme of what stands before it.
+/// A file name as a URI reference (RFC 3986): everything that is not unreserved is percent-encoded.
+/// Otherwise the text before a colon would be a scheme.
 fn uri(path: &str) -> String {
     let mut out = String::new();
     for byte in path.bytes() {

@@ -1,4 +1,4 @@
-//! The sentences of a comparison, one for each doubt, test and problem.
+//! The sentences of a comparison, one per doubt, test and problem.
 //!
 //! Nothing is escaped here: names come from traces, and each form escapes what it writes.
 
@@ -13,10 +13,10 @@ use holdup_gate::sample;
 use holdup_gate::verdict::{Outcome, Verdict};
 use holdup_gate::why::Reason;
 
-/// `n/a`, where a trace cannot say.
+/// Text for a value that a trace cannot give.
 pub(super) const NOT_KNOWN: &str = "n/a";
 
-/// A percentage without its sign: as many digits as matter.
+/// A percentage without its sign: with the significant digits.
 pub(super) fn pct(value: f64) -> String {
     match value.abs() {
         x if x >= 99.95 => format!("{x:.0} %"),
@@ -31,7 +31,7 @@ pub(super) fn pct(value: f64) -> String {
 pub(super) fn signed_pct(value: f64) -> String {
     let digits = if value.abs() >= 99.95 { 0 } else { 1 };
     let words = format!("{value:+.digits$} %");
-    // What rounds to nothing has no sign.
+    // A value that rounds to 0 has a fixed sign.
     if words == "-0.0 %" { "+0.0 %".to_owned() } else { words }
 }
 
@@ -51,7 +51,7 @@ pub(super) fn class(class: Option<Class>) -> &'static str {
     class.map_or("no common class", Class::id)
 }
 
-/// A p-value or q-value: two digits that matter.
+/// A p-value or q-value: two significant digits.
 pub(super) fn probability(p: f64) -> String {
     match p {
         p if p >= 0.1 => format!("{p:.2}"),
@@ -62,7 +62,7 @@ pub(super) fn probability(p: f64) -> String {
     }
 }
 
-/// The word for the outcome, as people are to see it first.
+/// The outcome in one word, shown first.
 pub(super) fn outcome(verdict: &Verdict) -> &'static str {
     match (verdict.outcome, &verdict.waived) {
         (Outcome::Pass, Some(_)) => "PASS (WAIVED)",
@@ -72,7 +72,7 @@ pub(super) fn outcome(verdict: &Verdict) -> &'static str {
     }
 }
 
-/// What a finding is in a table.
+/// A finding as a table cell.
 pub(super) fn finding(finding: &Finding) -> &'static str {
     match finding {
         Finding::Same => "same",
@@ -83,7 +83,7 @@ pub(super) fn finding(finding: &Finding) -> &'static str {
     }
 }
 
-/// Why nothing is known, as a stable word.
+/// Why a metric is undecided, as a stable word.
 pub(super) fn doubt_code(doubt: &Doubt) -> &'static str {
     match doubt {
         Doubt::LooksWorse => "looks-worse",
@@ -104,7 +104,7 @@ pub(super) fn test_code(test: Test) -> &'static str {
     }
 }
 
-/// How the sides were compared, for people.
+/// How the sides were compared, as readable text.
 pub(super) fn test(test: Test) -> &'static str {
     match test {
         Test::Pairs => "Wilcoxon's signed-rank test of pairs",
@@ -215,7 +215,7 @@ fn same(judged: &Judged, n: &Number) -> String {
     }
 }
 
-/// What is known of a metric: the rest of a sentence that begins with its name.
+/// The judgement of a metric: the rest of a sentence that begins with its name.
 pub(super) fn judged(judged: &Judged, judgement: &Judgement) -> String {
     let metric = &judged.limit.metric;
     match (&judged.compared, &judged.finding) {
@@ -242,7 +242,7 @@ fn doubt(judged: &Judged, doubt: &Doubt, judgement: &Judgement) -> String {
     };
     let paired = number.is_some_and(|n| n.test == Test::Pairs);
     let decide = match judged.runs_to_decide(judgement) {
-        // So many there were, or more: what they lack is not their number.
+        // There were enough runs: the problem is not their number.
         Some(n) if number.is_some_and(|m| m.a.len().min(m.b.len()) >= n) => {
             "record more runs on a quieter machine".to_owned()
         }
@@ -319,7 +319,7 @@ pub(super) fn headline(report: &GateReport) -> String {
     }
 }
 
-/// p, interval, test and runs of a number: what the headline rests on.
+/// p, interval, test and runs of a number: the basis of the headline.
 pub(super) fn proof(judged: &Judged, verdict: &Verdict) -> Vec<String> {
     let mut words = vec![runs(verdict)];
     let Compared::Number(n) = &judged.compared else { return words };
@@ -380,7 +380,7 @@ pub(super) fn remark(row: &Row) -> &'static str {
     }
 }
 
-/// `ns/unit`, `ns/s`, ... in words for a heading.
+/// `ns/unit`, `ns/s`, ... as text for a heading.
 pub(super) fn per(per: Per, work: &str) -> String {
     match per {
         Per::Recording => "of whole recordings".to_owned(),
@@ -390,7 +390,7 @@ pub(super) fn per(per: Per, work: &str) -> String {
     }
 }
 
-/// What a metric measures and from where on a change of it counts.
+/// What a metric measures, and the smallest change that counts.
 pub(super) fn help(limits: &Limit) -> String {
     let what = what(&limits.metric);
     match limits.metric {
@@ -401,7 +401,7 @@ pub(super) fn help(limits: &Limit) -> String {
     }
 }
 
-/// What a metric measures, for those who see its name for the first time.
+/// What a metric measures, for readers new to its name.
 pub(super) fn what(metric: &Metric) -> String {
     let Metric::Number { figure, per } = metric else {
         return "The class of bottleneck that holdup diagnoses in most runs of a side.".to_owned();
@@ -442,12 +442,12 @@ pub(super) fn set_aside(verdict: &Verdict) -> Option<String> {
     })
 }
 
-/// A waiver that is over.
+/// An expired waiver.
 pub(super) fn expired(waiver: &Waiver) -> String {
     format!("the waiver of {} ended on {}: {}", waiver.metric, waiver.until, waiver.reason)
 }
 
-/// What the self-test shows, in a sentence.
+/// The result of the self-test, in a sentence.
 pub(super) fn self_test(report: &SelfTestReport) -> String {
     let test = &report.test;
     let injected = pct(test.injected * 100.0);
@@ -465,7 +465,7 @@ pub(super) fn self_test(report: &SelfTestReport) -> String {
     }
 }
 
-/// The smallest change that the gate sees.
+/// The smallest change that the gate detects.
 pub(super) fn sees(report: &SelfTestReport) -> String {
     let power = pct(report.test.unchanged.judgement.power * 100.0);
     match report.test.sees {
@@ -480,7 +480,7 @@ pub(super) fn sees(report: &SelfTestReport) -> String {
     }
 }
 
-/// That two sides may not compare.
+/// A warning that two sides may not be comparable.
 pub(super) fn differences(words: &str) -> String {
     format!("the recordings were not made in the same way: {words}")
 }

@@ -1,15 +1,16 @@
-//! JSON inside of an HTML script block.
+//! JSON inside an HTML script block.
 //!
-//! There HTML looks for `</script` and `<!--` only, whatever the JSON means by it, so no `<` may
-//! stand in it. `>` and `&` are for those who copy parts of it elsewhere; the two line ends of
-//! Unicode ended lines of JavaScript once. In JSON all of these occur in strings alone, where an
+//! In a script block HTML only looks for `</script` and `<!--`, whatever the JSON means, so `<`
+//! must not occur. `>` and `&` are escaped in case parts are copied elsewhere; Unicode's two line
+//! separators once ended lines of JavaScript. In JSON all of these occur only in strings, where an
+//! escape is equivalent.
 //! escape says the same.
 
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 use std::io::{self, Write};
 
-/// Write `value` so that it may stand in a script block.
+/// Write `value` so that it is safe in a script block.
 pub(super) fn write<T: Serialize>(value: &T, out: &mut dyn Write) -> io::Result<()> {
     value.serialize(&mut Serializer::with_formatter(out, Script)).map_err(io::Error::from)
 }

@@ -1,4 +1,4 @@
-//! HTML: one file that holds everything it needs, for a browser without a network.
+//! HTML: one self-contained file, for a browser without a network.
 //!
 //! ```text
 //!  Report ─────┐
@@ -6,10 +6,10 @@
 //!  timeline ───┘
 //! ```
 //!
-//! The page judges nothing and the figures in it are those of `--format json`: `Data::report` is
-//! that output, key for key. Names come from traces and may hold anything, so two walls stand
-//! before them: what goes into the page is escaped (`embed`) and enters the document as text
-//! only; and the page's policy (`policy`) forbids every script, style and connection but its own.
+//! The page judges nothing; its figures are those of `--format json`: `Data::report` is that
+//! output, key for key. Names come from traces and may contain anything, so there are two defences:
+//! data in the page is escaped (`embed`) and enters the document as text only; and the page's
+//! policy (`policy`) forbids every script, style and connection except its own.
 
 mod embed;
 mod policy;
@@ -22,10 +22,10 @@ use holdup_attribution::Graph;
 use serde::{Serialize, Serializer};
 use std::io::{self, Write};
 
-/// The page, with marks where style, script, policy and data go.
+/// The page, with marks for style, script, policy and data.
 const PAGE: &str = include_str!("assets/page.html");
 const STYLE: &str = include_str!("assets/style.css");
-/// In the order in which they are read; the last one draws.
+/// The scripts in the order in which they run; the last one draws.
 const SCRIPT: &str = concat!(
     include_str!("assets/data.js"),
     include_str!("assets/tables.js"),
@@ -36,8 +36,8 @@ const SCRIPT: &str = concat!(
     include_str!("assets/page.js"),
 );
 
-/// Rows of each table and edges of the graph in the page: more would make it slow, and nobody
-/// reads them there.
+/// Rows of each table and edges of the graph in the page: more would make it slow, and would not be
+/// read there.
 pub const ENTRIES: usize = 500;
 
 /// What the page shows in addition to the report.
@@ -45,25 +45,25 @@ pub const ENTRIES: usize = 500;
 pub struct Beside {
     /// Tables, in the order to show them.
     pub tables: Vec<Table>,
-    /// Who waits for whom.
+    /// The blocking graph.
     pub graph: Option<Graph>,
     /// What CPUs and threads did over time.
     pub timeline: Option<Timeline>,
 }
 
-/// What the page's scripts get.
+/// The data for the page's scripts.
 #[derive(Serialize)]
 struct Data<'a, R> {
     /// The version that made it.
     version: &'static str,
-    /// As `--format json` has it.
+    /// The output of `--format json`.
     report: &'a R,
     tables: Vec<Sheet<'a>>,
     graph: Option<Edges<'a>>,
     timeline: Option<&'a Timeline>,
 }
 
-/// A table with its columns, which its rows alone do not tell when there are none.
+/// A table with its columns, which an empty table's rows do not show.
 #[derive(Serialize)]
 struct Sheet<'a> {
     name: &'static str,
@@ -122,7 +122,7 @@ pub fn write<R: Serialize>(report: &R, beside: Beside, out: &mut dyn Write) -> i
     };
     let csp = policy::of(STYLE, SCRIPT);
     let mut rest = PAGE;
-    // The marks stand in the page in this order.
+    // The marks occur in the page in this order.
     for (mark, text) in [("{{policy}}", csp.as_str()), ("{{style}}", STYLE)] {
         let (before, after) = rest.split_once(mark).unwrap_or((rest, ""));
         out.write_all(before.as_bytes())?;
@@ -138,7 +138,7 @@ pub fn write<R: Serialize>(report: &R, beside: Beside, out: &mut dyn Write) -> i
     out.write_all(after.as_bytes())
 }
 
-/// Keep the longest edges and the threads and the cycles they close; how many edges are left out.
+/// Keep the longest edges with their threads and cycles; returns how many edges were dropped.
 fn shorten(graph: &mut Graph) -> usize {
     let left_out = graph.edges.len().saturating_sub(ENTRIES);
     graph.edges.truncate(ENTRIES);
@@ -188,7 +188,7 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    /// What stands between the data block's tags.
+    /// The text between the data block's tags.
     fn block(page: &str) -> &str {
         let (_, rest) = page.split_once("id=\"data\">").unwrap();
         rest.split_once("</script>").unwrap().0

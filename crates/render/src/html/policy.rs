@@ -1,5 +1,5 @@
-//! The page's Content Security Policy: nothing but its own script and style, known by their
-//! hashes, and no connection at all.
+//! The page's Content Security Policy: only its own script and style, identified by their hashes,
+//! and no connections.
 
 use sha2::{Digest, Sha256};
 
@@ -15,7 +15,7 @@ pub(super) fn of(style: &str, script: &str) -> String {
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// RFC 4648, padded.
+/// Base64 according to RFC 4648, padded.
 fn base64(bytes: &[u8]) -> String {
     let mut text = String::new();
     for chunk in bytes.chunks(3) {

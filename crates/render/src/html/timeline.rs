@@ -1,7 +1,8 @@
 //! The page's timeline: what CPUs and threads did, as flat lists of whole numbers.
 //!
 //! A browser reads a long list of numbers several times faster than a list of records. Times are
-//! relative to the beginning: in JavaScript whole numbers end at 2^53, and clocks do not.
+//! relative to the beginning, because JavaScript's integers are exact only up to 2^53, and clocks
+//! go beyond.
 
 use holdup_attribution::Attribution;
 use holdup_passes::{Analysis, Bin, Cause, Doing, Follow, Lane, Slot, Span};
@@ -9,14 +10,14 @@ use holdup_trace::Nanos;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// CPUs with a lane.
+/// Most CPUs with a lane.
 const CPUS: usize = 64;
-/// Threads with a lane.
+/// Most threads with a lane.
 const THREADS: usize = 40;
-/// Intervals in the close-up: the page stays below 10 MB.
+/// Most intervals in the close-up: the page stays below 10 MB.
 const SPANS: usize = 150_000;
 
-/// Whom the timeline of a page follows.
+/// The CPUs and threads that the timeline of a page follows.
 pub fn whom(whole: &Analysis) -> Follow {
     whole.worth_following(CPUS, THREADS)
 }
@@ -25,9 +26,9 @@ pub fn whom(whole: &Analysis) -> Follow {
 #[derive(Serialize)]
 pub struct Timeline {
     wall_ns: Nanos,
-    /// What the numbers in lanes stand for.
+    /// The activities to which numbers in lanes refer.
     doings: Vec<Name>,
-    /// What the waits in bins are for: numbers of doings.
+    /// The causes of the waits in bins: numbers of activities.
     causes: Vec<usize>,
     bins: Bins,
     pixel_ns: Nanos,
@@ -51,10 +52,10 @@ struct Name {
     title: &'static str,
 }
 
-/// What all CPUs did in equal parts of the time, kind by kind.
+/// What all CPUs did in equal parts of the time, by kind.
 #[derive(Serialize)]
 struct Bins {
-    /// Where each ends.
+    /// End of each part.
     end: Vec<Nanos>,
     user: Vec<Nanos>,
     kernel: Vec<Nanos>,
@@ -74,10 +75,10 @@ struct Bins {
 struct CpuLane {
     cpu: u16,
     idle_ns: Nanos,
-    /// Triples: pixels, number of the doing, per cent of them.
+    /// Triples: pixels, number of the activity, its per cent of them.
     pieces: Vec<u32>,
-    /// Fours: from the end of the one before (or the window's beginning), length, number of the
-    /// doing, number of the thread.
+    /// Groups of four: distance from the previous end (or the window's beginning), length, number
+    /// of the activity, number of the thread.
     spans: Vec<i64>,
 }
 
@@ -91,7 +92,8 @@ struct ThreadLane {
     running_ns: Nanos,
     ready_ns: Nanos,
     pieces: Vec<u32>,
-    /// Fives: as of a CPU, with who ended a sleep, and the number of the object. -1 for none.
+    /// Groups of five: as for a CPU, but with the waker of a sleep, and the number of the object.
+    /// -1 for none.
     spans: Vec<i64>,
 }
 
@@ -102,7 +104,7 @@ struct Person {
 }
 
 impl Timeline {
-    /// Of the trace read once (`whole`), and once more with lanes.
+    /// The timeline from the trace read once (`whole`), and once more with lanes (`followed`).
     pub fn new(whole: &Analysis, followed: &Analysis, follow: &Follow) -> Timeline {
         let start = whole.start;
         let lanes = || {
@@ -176,8 +178,8 @@ impl Bins {
     }
 }
 
-/// The busiest part of the window that all lanes have in full: [`holdup_passes::CLOSE_UP`] or less,
-/// with [`SPANS`] intervals at most.
+/// The busiest part of the window for which all lanes are complete: [`holdup_passes::CLOSE_UP`] or
+/// less, with at most [`SPANS`] intervals.
 fn close_up(a: &Analysis, follow: &Follow, lanes: &[&Lane]) -> (Nanos, Nanos) {
     let (from, to) = follow.window;
     let to = lanes.iter().filter_map(|l| l.full()).min().unwrap_or(to);
@@ -214,7 +216,7 @@ fn pieces(lane: &Lane) -> Vec<u32> {
     lane.pieces().iter().flat_map(|p| [p.pixels, p.what as u32, p.pct.into()]).collect()
 }
 
-/// The intervals of a lane within the window, with more numbers about each.
+/// The intervals of a lane within the window, with additional numbers for each.
 fn spans(
     lane: &Lane,
     (from, to): (Nanos, Nanos),
@@ -232,7 +234,7 @@ fn spans(
     list
 }
 
-/// Threads and objects by numbers.
+/// Numbers threads and objects.
 struct Names<'a> {
     analysis: &'a Analysis,
     words: BTreeMap<holdup_passes::Object, String>,

@@ -34,7 +34,7 @@ const TEXT: &[Layout] = &[block(
     ],
 )];
 
-/// `update_balance, through pthread_mutex_lock`; where the function has no name, its file.
+/// `update_balance, through pthread_mutex_lock`; if the function has no name, its file.
 pub(super) fn caller(l: Line<'_>) -> String {
     let mut words = match (l.text("caller"), l.text("dso")) {
         ("", "") => "n/a".to_owned(),
@@ -47,7 +47,7 @@ pub(super) fn caller(l: Line<'_>) -> String {
     words
 }
 
-/// What was waited for longest, and how many others.
+/// The object waited for longest, and the number of other objects.
 fn object(l: Line<'_>) -> String {
     let more = l.int("objects").unwrap_or(0).saturating_sub(1);
     let name = escape(l.text("object"));

@@ -48,17 +48,17 @@ const TEXT: &[Layout] = &[Layout {
     )
 }];
 
-/// A group by its name; what is no group's in brackets.
+/// A group's name; time that belongs to no group is in brackets.
 fn whose(l: Line<'_>) -> String {
     match l.text("kind") {
         "cgroup" => words::cgroup(l),
-        // The sum has none.
+        // The total row has no group.
         "" => String::new(),
         kind => format!("[{kind}]"),
     }
 }
 
-/// Groups in a line.
+/// Most groups shown in a line.
 const RIVALS: usize = 3;
 
 /// `a.service 40 ms, b.service 2 ms`.

@@ -39,8 +39,8 @@ const COSTS: &[Def<CostRow>] = columns! { CostRow {
     last_seen Text, worst Text,
 } };
 
-/// The table of one kind of costs: its key, its order, its title, and what the CPU time is, how
-/// often and what are called.
+/// The table of one kind of costs: its key, its order, its title, and the headings of the CPU time,
+/// the count and the names.
 macro_rules! costs {
     ($verb:ident $shape:ident $key:literal $sort:literal
         $title:literal $cpu:literal $times:literal $what:literal) => {
@@ -140,17 +140,17 @@ fn last(line: Line<'_>) -> String {
     minute(line.text("last_seen"))
 }
 
-/// `2026-11-23 02:26`: seconds matter to nobody who reads a ranking.
+/// `2026-11-23 02:26`: without seconds, which do not matter in a ranking.
 fn minute(time: &str) -> String {
     time.get(..16).unwrap_or(time).replace('T', " ")
 }
 
-/// Which verdict how often.
+/// The verdicts and how often they occur.
 pub fn fleet_verdicts(rows: &[VerdictRow]) -> Table {
     VERDICTS.table(rows, &VERDICT_SHAPE)
 }
 
-/// Objects that threads waited for, the dearest first.
+/// Objects that threads waited for, the costliest first.
 pub fn fleet_objects(rows: &[CostRow]) -> Table {
     OBJECTS.table(rows, &OBJECT_SHAPE)
 }
@@ -165,12 +165,12 @@ pub fn fleet_syscalls(rows: &[CostRow]) -> Table {
     SYSCALLS.table(rows, &SYSCALL_SHAPE)
 }
 
-/// Services and containers, those that were denied most first.
+/// Services and containers, those with most denied CPU time first.
 pub fn fleet_services(rows: &[ServiceRow]) -> Table {
     SERVICES.table(rows, &SERVICE_SHAPE)
 }
 
-/// What could not be read.
+/// Traces that could not be read.
 pub fn fleet_failed(rows: &[FailedRow]) -> Table {
     FAILED.table(rows, &FAILED_SHAPE)
 }

@@ -1,5 +1,5 @@
-//! What holders did while others waited: a list in the tables of waits and locks, and rows of their
-//! own for exports.
+//! What holders did while other threads waited: a list in the tables of waits and locks, and
+//! separate rows for exports.
 
 use super::{DataOnly, PLAIN, Verb, columns};
 use crate::table::{Cell, Table, ToCell};

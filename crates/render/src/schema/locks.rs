@@ -39,7 +39,7 @@ pub(crate) const VERB: Verb<LockRow> = Verb {
 };
 const _: () = VERB.check();
 
-/// Leaves out these columns, and those of holders.
+/// Omits these columns, and those of holders.
 macro_rules! without {
     ($($key:literal),*) => {
         &[$($key,)* "holder", "holder_comm", "holder_ns", "pct_holder", "holders"]
@@ -48,7 +48,7 @@ macro_rules! without {
 
 const BY_LOCK: Shape =
     Shape { without: without!["comm", "tid", "cgroup", "caller"], text: LOCK_TEXT };
-/// Of traces that tell who held a lock while others waited.
+/// For traces that show which thread held a lock while others waited.
 const BY_HOLDER: Shape = Shape { without: &["comm", "tid", "cgroup", "caller"], text: HOLDER_TEXT };
 const BY_CALLER: Shape = Shape {
     without: without!["comm", "tid", "cgroup", "address", "name", "likely", "code", "holders_did"],
@@ -73,7 +73,7 @@ const BY_TASK: Shape = Shape {
     text: TASK_TEXT,
 };
 
-/// The columns of every shape, then those that say what a row is about.
+/// The columns of every shape, then those that identify the row.
 macro_rules! lock_layout {
     ($title:literal, $($last:expr),+) => {
         &[block(

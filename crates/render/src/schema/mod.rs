@@ -1,11 +1,11 @@
 //! One declaration per verb: the columns of its table, and how text lays them out.
 //!
 //! A `Verb` is made from a row type, whose fields are the columns, in the order of JSON and CSV.
-//! Its `Shape`s say which columns a table has when it is grouped in some way, and which of them
-//! text shows, where, and under which heading. The compiler holds the three against each other:
-//! a field that is not a column does not match the pattern in `columns!`, and `Verb::check` runs
-//! while the crate compiles. To add a column, add the field to the row type, the column here, and
-//! then either a `Field` in a layout or its key in `data_only`.
+//! Its `Shape`s say which columns a table has for each grouping, and which of them text shows,
+//! where, and under which heading. The compiler checks the three for consistency: a field that is
+//! not a column does not match the pattern in `columns!`, and `Verb::check` runs while the crate
+//! compiles. To add a column, add the field to the row type, the column here, and then either a
+//! `Field` in a layout or its key in `data_only`.
 
 pub(crate) mod callers;
 pub(crate) mod calls;
@@ -63,12 +63,13 @@ struct Def<R> {
     get: fn(&R) -> Cell,
 }
 
-/// `FIELD UNIT` for each field of a row type; `FIELD "KEY" UNIT` where the key is no name for a
-/// field; `FIELD UNIT (FUNCTION)` where the cell is not simply the field.
+/// `FIELD UNIT` for each field of a row type; `FIELD "KEY" UNIT` if the key cannot be a field's
+/// name; `FIELD UNIT (FUNCTION)` if the cell is computed from the field.
 macro_rules! columns {
     ($row:ident { $($field:ident $($key:literal)? $unit:ident $(($get:expr))?),+ $(,)? }) => {{
         const _: fn(&$row) = |row| {
-            // Stops here? A field of the row has no column: add it to `columns!`, not `..`.
+            // If compilation stops here, a field of the row has no column: add it to `columns!`,
+            // not `..`.
             let $row { $($field: _),+ } = row;
         };
         &[$($crate::schema::Def::<$row> {
@@ -105,25 +106,25 @@ use {columns, get, key};
 pub(crate) struct Verb<R: 'static> {
     /// The verb, and its key in a summary.
     name: &'static str,
-    /// In the order of JSON and CSV.
+    /// The columns in the order of JSON and CSV.
     columns: &'static [Def<R>],
-    /// Every form the table comes in.
+    /// All forms of the table.
     shapes: &'static [&'static Shape],
-    /// What text leaves to JSON and CSV.
+    /// Columns that only JSON and CSV have.
     data_only: DataOnly,
-    /// Keys of the order where the user names none; empty to keep the order of the rows.
+    /// Keys of the default order; empty to keep the order of the rows.
     sort: &'static str,
 }
 
 /// The columns that text does not show.
 enum DataOnly {
-    /// Those with these keys.
+    /// The columns with these keys.
     These(&'static [&'static str]),
-    /// All: text draws the rows in a way of its own, not as a table.
+    /// All: text draws the rows in another form than a table.
     All,
 }
 
-/// A form a table comes in, by what its rows are grouped by.
+/// A form of a table, for one grouping of its rows.
 struct Shape {
     /// Keys of the columns that mean nothing here.
     without: &'static [&'static str],
@@ -135,8 +136,8 @@ struct Shape {
 const PLAIN: Shape = Shape { without: &[], text: &[] };
 
 impl<R> Verb<R> {
-    /// That every column is shown by some layout or declared to be data only, and that every key
-    /// is that of a column. To be called in a `const`, so that it fails the build; the message
+    /// Checks that every column is shown by some layout or declared to be data only, and that every
+    /// key is a column's. To be called in a `const`, so that a mistake fails the build; the message
     /// is the key and what is wrong with it.
     const fn check(&self) {
         let mut i = 0;
@@ -181,7 +182,7 @@ impl<R> Verb<R> {
         }
     }
 
-    /// That there are columns with these keys.
+    /// Checks that there are columns with these keys.
     const fn know(&self, keys: &[&str]) {
         let mut i = 0;
         while i < keys.len() {
@@ -223,7 +224,7 @@ impl<R> Verb<R> {
         false
     }
 
-    /// Whether some shape goes without `key`.
+    /// Whether some shape lacks `key`.
     pub(crate) fn may_lack(&self, key: &str) -> bool {
         self.shapes.iter().any(|s| s.without.contains(&key))
     }
@@ -250,7 +251,7 @@ impl<R> Verb<R> {
     }
 }
 
-/// Whether any table has a column `key`: code that asks for another is mistyped.
+/// Whether any table has a column `key`: any other key in code is a typo.
 pub(crate) fn is_key(key: &str) -> bool {
     [
         callers::VERB.has(key),
@@ -283,8 +284,8 @@ pub(crate) fn is_key(key: &str) -> bool {
     .contains(&true)
 }
 
-/// End the build with "KEY WHY". A panic of a `const` can show one string only, so the two become
-/// one.
+/// Stop the build with "KEY WHY". A panic in a `const` can show only one string, so the two are
+/// joined.
 const fn stop(key: &str, why: &str) -> ! {
     let mut text = [b' '; 160];
     let (key, why) = (key.as_bytes(), why.as_bytes());
@@ -314,7 +315,7 @@ impl<'a> Line<'a> {
         self.table.column(key).and_then(|i| self.row.get(i))
     }
 
-    /// The words in a cell, empty if there are none.
+    /// The text in a cell, empty if there are none.
     pub fn text(&self, key: &str) -> &'a str {
         self.get(key).map_or("", Cell::text)
     }

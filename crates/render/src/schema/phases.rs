@@ -18,7 +18,7 @@ pub(crate) const VERB: Verb<PhaseRow> = Verb {
         work Flag, part Text,
     } },
     shapes: &[&PHASES, &PLAIN],
-    // In words in `part`.
+    // `part` has it as text.
     data_only: DataOnly::These(&["work"]),
     sort: "phase",
 };

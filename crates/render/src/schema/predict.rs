@@ -60,7 +60,7 @@ fn object(l: Line<'_>) -> String {
     words
 }
 
-/// `predict`, in the order given: all together, then what costs most.
+/// `predict`, in the order given: all locks together, then the costliest first.
 pub fn predict(rows: &[PredictRow]) -> Table {
     VERB.table(rows, &PREDICT)
 }

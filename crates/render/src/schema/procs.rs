@@ -27,7 +27,7 @@ const BY_THREAD: Shape = Shape { without: &["processes", "threads"], text: TEXT 
 const BY_CGROUP: Shape =
     Shape { without: &["comm", "kthread", "pid", "pid_inferred", "tid"], text: TEXT };
 
-/// What names the row.
+/// The columns that identify the row.
 const PROCESS: &[&str] = &["comm", "kthread", "pid", "tid", "processes", "threads"];
 
 const TEXT: &[Layout] = &[block(

@@ -179,7 +179,7 @@ const TOP_DOWN: Shape = Shape {
     without: &[],
     text: &[block("CPU samples of functions and their callees", TOP_DOWN_TEXT)],
 };
-/// Where chains end upwards says nothing.
+/// The ends of the chains upwards mean nothing.
 const BOTTOM_UP: Shape = Shape {
     without: &["samples"],
     text: &[block("CPU samples of functions and their callers", BOTTOM_UP_TEXT)],
@@ -249,7 +249,7 @@ fn symbol(l: Line<'_>) -> String {
     known(l, "symbol")
 }
 
-/// As perf marks it.
+/// A symbol with perf's mark for inlined functions.
 fn nested_symbol(l: Line<'_>) -> String {
     match l.get("inlined") {
         Some(Cell::Bool(true)) => symbol(l) + " (inlined)",
@@ -297,7 +297,7 @@ pub fn profile_tree(rows: &[TreeRow], tree: Tree) -> Table {
     TREE.table(rows, shape)
 }
 
-/// The same of a trace without samples, in which switches say how long threads had a CPU.
+/// `profile` of a trace without samples, in which switches show how long threads had a CPU.
 pub fn stays(rows: &[ProfileRow], by: By) -> Table {
     VERB.table(rows, if by == By::Cgroup { &CGROUP_STAYS } else { &STAYS })
 }

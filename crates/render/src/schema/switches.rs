@@ -22,7 +22,7 @@ const _: () = VERB.check();
 const SWITCHES: Shape = Shape { without: &["threads"], text: TEXT };
 const BY_CGROUP: Shape = Shape { without: &["comm", "pid", "tid"], text: TEXT };
 
-/// What names the row.
+/// The columns that identify the row.
 const PROCESS: &[&str] = &["comm", "pid", "tid", "threads"];
 
 const TEXT: &[Layout] = &[block(

@@ -27,7 +27,7 @@ const PROCESS: Shape = Shape { without: &["cgroup", "tid", "code"], text: TEXT }
 const THREAD: Shape = Shape { without: &["code"], text: TEXT };
 const BY_CGROUP: Shape = Shape { without: &["comm", "pid", "tid", "code"], text: TEXT };
 
-/// Whose calls they are.
+/// The columns of the calls' thread or process.
 const OWNER: &[&str] = &["comm", "pid", "tid"];
 
 const TEXT: &[Layout] = &[
@@ -86,7 +86,7 @@ const TEXT: &[Layout] = &[
     },
 ];
 
-/// A call that never returned has no shortest time; 0 would be a lie.
+/// A call that never returned has no shortest time; 0 would be wrong.
 fn returned(row: &SyscallRow, ns: u64) -> Option<u64> {
     (row.count > 0).then_some(ns)
 }

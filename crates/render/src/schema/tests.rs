@@ -7,7 +7,7 @@ use holdup_passes::{CgroupRow, CpuRow, IrqRow, LockRow, ProcRow, SarRow, SwitchR
 use holdup_profile::ProfileRow;
 use serde::Serialize;
 
-/// The row structs are the contract: every field is a column, in the same order.
+/// The row structs define the interface: every field is a column, in the same order.
 fn same_keys<R: Serialize>(row: R, verb: &Verb<R>) {
     let defs = verb.columns;
     let json = serde_json::to_string(&row).unwrap();

@@ -5,10 +5,10 @@ use crate::table::layout::{Layout, Show::*, When::*, block, field, only};
 use crate::table::{Cell, Table, ToCell};
 use holdup_attribution::{Edge, Holder, PathRow, WaitsBy, WaitsRow};
 
-/// What names the thread or process of a row.
+/// The columns that identify the thread or process of a row.
 const PROCESS: &[&str] = &["comm", "pid", "tid"];
 
-/// Whose waits a row is of.
+/// The columns of the waits' thread or process.
 const OWNER: &[&str] = &["comm", "pid", "tid"];
 
 pub(crate) const VERB: Verb<WaitsRow> = Verb {
@@ -160,7 +160,7 @@ pub(super) const EDGES: Verb<Edge> = Verb {
 };
 const _: () = EDGES.check();
 
-/// The edges of the blocking graph. Text draws them in words.
+/// The edges of the blocking graph. Text shows them as sentences.
 pub(crate) fn edges(rows: &[Edge]) -> Table {
     EDGES.table(rows, &PLAIN)
 }

@@ -14,7 +14,7 @@ pub(crate) const VERB: Verb<WhatifRow> = Verb {
         throughput_high_pct Percent, forced Count, waits Count, wait_ns Ns, change Text,
     } },
     shapes: &[&ASKED, &RANKED],
-    // The shown band is that of the longest and the shortest replay.
+    // The shown range is from the longest to the shortest replay.
     data_only: DataOnly::These(&["throughput_pct"]),
     sort: "",
 };
@@ -35,7 +35,7 @@ const FIELDS: &[Field] = &[
     field("", "forced", Words(&["forced"], forced), 0),
     field("", "waiting in the trace", Words(&["waits", "wait_ns"], waiting), 2),
     field("", "change", Key("fix"), 0),
-    // What an option takes is no sentence.
+    // The option's argument is not readable text, so it needs `-v`.
     only(When::Verbose, field("", "as an option", Key("change"), 0)),
 ];
 
@@ -50,7 +50,7 @@ fn gain(l: Line<'_>) -> String {
     gain_in_words(of("gain"), l.get("beyond_chance") == Some(&Cell::Bool(true)))
 }
 
-/// `6.368 s, 899 waits`; nothing where nobody waits for what is changed.
+/// `6.368 s, 899 waits`; empty if no thread waits for the changed object.
 fn waiting(l: Line<'_>) -> String {
     match (l.int("waits"), l.int("wait_ns")) {
         (Some(waits), Some(ns)) => format!("{}, {}", duration(ns), count(waits, "wait", "waits")),
@@ -75,12 +75,12 @@ fn throughput(l: Line<'_>) -> String {
     }
 }
 
-/// Nothing where no replay had to be helped on.
+/// Empty if no replay had to be forced to continue.
 fn forced(l: Line<'_>) -> String {
     l.int("forced").filter(|&n| n > 0).map_or_else(String::new, |n| n.to_string())
 }
 
-/// `whatif`, in the order given: the unchanged replay first. `ranked` says so above the table.
+/// `whatif`, in the order given: the unchanged replay first. `ranked` puts that into the title.
 pub fn whatif(rows: &[WhatifRow], ranked: bool) -> Table {
     VERB.table(rows, if ranked { &RANKED } else { &ASKED })
 }

@@ -1,11 +1,11 @@
-//! Cells that text makes of several columns.
+//! Text cells made from several columns.
 
 use crate::table::{Cell, Line};
 use crate::text::escape;
 use holdup_attribution::in_words;
 use holdup_trace::Tid;
 
-/// `&mm->mmap_lock ff1100007d898970`, or what is known of the two.
+/// `&mm->mmap_lock ff1100007d898970`, or the part of it that is known.
 pub(crate) fn lock(l: Line<'_>) -> String {
     let name = escape(l.text("name"));
     match (name.is_empty(), l.int("address")) {
@@ -29,7 +29,7 @@ pub(super) fn lock_holder(l: Line<'_>) -> String {
     }
 }
 
-/// `mutex 0x7f00`, `semop semid 1`; several objects as the longest and how many more.
+/// `mutex 0x7f00`, `semop semid 1`; for several objects, the longest and the number of others.
 pub(super) fn object(l: Line<'_>) -> String {
     let usage = l.text("usage");
     let kind = if usage.is_empty() { l.text("kind") } else { usage };
@@ -61,13 +61,13 @@ pub(super) fn holders(l: Line<'_>) -> String {
     words.join(", ")
 }
 
-/// A thread's number; a task's, as people read it.
+/// A thread's id, or a task's in readable form.
 fn number(tid: u64) -> String {
     Tid(tid as u32).number()
 }
 
-/// `disk fsync 61 %, user 25 % (80 % in refill)`: what holders did while others waited, where it
-/// took a tenth.
+/// `disk fsync 61 %, user 25 % (80 % in refill)`: what holders did while other threads waited,
+/// parts of at least a tenth.
 pub(super) fn holders_did(l: Line<'_>) -> String {
     let Some(Cell::List(list)) = l.get("holders_did") else { return String::new() };
     let shown = list.iter().take(HOLDERS).filter(|time| per_cent(time) >= 10.0);
@@ -104,7 +104,7 @@ pub(super) fn syscall(l: Line<'_>) -> String {
     escape(l.text("name")).into_owned()
 }
 
-/// `nginx.service`, `docker:web`; of a thread whose group is not known, nothing.
+/// `nginx.service`, `docker:web`; empty if the group is not known.
 pub(super) fn cgroup(l: Line<'_>) -> String {
     match l.text("cgroup") {
         "" if l.get("comm").is_some() || l.get("cgroup").is_none() => String::new(),
@@ -113,8 +113,8 @@ pub(super) fn cgroup(l: Line<'_>) -> String {
     }
 }
 
-/// `lazyp (5874 5683)` for a thread, `lazyp (5874)` for a process, with the number of what it
-/// stands for; kernel threads in brackets, as ps has it.
+/// `lazyp (5874 5683)` for a thread, `lazyp (5874)` for a process, with the number of threads or
+/// processes it represents; kernel threads in brackets, as in ps.
 pub(super) fn process(l: Line<'_>) -> String {
     let comm = escape(l.text("comm"));
     let comm = if l.get("kthread") == Some(&Cell::Bool(true)) {
@@ -138,7 +138,7 @@ pub(super) fn process(l: Line<'_>) -> String {
     if !counts.is_empty() {
         words += &format!(" {}", counts.join(", "));
     }
-    // Groups have no name here.
+    // Control groups are not named here.
     words.trim_start().to_owned()
 }
 

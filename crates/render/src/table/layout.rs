@@ -1,7 +1,7 @@
 //! How text shows a table: which columns, in which order, under which headings.
 //!
-//! Order and headings follow AIX `utld` and `curt` where those have the table, so that the name
-//! stands last and long names disturb nothing.
+//! Order and headings follow AIX `utld` and `curt` if those have the table; the name comes last, so
+//! that long names disturb nothing.
 
 use super::Line;
 
@@ -12,11 +12,11 @@ pub(crate) enum Show {
     Key(&'static str),
     /// The cell `key` as per cent of the machine's capacity.
     Share(&'static str),
-    /// The cell `key` as per cent of the wall time: of one CPU.
+    /// The cell `key` as per cent of the wall time, i.e. of one CPU.
     OfWall(&'static str),
     /// The first cell divided by the second.
     Mean(&'static str, &'static str),
-    /// Words made of the cells with these keys.
+    /// Text made from the cells with these keys.
     Words(&'static [&'static str], fn(Line<'_>) -> String),
 }
 
@@ -34,11 +34,11 @@ pub(crate) enum When {
 /// One column of text.
 #[derive(Debug)]
 pub(crate) struct Field {
-    /// `{}` in a group stands for the unit its durations share.
+    /// `{}` in a group stands for the common unit of its durations.
     pub(crate) group: &'static str,
     pub(crate) title: &'static str,
     pub(crate) show: Show,
-    /// When space is short the columns with the highest rank go first; 0 always stays.
+    /// When space is short, columns with the highest rank are dropped first; 0 always stays.
     pub(crate) rank: u8,
     pub(crate) when: When,
 }
@@ -46,14 +46,14 @@ pub(crate) struct Field {
 /// A block of text made from a table.
 #[derive(Debug)]
 pub(crate) struct Layout {
-    /// `{}` stands for the unit all durations of the block share.
+    /// `{}` stands for the common unit of the block's durations.
     pub(crate) title: &'static str,
     pub(crate) fields: &'static [Field],
-    /// Rows it is about.
+    /// Selects the rows of the block.
     pub(crate) filter: fn(Line<'_>) -> bool,
     /// A last row that adds up the others.
     pub(crate) total: bool,
-    /// Leave the block out if no row passes the filter.
+    /// Omit the block if no row passes the filter.
     pub(crate) hide_empty: bool,
 }
 
@@ -81,7 +81,7 @@ pub(crate) const fn field(group: &'static str, title: &'static str, show: Show, 
     Field { group, title, show, rank, when: When::Always }
 }
 
-/// A column that is shown at times.
+/// A column that is shown only under a condition.
 pub(crate) const fn only(when: When, f: Field) -> Field {
     Field { when, ..f }
 }
@@ -103,7 +103,7 @@ pub(crate) const fn has(keys: &[&str], key: &str) -> bool {
     false
 }
 
-/// `a == b`, which a `const` cannot say of strings.
+/// `a == b`, which is not available for strings in `const` code.
 pub(crate) const fn same(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     if a.len() != b.len() {

@@ -1,4 +1,4 @@
-//! A table as plain values: what every renderer works on.
+//! A table as plain values: the common input of all renderers.
 
 pub(crate) mod layout;
 
@@ -8,12 +8,12 @@ use serde::{Serialize, Serializer};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-/// What the numbers of a column are; decides how text shows them and which way they sort.
+/// The unit of a column; determines how text shows it and how it sorts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
     /// Words.
     Text,
-    /// How many.
+    /// A count.
     Count,
     /// A duration in nanoseconds.
     Ns,
@@ -25,7 +25,7 @@ pub enum Unit {
     Rate,
     /// A plain ratio or mean.
     Ratio,
-    /// An address or number that only names something.
+    /// An address or number that only identifies something.
     Address,
     /// A CPU, process, thread or system call number.
     Id,
@@ -43,7 +43,7 @@ impl Unit {
         !matches!(self, Unit::Text | Unit::Address | Unit::Id | Unit::List)
     }
 
-    /// Text is left-aligned, all else right-aligned.
+    /// Text is left-aligned, everything else right-aligned.
     pub fn left_aligned(self) -> bool {
         matches!(self, Unit::Text | Unit::Map | Unit::List)
     }
@@ -52,7 +52,7 @@ impl Unit {
 /// One value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
-    /// The trace cannot say.
+    /// The trace cannot give the value.
     Null,
     /// Yes or no.
     Bool(bool),
@@ -74,7 +74,7 @@ impl Cell {
         if let Cell::Int(n) = self { Some(*n) } else { None }
     }
 
-    /// The words, empty for anything else.
+    /// The text, empty for anything else.
     pub fn text(&self) -> &str {
         if let Cell::Text(t) = self { t } else { "" }
     }
@@ -149,12 +149,12 @@ impl Serialize for Record<'_> {
     }
 }
 
-/// A column: its key in JSON and CSV, and what its numbers are.
+/// A column: its key in JSON and CSV, and its unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     /// JSON key and CSV header.
     pub key: &'static str,
-    /// What the numbers are.
+    /// The unit of its values.
     pub unit: Unit,
 }
 
@@ -165,13 +165,13 @@ pub struct Table {
     pub name: &'static str,
     /// The columns.
     pub columns: Vec<Column>,
-    /// The rows; as many cells as columns in each.
+    /// The rows; each has as many cells as there are columns.
     pub rows: Vec<Vec<Cell>>,
-    /// Show only so many rows; `None` for all.
+    /// Show only this many rows; `None` for all.
     pub entries: Option<usize>,
     /// The events that would have to be recorded to fill the table, if they were not.
     pub missing: Option<&'static str>,
-    /// The way of another tool to show it in text; empty for holdup's own.
+    /// The tool whose text layout is used; empty for holdup's own.
     pub view: &'static str,
     /// Remarks to show below it in text.
     pub notes: Vec<String>,
@@ -179,13 +179,13 @@ pub struct Table {
     pub(crate) text: &'static [Layout],
 }
 
-/// A sort key no column has.
+/// A sort key that matches no column.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown sort key '{}'; the keys are: {}", key.escape_default(), known.join(", "))]
 pub struct UnknownKey {
-    /// What was asked for.
+    /// The unknown key.
     pub key: String,
-    /// What there is.
+    /// The known keys.
     pub known: Vec<&'static str>,
 }
 
@@ -210,14 +210,14 @@ impl Table {
         &self.rows[..self.entries.unwrap_or(usize::MAX).min(self.rows.len())]
     }
 
-    /// How many rows [`Table::shown`] leaves out.
+    /// How many rows [`Table::shown`] omits.
     pub fn left_out(&self) -> usize {
         self.rows.len() - self.shown().len()
     }
 
-    /// Sort by `keys` (comma-separated, a `_ns` at the end may be left off). Measures sort
-    /// descending, names and ids ascending, unknown values last. Rows that tie are ordered by all
-    /// names and ids from left to right, so that the order never depends on how rows were found.
+    /// Sort by `keys` (comma-separated; a trailing `_ns` may be omitted). Measures sort descending,
+    /// names and ids ascending, unknown values last. Ties are ordered by all names and ids from
+    /// left to right, so that the order never depends on how rows were found.
     pub fn sort(&mut self, keys: &str) -> Result<(), UnknownKey> {
         let mut order = Vec::new();
         for key in keys.split(',').map(str::trim).filter(|k| !k.is_empty()) {
@@ -246,7 +246,7 @@ impl Table {
         Ok(())
     }
 
-    /// A row by keys.
+    /// A row whose cells are addressed by keys.
     pub fn line<'a>(&'a self, row: &'a [Cell]) -> Line<'a> {
         Line { table: self, row }
     }

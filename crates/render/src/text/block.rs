@@ -24,7 +24,7 @@ pub(crate) fn write_table(
     write_notes(table, options, out)
 }
 
-/// Remarks on what the table cannot show.
+/// Write remarks on what the table cannot show.
 pub(crate) fn write_notes(
     table: &Table,
     options: &TextOptions,
@@ -70,7 +70,7 @@ fn write_layout(
     let (title, mut grid) = lay_out(table, layout.title, &fields, &values, page);
     writeln!(out, "{}", paint.title(title))?;
     if total.is_some() {
-        // The sum has no number of its own; say so where its id would stand.
+        // The total row has no id: label it where its id would be.
         if let (Some(last), Some(at)) =
             (grid.rows.last_mut(), fields.iter().position(|f| matches!(f.show, Show::Key("cpu"))))
         {
@@ -132,7 +132,7 @@ fn visible<'f>(
         .collect()
 }
 
-/// What a field shows of a row, before it is made into words.
+/// The value of a field in a row, before formatting.
 enum Value {
     Unknown,
     Ns(u64),
@@ -146,7 +146,7 @@ fn value(field: &Field, line: Line<'_>, unit: Option<Unit>, page: &Page) -> Valu
     };
     match field.show {
         Show::Words(_, words) => Value::Words(words(line)),
-        // Rows that carry their own wall time are parts of one CPU, not of the machine.
+        // Rows with their own wall time refer to one CPU, not to the machine.
         Show::Share(key) => percent(key, line.int("wall_ns").unwrap_or(page.capacity_ns)),
         Show::OfWall(key) => percent(key, page.wall_ns),
         Show::Mean(sum, n) => match (line.int(sum), line.int(n)) {
@@ -171,8 +171,8 @@ fn value(field: &Field, line: Line<'_>, unit: Option<Unit>, page: &Page) -> Valu
     }
 }
 
-/// Make words of `rows`, with one unit per column of durations, or per group or block whose
-/// heading has room for it. Returns the block's title too.
+/// Format `rows`, with one unit per column of durations, or per group or block whose heading has
+/// room for it. Also returns the block's title.
 fn lay_out(
     table: &Table,
     title: &str,
@@ -195,7 +195,7 @@ fn lay_out(
         column.iter().filter_map(|v| if let Value::Ns(ns) = v { Some(*ns) } else { None }).max()
     };
 
-    // The heading whose unit a column uses, if it does not have its own.
+    // The heading that provides the unit of a column, if the column has none of its own.
     let heading = |f: &Field| [title, f.group].into_iter().find(|h| h.contains("{}"));
     let mut shared: HashMap<&str, u64> = HashMap::new();
     for (f, column) in fields.iter().zip(&columns) {
@@ -238,7 +238,7 @@ fn lay_out(
     (spell(title), grid)
 }
 
-/// Sums of what can be added; unknown as soon as one part is.
+/// Sums of additive columns; unknown if one part is unknown.
 fn add_up(table: &Table, rows: &[&Vec<Cell>]) -> Vec<Cell> {
     (0..table.columns.len())
         .map(|i| match table.columns[i].unit {

@@ -1,18 +1,19 @@
-//! A culprit in a sentence, as an engineer woken at night wants it: what it is, who waits and what
-//! that costs, who had it meanwhile.
+//! A culprit in a sentence, for an engineer woken at night: what it is, which threads wait and what
+//! that costs, which held it meanwhile.
 
 use super::units::duration;
 use holdup_diagnose::{Culprit, Person, Role};
 use holdup_passes::HolderTime;
 use holdup_trace::Tid;
 
-/// Holders and waiters named in a sentence, at most; JSON has more of them.
+/// Most holders and waiters named in a sentence; JSON has more.
 const NAMED: usize = 3;
 
 /// A smaller gain is not worth a sentence.
 const MENTIONED: f64 = 1.05;
 
-/// A culprit in a sentence: what it is, who waits and what that costs, who had it meanwhile.
+/// A culprit in a sentence: what it is, which threads wait and what that costs, which held it
+/// meanwhile.
 pub(crate) fn culprit(c: &Culprit) -> String {
     let subject = match (c.tid, c.role) {
         (Some(tid), _) => format!("{} {} ({})", c.kind, c.name, Tid(tid).words()),
@@ -98,7 +99,7 @@ pub(crate) fn culprit(c: &Culprit) -> String {
 }
 
 /// `meanwhile its holders spent 61 % waiting for a disk (fsync), 25 % in their own code`: the two
-/// largest parts, where they are a tenth.
+/// largest parts of at least a tenth.
 fn holders_did(times: &[HolderTime]) -> Option<String> {
     let one = |t: &HolderTime| format!("{:.0} % {}", t.pct, t.told());
     let words: Vec<String> = times.iter().take(2).filter(|t| t.pct >= 10.0).map(one).collect();
@@ -115,7 +116,7 @@ fn list(
     in_all: Option<u64>,
     word: impl Fn((usize, &Person)) -> String,
 ) -> String {
-    // Who rounds to nothing is no more than counted.
+    // Threads whose share rounds to 0 are only counted.
     let counts = |p: &&Person| p.pct.is_none_or(|pct| pct >= 1.0);
     let shown = people.iter().take(1).chain(people.iter().skip(1).take(NAMED - 1).filter(counts));
     let mut words: Vec<String> = shown.enumerate().map(word).collect();

@@ -5,19 +5,19 @@ use super::{Page, TextOptions};
 use holdup_diagnose::predict::Curve;
 use std::io::{self, Write};
 
-/// Lines of the picture: every third has a number, which makes quarters.
+/// Lines of the picture: every third has a number, which gives quarters.
 const HEIGHT: usize = 13;
-/// Columns of the picture beside its axis, where the terminal has them.
+/// Width of the picture without its axis, if the terminal is wide enough.
 const WIDTH: usize = 60;
-/// Columns of the axis and its numbers.
+/// Width of the axis and its numbers, in columns.
 const AXIS: usize = 8;
 
-/// The last thing drawn in a place stands there.
+/// Later characters overwrite earlier ones.
 const NOTHING_LOST: char = '.';
 const PREDICTED: char = '*';
 const MEASURED: char = 'o';
 
-/// Write it.
+/// Write the curve.
 pub(super) fn write(
     curve: &Curve,
     page: &Page,

@@ -1,6 +1,6 @@
-//! The verdict on one screen, as one argument: what it is, what it would gain and what to do; the
-//! culprits; where the time went; what else was tried; what next. The figures behind each finding
-//! are for who asks (`-v`).
+//! The verdict on one screen, as one argument: what it is, its possible gain and the remedy; the
+//! culprits; where the time went; what else was examined; what to do next. The figures behind each
+//! finding are shown with `-v`.
 
 use super::culprit::culprit;
 use super::escape::{escape, shell};
@@ -11,16 +11,15 @@ use holdup_attribution::LedgerNode;
 use holdup_diagnose::{Basis, Class, Diagnosis, Evidence, Finding};
 use std::io::{self, Write};
 
-/// Nodes of the ledger below this part of capacity, in per cent, are left out here; `ledger` shows
-/// them.
+/// Nodes of the ledger below this per cent of capacity are omitted here; `ledger` shows them.
 const SHOWN_PCT: f64 = 1.5;
-/// And of the leaves so many are shown, those with most time.
+/// Most leaves shown, those with most time.
 const LEAVES: usize = 7;
-/// The same on a narrow terminal, where sentences take more lines.
+/// Most leaves on a narrow terminal, where sentences take more lines.
 const LEAVES_NARROW: usize = 4;
-/// Culprits of findings other than the verdict are for `-v`.
+/// Culprits of findings other than the verdict are shown with `-v`.
 const CULPRITS: usize = 3;
-/// Columns if the output is no terminal.
+/// Width in columns if the output is no terminal.
 pub(super) const WIDTH: usize = 80;
 
 /// Write the diagnosis.
@@ -98,7 +97,7 @@ fn write_verdict(
     if let Some(f) = d.findings.iter().find(|f| holds(f) && f.class == d.verdict.class) {
         wrapped(&gain(f), "  ", "  ", width, out)?;
         f.advice.iter().try_for_each(|a| wrapped(a, "  -> ", "     ", width, out))?;
-        // What to do comes before how it is known.
+        // The remedy comes before the basis of the estimate.
         how(f).map_or(Ok(()), |how| wrapped(&how, "  ", "    ", width, out))?;
     }
     for r in d.verdict.unsaid_reservations() {
@@ -107,7 +106,7 @@ fn write_verdict(
     Ok(())
 }
 
-/// What the work would be without what a finding is about, in a sentence.
+/// The gain from removing a finding's cause, in a sentence.
 fn gain(f: &Finding) -> String {
     let w = &f.worth;
     match (how(f), w.unchanged_ns.zip(w.wall_ns)) {
@@ -126,7 +125,7 @@ fn gain(f: &Finding) -> String {
     }
 }
 
-/// With which change the gain was found, and how; `None` where no more than a limit is known.
+/// Which change the gain assumes, and how it was computed; `None` if only a limit is known.
 fn how(f: &Finding) -> Option<String> {
     let w = &f.worth;
     let fix = w.fix.as_ref().filter(|_| w.unchanged_ns.is_some() && w.wall_ns.is_some())?;
@@ -137,7 +136,7 @@ fn how(f: &Finding) -> Option<String> {
     }
 }
 
-/// Both in one.
+/// Gain and basis in one text.
 pub(crate) fn worth(f: &Finding) -> String {
     match how(f) {
         None => format!("{}.", gain(f)),
@@ -163,7 +162,7 @@ fn write_remarks(
         d.verdict.background.as_ref().filter(|n| !n.programs.is_empty()).filter(about_all)
     {
         let listed = n.listed();
-        // A reservation has said it.
+        // A reservation already says it.
         if !d.verdict.reservations.iter().any(|r| r.contains(&listed)) {
             let line =
                 format!("other programs than the work: {:.0} % of capacity ({listed})", n.pct);
@@ -188,7 +187,7 @@ fn write_remarks(
     Ok(())
 }
 
-/// How the confidence comes about.
+/// How the confidence was computed.
 fn write_steps(
     d: &Diagnosis,
     page: &Page,
@@ -207,8 +206,8 @@ fn write_steps(
     Ok(())
 }
 
-/// The nodes that have this part of capacity, and of the leaves the largest so many, with what they
-/// are part of.
+/// The nodes with at least this per cent of capacity, and the largest leaves up to this number,
+/// with their ancestors.
 fn large(nodes: &[LedgerNode], pct: f64, leaves: usize) -> Vec<LedgerNode> {
     let is_leaf = |n: &LedgerNode| {
         let below = format!("{}/", n.path);
@@ -225,7 +224,7 @@ fn large(nodes: &[LedgerNode], pct: f64, leaves: usize) -> Vec<LedgerNode> {
     nodes.iter().filter(|n| leads(n)).copied().collect()
 }
 
-/// What else holds, what gains nothing, and what was not judged: a line each.
+/// Other findings, findings without gain, and rules not judged: one line each.
 fn write_others(d: &Diagnosis, page: &Page, width: usize, out: &mut dyn Write) -> io::Result<()> {
     page.separate(out)?;
     for f in d.findings.iter().filter(|f| holds(f) && f.class != d.verdict.class) {
@@ -238,7 +237,7 @@ fn write_others(d: &Diagnosis, page: &Page, width: usize, out: &mut dyn Write) -
     };
     let unknown = names(&|f| f.story == NOT_JUDGED);
     let nothing = names(&|f| f.story != NOT_JUDGED);
-    // A narrow terminal has no room for names that say no more than that.
+    // A narrow terminal has no room for names without further information.
     let listed = |names: &[&str]| match width < WIDTH {
         true => names.len().to_string(),
         false => names.join(", "),
@@ -258,7 +257,7 @@ fn write_others(d: &Diagnosis, page: &Page, width: usize, out: &mut dyn Write) -
     Ok(())
 }
 
-/// The story of findings that the trace does not allow.
+/// The story of findings that the trace cannot support.
 const NOT_JUDGED: &str = "not-judged";
 
 pub(super) fn write_finding(
@@ -322,12 +321,12 @@ fn figure(e: &Evidence) -> String {
     }
 }
 
-/// A number and its unit stay on one line.
+/// Whether a word is a unit, which stays on one line with its number.
 fn is_unit(word: &str) -> bool {
     matches!(word.trim_end_matches([',', ';', ':', '.', ')']), "%" | "ns" | "us" | "ms" | "s")
 }
 
-/// Break at blanks. Names come from the trace: escape them.
+/// Write text wrapped at blanks. Names come from the trace: escape them.
 pub(super) fn wrapped(
     text: &str,
     first: &str,

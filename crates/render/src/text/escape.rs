@@ -1,10 +1,10 @@
-//! Names come from the traced machine and may hold anything; a terminal must see only text.
+//! Escapes names: they come from the traced machine and may contain control sequences.
 
 use std::borrow::Cow;
 use unicode_width::UnicodeWidthStr;
 
 /// `text` with control characters, escape codes and characters that change the writing direction
-/// spelled out (`\n`, `\u{1b}`).
+/// escaped (`\n`, `\u{1b}`).
 pub fn escape(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unsafe) {
         return Cow::Borrowed(text);
@@ -26,7 +26,7 @@ fn is_unsafe(c: char) -> bool {
         || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-/// Columns `text` takes on a terminal.
+/// Width of `text` on a terminal, in columns.
 pub(crate) fn width(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.width() }
 }
@@ -50,17 +50,17 @@ pub fn wrap(words: &str, limit: Option<usize>, indent: usize) -> String {
     out
 }
 
-/// A shell command on lines of at most `columns`, still fit for copying.
+/// A shell command on lines of at most `columns`, so that it can still be copied.
 pub(crate) fn shell(command: &str, indent: &str, columns: usize) -> String {
-    // What ends a line that goes on.
+    // A continued line ends with this.
     let columns = columns.saturating_sub(" \\".len());
     let next = format!(" \\\n{:1$}", "", width(indent) + 2);
     let mut out = indent.to_owned();
     let (mut used, mut before) = (width(indent), "");
     let command = escape(command);
     for (i, word) in words(&command).into_iter().enumerate() {
-        // Each command and each group of events on a line of its own; and no line too long, where
-        // names of events follow each other without an option before each.
+        // Each command and each group of events starts on a new line; and no line is too long, even
+        // if names of events follow each other without an option before each.
         let begins = matches!(word, "-e" | "--") || before == "&&";
         if i > 0 && (begins || used + 1 + width(word) > columns) {
             out.push_str(&next);
@@ -76,7 +76,7 @@ pub(crate) fn shell(command: &str, indent: &str, columns: usize) -> String {
     out
 }
 
-/// The words of a command: blanks in single quotes part none.
+/// The words of a command: blanks in single quotes do not separate words.
 fn words(command: &str) -> Vec<&str> {
     let (mut words, mut from, mut quoted) = (Vec::new(), 0, false);
     for (at, c) in command.char_indices() {

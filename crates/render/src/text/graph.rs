@@ -8,14 +8,14 @@ use holdup_attribution::{Edge, Graph};
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-/// Edges shown in words unless asked otherwise.
+/// Edges shown in text by default.
 const EDGES: usize = 30;
-/// Root causes shown in words.
+/// Root causes shown in text.
 const ROOTS: usize = 10;
-/// Threads of a cycle named in words.
+/// Threads of a cycle named in text.
 const CYCLE: usize = 16;
 
-/// Write it.
+/// Write the graph as text.
 pub(crate) fn write(
     body: &GraphBody,
     page: &Page,
@@ -104,7 +104,7 @@ fn object(e: &Edge) -> String {
     format!("{}{usage} {}", e.kind, escape(&e.object))
 }
 
-/// Write it in the language of Graphviz; the thickness of an edge is its part of all waiting time.
+/// Write the graph for Graphviz; an edge's thickness is its share of all waiting time.
 pub(crate) fn write_dot(graph: &Graph, out: &mut dyn Write) -> io::Result<()> {
     let all: u64 = graph.edges.iter().map(|e| e.wait_ns).sum();
     writeln!(out, "digraph waits {{")?;
@@ -137,7 +137,7 @@ pub(crate) fn write_dot(graph: &Graph, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "}}")
 }
 
-/// Safe between the quotes of a label.
+/// Escape text for a quoted label.
 fn quoted(text: &str) -> String {
     escape(text).chars().map(|c| if c == '"' || c == '\\' { '\'' } else { c }).collect()
 }

@@ -1,4 +1,4 @@
-//! Aligns cells that are already words.
+//! Aligns cells that are already text.
 
 use super::escape::width;
 use super::paint::Paint;
@@ -9,17 +9,17 @@ const GAP: usize = 2;
 /// Heading of one column.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Head {
-    /// Columns side by side with the same group share a line above their titles.
+    /// Adjacent columns with the same group share a line above their titles.
     pub(crate) group: String,
     pub(crate) title: String,
     /// Shown below the title.
     pub(crate) unit: &'static str,
     pub(crate) left: bool,
-    /// When space is short columns with the highest rank go first; 0 always stays.
+    /// When space is short, columns with the highest rank are dropped first; 0 always stays.
     pub(crate) rank: u8,
 }
 
-/// Headings and rows of words.
+/// Headings and rows of text.
 #[derive(Default)]
 pub(crate) struct Grid {
     pub(crate) heads: Vec<Head>,

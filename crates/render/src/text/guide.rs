@@ -1,4 +1,4 @@
-//! The guided walk: questions with their figures and branches, and where it ends.
+//! The guided walk: questions with their figures and branches, and its end.
 
 use super::diagnosis::{WIDTH, worth, wrapped, write_finding};
 use super::escape::{escape, width};
@@ -63,7 +63,7 @@ fn amount(f: &Figure) -> String {
     }
 }
 
-/// What the rule at the end of a branch says.
+/// The result of the rule at the end of a branch.
 pub fn write_end(
     walk: &Walk,
     class: Class,

@@ -1,4 +1,4 @@
-//! Histograms: a line for each power of two, with a bar.
+//! Histograms: one line per power of two, with a bar.
 
 use super::grid::{Grid, Head};
 use super::{Page, TextOptions, escape, units};
@@ -6,7 +6,7 @@ use crate::spark::bar;
 use crate::table::{Cell, Line, Table};
 use std::io::{self, Write};
 
-/// Columns of the longest bar.
+/// Width of the longest bar, in columns.
 const BAR: usize = 40;
 
 /// Write each histogram under a heading of its own.
@@ -59,7 +59,7 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// What tells one histogram from the next.
+/// The identity of a histogram.
 fn about<'a>(line: Line<'a>) -> (&'a str, &'a str, &'a str) {
     (line.text("spans"), line.text("kind"), line.text("object"))
 }

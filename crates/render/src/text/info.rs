@@ -8,7 +8,7 @@ use crate::trace_head::TraceHead;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-/// Write everything about the file.
+/// Write all facts about the file.
 pub(crate) fn write(
     info: &Info,
     trace: &TraceHead,
@@ -67,7 +67,7 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// The names of events; those of single system calls once for both ends.
+/// The names of events; the two events of a single system call are listed once.
 fn together(events: &[String]) -> Vec<String> {
     const ENTER: &str = "syscalls:sys_enter_";
     const EXIT: &str = "syscalls:sys_exit_";
@@ -87,10 +87,10 @@ fn together(events: &[String]) -> Vec<String> {
     names
 }
 
-/// What stands for a figure that takes a pass over the whole file.
+/// Text in place of a figure that needs a pass over the whole file.
 const NOT_COUNTED: &str = "n/a (--full counts)";
 
-/// How to read the marks of [`mark`] where not all of the file was read.
+/// How to read the marks of [`mark`] if the file was not read completely.
 fn legend(info: &Info) -> &'static str {
     if info.capabilities.iter().any(|c| c.listed.is_some()) {
         "yes: found in samples of the file; listed: enabled, but not found in the samples; --full \

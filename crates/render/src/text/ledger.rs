@@ -8,12 +8,12 @@ use crate::trace_head::TraceHead;
 use holdup_attribution::LedgerNode;
 use std::io::{self, Write};
 
-/// Columns of the longest bar,
+/// Width of the longest bar, in columns.
 const BAR: usize = 20;
-/// and of the shortest that is worth drawing.
+/// Width of the shortest bar worth drawing.
 const SHORT: usize = 6;
 
-/// Write the tree of these nodes, which may be a choice of all.
+/// Write the tree of these nodes, which may be a subset.
 pub(crate) fn write(
     (capacity_ns, nodes): (u64, &[LedgerNode]),
     trace: &TraceHead,
@@ -57,7 +57,7 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// The lines that lead to node `i`: nodes are in pre-order, so a node has a later sibling if one
+/// The tree lines before node `i`: nodes are in pre-order, so a node has a later sibling if one
 /// with the same parent follows.
 fn branches(nodes: &[LedgerNode], i: usize) -> String {
     let path = nodes[i].path;

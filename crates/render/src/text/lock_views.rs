@@ -1,5 +1,5 @@
-//! The lock table as other tools show it: their columns, headings and units, made from the same
-//! rows. What the trace cannot say is `n/a`, also where the tool would print 0.
+//! The lock table in the style of other tools: their columns, headings and units, made from the
+//! same rows. A value that the trace cannot give is `n/a`, even if the tool would print 0.
 
 use super::block::{NOT_KNOWN, write_notes};
 use super::grid::{Grid, Head};
@@ -82,7 +82,7 @@ fn text(l: Line<'_>, key: &str) -> String {
     }
 }
 
-/// What stands for the lock in a column of names.
+/// The lock's name in a column of names.
 fn what(l: Line<'_>) -> String {
     if l.get("address").is_some() {
         return crate::schema::words::lock(l);
@@ -109,7 +109,7 @@ fn aix(table: &Table, lines: &[Line<'_>]) -> Grid {
     for &l in lines {
         let named = l.get("name").is_some_and(|n| *n != Cell::Null);
         let name = if named { text(l, "name") } else { what(l) };
-        // Instances of one class are numbered as they come.
+        // Instances of one class are numbered in order of appearance.
         let occurrence = seen.entry(name.clone()).and_modify(|n| *n += 1).or_insert(1);
         let ocn = if named && l.int("address").is_some() {
             occurrence.to_string()
@@ -133,7 +133,7 @@ fn aix(table: &Table, lines: &[Line<'_>]) -> Grid {
     g
 }
 
-/// perf's own scaling: each cell with the unit that suits it.
+/// perf's own scaling: each cell has its own unit.
 fn scaled(l: Line<'_>, key: &str) -> String {
     let Some(ns) = l.int(key) else { return NOT_KNOWN.to_owned() };
     let ns = ns as f64;
@@ -145,7 +145,7 @@ fn scaled(l: Line<'_>, key: &str) -> String {
     format!("{ns} ns")
 }
 
-/// `perf lock contention`; `perf lock report` where acquisitions are known.
+/// `perf lock contention`; `perf lock report` if acquisitions are known.
 fn perf(table: &Table, lines: &[Line<'_>]) -> Grid {
     let acquired = lines.iter().any(|l| l.int("acquired").is_some());
     if acquired && table.column("address").is_some() {
@@ -197,7 +197,7 @@ fn perf(table: &Table, lines: &[Line<'_>]) -> Grid {
                 l.int("address").map_or_else(|| NOT_KNOWN.to_owned(), |a| format!("{a:016x}"))
             }
             "symbol" => format!("{} ({})", l.text("name"), text(l, "type")).trim_start().to_owned(),
-            // perf's word for a caller it cannot tell.
+            // perf's word for an unknown caller.
             "caller" if l.text("caller").is_empty() => "Unknown".to_owned(),
             key => text(l, key),
         }));
@@ -206,7 +206,7 @@ fn perf(table: &Table, lines: &[Line<'_>]) -> Grid {
     g
 }
 
-/// illumos' titles for what a kind of lock can do: while spinning, asleep, or not distinguished.
+/// illumos' titles for a kind of lock: spinning, blocked, or not distinguished.
 fn solaris_events(kind: &str) -> [&'static str; 3] {
     match kind {
         "mutex" | "rtmutex" | "semaphore" => {

@@ -1,4 +1,4 @@
-//! Text for a tired engineer at a terminal: what the trace is, what is wrong with it, the tables.
+//! Text for a terminal: what the trace is, its problems, the tables.
 
 mod block;
 mod culprit;
@@ -40,23 +40,23 @@ use std::io::{self, Write};
 pub struct TextOptions {
     /// Use ANSI colours.
     pub color: bool,
-    /// Columns of the terminal; `None` if there is none, then nothing is dropped to fit.
+    /// Width of the terminal in columns; `None` if there is none: then nothing is dropped to fit.
     pub width: Option<usize>,
-    /// More columns, harmless remarks on quality too.
+    /// Show more columns, and harmless remarks on quality.
     pub verbose: bool,
-    /// The tables only: no head line, no warnings, no footers.
+    /// Show only the tables: no head line, no warnings, no footers.
     pub quiet: bool,
-    /// A diagnosis with all evidence, of the rules that do not hold too.
+    /// Show a diagnosis with all evidence, also for rules that do not apply.
     pub explain: bool,
 }
 
-/// Columns that prose may fill.
+/// Width of prose, in columns.
 fn width(options: &TextOptions) -> usize {
     options.width.unwrap_or(diagnosis::WIDTH).clamp(60, 140)
 }
 
-/// `text` with its control characters spelled out, wrapped; the first line begins with `first`,
-/// the others with `rest`.
+/// `text` with its control characters escaped, wrapped; the first line begins with `first`, the
+/// others with `rest`.
 pub(crate) fn prose(
     text: &str,
     first: &str,
@@ -73,7 +73,7 @@ impl TextOptions {
     }
 }
 
-/// What blocks need to know of the whole page.
+/// State of the whole page that blocks need.
 struct Page {
     capacity_ns: u64,
     wall_ns: u64,
@@ -81,13 +81,13 @@ struct Page {
 }
 
 impl Page {
-    /// An empty line between blocks.
+    /// Write an empty line between blocks.
     fn separate(&self, out: &mut dyn Write) -> io::Result<()> {
         if self.begun.replace(true) { writeln!(out) } else { Ok(()) }
     }
 }
 
-/// Write tables that are about no single trace; `begun` says whether something stands above them.
+/// Write tables that belong to no single trace; `begun` says whether output precedes them.
 pub(crate) fn write_tables(
     tables: &[Table],
     begun: bool,
@@ -110,7 +110,7 @@ pub fn write(report: &Report, options: &TextOptions, out: &mut dyn Write) -> io:
         Page { capacity_ns: trace.capacity_ns(), wall_ns: trace.wall_ns, begun: Once::new(false) };
     if !options.quiet {
         page.separate(out)?;
-        // Wrapped before it is painted: marks of colours take no columns.
+        // Wrap before adding colour codes, which take no columns.
         let path = escape(&trace.path);
         let line = wrap(&head_line(trace), options.width, 4);
         let mut line = line.replacen(&*path, &options.paint().title(&path), 1);
@@ -215,7 +215,7 @@ fn head_line(trace: &TraceHead) -> String {
     format!("{path} ({format}): {cpus}, {time}, {events}, {lost}")
 }
 
-/// What a look at a file of `size` bytes tells: `585.5 MB, 5.188 s, events and losses n/a (…)`.
+/// A glance at a file of `size` bytes: `585.5 MB, 5.188 s, events and losses n/a (…)`.
 pub(crate) fn glanced_words(size: u64, span: Option<(u64, u64)>) -> String {
     let time = span.map_or("time n/a".to_owned(), |(a, b)| units::duration(b.saturating_sub(a)));
     let mb = size as f64 / 1e6;

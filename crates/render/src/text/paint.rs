@@ -1,4 +1,4 @@
-//! The few colours there are.
+//! The colours of text output.
 
 use anstyle::{AnsiColor, Effects, Style};
 use std::fmt::Display;
@@ -28,12 +28,12 @@ impl Paint {
         self.paint(Style::new().effects(Effects::DIMMED), text)
     }
 
-    /// Figures may be off.
+    /// A warning: figures may be inaccurate.
     pub(crate) fn warning(self, text: impl Display) -> String {
         self.paint(AnsiColor::Yellow.on_default().effects(Effects::BOLD), text)
     }
 
-    /// Part of the trace is missing.
+    /// An error: part of the trace is missing.
     pub(crate) fn error(self, text: impl Display) -> String {
         self.paint(AnsiColor::Red.on_default().effects(Effects::BOLD), text)
     }

@@ -1,4 +1,4 @@
-//! The phases of a trace in a line, and what the verdict has to do with them.
+//! The phases of a trace in a line, and which of them the verdict is about.
 
 use super::units::duration;
 use crate::report::BusyCourse;
@@ -15,11 +15,11 @@ pub(crate) fn strip(rows: &[PhaseRow]) -> String {
     format!("phases: {}", rows.iter().map(one).collect::<Vec<_>>().join("; "))
 }
 
-/// The same within a few lines: of many phases the parts and lengths only.
+/// [`strip`] limited to a few lines: many phases get only number, name and length.
 pub(super) fn short_strip(rows: &[PhaseRow]) -> String {
-    /// As many fill two lines.
+    /// This many phases fill two lines in full.
     const MOST: usize = 2;
-    /// And so many parts one.
+    /// This many phases fill one line in short form.
     const PARTS: usize = 4;
     if rows.len() <= MOST {
         return strip(rows);
@@ -40,7 +40,7 @@ pub(crate) fn busy(course: &BusyCourse) -> String {
     )
 }
 
-/// What part of the trace the verdict is about, where it is not about all of it.
+/// Which part of the trace the verdict is about, if it is not the whole.
 pub(crate) fn remark(d: &Diagnosis, judged: &TraceHead) -> Option<String> {
     let whole: u64 = d.phases.iter().map(PhaseRow::wall_ns).sum();
     let out = |row: &&PhaseRow| row.start_ns >= judged.end_ns || row.end_ns <= judged.start_ns;

@@ -2,7 +2,7 @@
 
 use holdup_trace::Nanos;
 
-/// The unit all durations of a column are shown in.
+/// The common unit of a column's durations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Scale {
     Ns,
@@ -12,8 +12,8 @@ pub(crate) enum Scale {
 }
 
 impl Scale {
-    /// The unit for a column whose largest value is `max`: it keeps the largest at no more than
-    /// five digits before the point, so that the smallest still show.
+    /// The unit for a column whose largest value is `max`: the largest has at most five digits
+    /// before the point, so that small values remain visible.
     pub(crate) fn of(max: Nanos) -> Scale {
         match max {
             0..10_000 => Scale::Ns,
@@ -56,7 +56,7 @@ pub(crate) fn duration(ns: Nanos) -> String {
     format!("{} {}", scale.show(ns), scale.name())
 }
 
-/// A time stamp as perf prints it: seconds, microseconds cut off.
+/// A time stamp as perf prints it: seconds, truncated to microseconds.
 pub(crate) fn timestamp(ns: Nanos) -> String {
     format!("{}.{:06}", ns / 1_000_000_000, ns / 1000 % 1_000_000)
 }

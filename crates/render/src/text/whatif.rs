@@ -1,5 +1,5 @@
-//! `holdup whatif`: how well the replay meets the trace, where to be careful, the rows, and what
-//! they say.
+//! `holdup whatif`: how well the replay matches the trace, where to be careful, the rows, and their
+//! meaning.
 
 use super::diagnosis::wrapped;
 use super::{Page, TextOptions, width, write_table};

@@ -1,4 +1,4 @@
-//! Names that come from traces and would like to steer who reads them.
+//! Names from traces that try to attack the tools that read the output.
 
 use crate::others::everything;
 use crate::values::{self, number, row};
@@ -10,12 +10,12 @@ use holdup_gate::why::Reason;
 use holdup_render::Format;
 use holdup_render::compare::{Comparison, GateReport, annotations, junit, sarif};
 
-/// A command name of a program that means harm: a line break, terminal codes, the ends of CDATA, a
-/// workflow command, HTML, a table's border, quotes, a mention, an address, what is not XML.
+/// A hostile command name: a line break, terminal codes, the ends of CDATA, a workflow command,
+/// HTML, a table's border, quotes, a mention, an address, characters invalid in XML.
 const EVIL: &str = "a\r\n::error::x\n\x1b[2J]]></details></testcase><script>&amp;|`'\"\\ %0A @all \
                     https://e.x www.e.x\u{202e}\u{ffff}\u{0}";
 
-/// A regression in which everything that can be named is named so.
+/// A regression in which every name is hostile.
 pub(crate) fn gate() -> GateReport {
     let quoted = EVIL.replace('\\', "\\\\").replace('"', "\\\"");
     let name = format!("waits[\"{quoted}\"].per_work");
@@ -69,7 +69,8 @@ fn steers(c: char) -> bool {
     c.is_control() && c != '\n' || c == '\u{202e}'
 }
 
-/// GitHub looks for commands in all that a job prints, after blanks too; old ones anywhere.
+/// GitHub looks for commands in everything that a job prints, after blanks too; for old ones
+/// anywhere.
 #[test]
 fn text_holds_no_command_for_the_job_that_prints_it() {
     for evil in ["::stop-commands::x", "##[error]x", &format!("{} ::error::x", "y".repeat(90))] {
@@ -143,7 +144,7 @@ fn an_annotation_stays_on_its_line() {
         assert!(
             line.starts_with("::error title=holdup%3A ") || line.starts_with("::warning title=")
         );
-        // The command ends at the second `::`; nothing of the title reaches beyond it.
+        // The command ends at the second `::`; the title must not reach beyond it.
         let title = line.split("::").nth(1).unwrap();
         assert!(!title["error title=".len()..].contains([':', ',']), "{line}");
         assert!(!line.contains(steers), "{line:?}");
@@ -160,7 +161,7 @@ fn a_sarif_message_links_nowhere() {
     assert!(words.starts_with("\\[here\\](https://e.x) {{0}}"), "{words}");
 }
 
-/// JSON keeps names as they are: whoever reads it unescapes them.
+/// JSON keeps names unchanged: its readers unescape them.
 #[test]
 fn json_gives_names_back() {
     let value: serde_json::Value =
@@ -177,7 +178,7 @@ fn json_gives_names_back() {
 fn csv_quotes_what_would_part_it() {
     for comparison in all() {
         let words = write(&comparison, &csv());
-        // A reader of RFC 4180: commas and line breaks outside of quotes.
+        // Like a reader of RFC 4180, count commas and line breaks outside of quotes.
         let (mut quoted, mut commas, mut rows) = (false, 0, Vec::new());
         for c in words.chars() {
             match c {

@@ -1,4 +1,4 @@
-//! Comparisons in every form, on values made by hand: every outcome, hostile names, nothing at all.
+//! Comparisons in every form, on values made by hand: every outcome, hostile names, empty input.
 
 mod hostile;
 mod others;

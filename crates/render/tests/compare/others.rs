@@ -1,4 +1,4 @@
-//! Comparisons that are no gate: diff, history, the self-test, what a baseline holds.
+//! Comparisons that are no gate: diff, history, the self-test, the content of a baseline.
 
 use crate::values::{PRIMARY, metric, passed, regressed, row, side};
 use crate::{csv, text, write};

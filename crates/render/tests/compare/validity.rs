@@ -1,4 +1,4 @@
-//! What CI servers read is valid by the schemas of its formats.
+//! Output for CI servers is valid by the schemas of its formats.
 
 use crate::hostile;
 use crate::values::all;
@@ -21,8 +21,8 @@ fn reports() -> Vec<(&'static str, GateReport)> {
 fn sarif_conforms_to_the_schema_of_2_1_0() {
     let schema = include_str!("../schemas/sarif-2.1.0-rtm.5.json");
     let mut schema: Value = serde_json::from_str(schema).unwrap();
-    // This pattern has a bracket too many, which makes it no regular expression; the final edition
-    // of the standard has it so.
+    // This pattern has a bracket too many and is no valid regular expression; the final edition of
+    // the standard contains it, too.
     for place in ["run", "toolComponent"] {
         let place = format!("/definitions/{place}/properties/language/pattern");
         let language = schema.pointer_mut(&place).unwrap();
@@ -34,21 +34,22 @@ fn sarif_conforms_to_the_schema_of_2_1_0() {
         let log: Value = serde_json::from_str(&ci(&report, sarif::write)).unwrap();
         let wrong: Vec<String> = validator.iter_errors(&log).map(|e| e.to_string()).collect();
         assert!(wrong.is_empty(), "{name}: {wrong:#?}");
-        // What no schema can say: rules are numbered from 0, and each result names its own.
+        // Not covered by the schema: rules are numbered from 0, and each result refers to its own
+        // rule.
         let run = &log["runs"][0];
         for result in run["results"].as_array().unwrap() {
             let index = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
             assert_eq!(run["tool"]["driver"]["rules"][index]["id"], result["ruleId"], "{name}");
         }
     }
-    // The schema can refuse.
+    // The schema can reject.
     let (_, report) = reports().remove(0);
     let mut log: Value = serde_json::from_str(&ci(&report, sarif::write)).unwrap();
     log["runs"][0]["results"][0]["level"] = "fatal".into();
     assert!(!validator.is_valid(&log));
 }
 
-/// Whether xmllint accepts `xml` by the schema, and what it says.
+/// Whether xmllint accepts `xml` by the schema, and its messages.
 fn accepted(xml: &str) -> (bool, String) {
     let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schemas/junit-10.xsd");
     let mut lint = Command::new("xmllint")
@@ -76,7 +77,7 @@ fn junit_xml_conforms_to_the_schema_of_jenkins() {
     assert!(!accepted(&xml).0, "the schema refuses nothing");
 }
 
-/// The outcome decides what the test case of the primary metric is.
+/// The outcome determines the state of the primary metric's test case.
 #[test]
 fn junit_fails_only_what_regressed() {
     for (name, report) in all() {
@@ -93,8 +94,8 @@ fn junit_fails_only_what_regressed() {
     }
 }
 
-/// JSON by the schema of the types is tested where that is, in `tests/program/schema.rs`; here that
-/// all of it is JSON, and names its verb.
+/// `tests/program/schema.rs` tests the JSON by the schema of its types; this tests that the output
+/// is JSON and names its command.
 #[test]
 fn json_names_its_verb() {
     for comparison in others::everything() {

@@ -1,4 +1,4 @@
-//! Comparisons made by hand: one of each outcome.
+//! Hand-made comparisons: one of each outcome.
 
 use holdup_diagnose::Class;
 use holdup_gate::Work;
@@ -102,7 +102,7 @@ pub(crate) fn gate(outcome: Outcome, primary: Judged) -> GateReport {
             set_aside: Vec::new(),
             why: if regressed { why } else { Vec::new() },
             work: Work::Syscall("write".to_owned()),
-            // Not the default: that may change without a change of any form.
+            // Not the default, which may change independently of the output forms.
             judgement: Judgement { alpha: 0.005, power: 0.8, others_pct: 10.0, lost_pct: 0.1 },
             runs: (10, 10),
             paired: false,
@@ -124,7 +124,7 @@ pub(crate) fn passed() -> GateReport {
     gate(Outcome::Pass, number(PRIMARY, 3.58e6, 3.594e6, Finding::Same))
 }
 
-/// Changed in place: the number of the primary metric.
+/// A report with the number of its primary metric changed.
 pub(crate) fn with_number(mut report: GateReport, change: impl Fn(&mut Number)) -> GateReport {
     let Compared::Number(n) = &mut report.verdict.primary.compared else { panic!("no number") };
     change(n);

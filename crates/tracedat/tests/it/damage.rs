@@ -1,5 +1,5 @@
-//! Cut and damaged files: an error that names the place, or what can be read with what is missing
-//! counted. Never a panic, never a hang.
+//! Cut and damaged files must give an error that names the place, or everything that can be read
+//! with the missing parts counted; never a panic, never a hang.
 
 use crate::support::writer::{BufferSpec, FileSpec};
 use holdup_trace::{Batch, ErrorKind, QualityCode, Reader};
@@ -28,7 +28,7 @@ static FILES: LazyLock<[Vec<u8>; 4]> = LazyLock::new(|| {
     ]
 });
 
-/// Read all there is. Returns the number of events and the counters, or the error of opening.
+/// Read everything. Returns the number of events and the counters, or the error of opening.
 fn read(bytes: &[u8]) -> Result<(usize, holdup_trace::Quality), ErrorKind> {
     let dat = holdup_tracedat::open_stream(Path::new("x"), bytes).map_err(|e| e.kind)?;
     let mut quality = dat.quality().clone();
@@ -40,7 +40,7 @@ fn read(bytes: &[u8]) -> Result<(usize, holdup_trace::Quality), ErrorKind> {
             batch.clear();
             let more = decoder.fill(&mut batch).map_err(|e| e.kind)?;
             events += batch.events.len();
-            // Even a claim of nothing but the smallest events cannot exceed the bytes there are.
+            // Even the smallest possible events cannot outnumber the bytes.
             assert!(events <= bytes.len() * 64, "events without bytes");
             for e in &batch.events {
                 assert!(
@@ -72,7 +72,7 @@ fn a_header_cut_anywhere_names_the_place() {
             match read(&file[..len]) {
                 Err(ErrorKind::Malformed { offset, expected, .. }) => {
                     assert!(!expected.is_empty());
-                    // Version 7 points far ahead, to where its options should be.
+                    // Version 7 states the offset of its options, which may be beyond the cut.
                     assert!(file[10] == b'7' || offset <= len as u64, "{offset} in {len} bytes");
                 }
                 Ok(_) => panic!("{len} bytes hold no trace"),
@@ -82,7 +82,7 @@ fn a_header_cut_anywhere_names_the_place() {
     }
 }
 
-/// A file cut short between opening and decoding, as by a recorder that starts over.
+/// A file cut short between opening and decoding, e.g. by a recorder that starts over.
 #[test]
 fn a_file_that_shrinks_is_read_as_far_as_it_goes() {
     for file in &FILES[..3] {
@@ -98,7 +98,7 @@ fn a_file_that_shrinks_is_read_as_far_as_it_goes() {
     }
 }
 
-/// Tables that give every CPU the whole file would have it read once for each.
+/// Tables that give every CPU the whole file would make holdup read it once per CPU.
 #[test]
 fn overlapping_cpus_are_not_followed() {
     let mut file = FILES[1].clone();
@@ -114,7 +114,7 @@ fn overlapping_cpus_are_not_followed() {
 
 #[test]
 fn trace_data_cut_anywhere_is_read_as_far_as_it_goes() {
-    // Only where the data is last in the file: version 6.
+    // Only version 6 has its data last in the file.
     let file = &FILES[1];
     let (all, _) = read(file).unwrap();
     let mut before = all + 1;
@@ -155,7 +155,7 @@ proptest! {
 
     #[test]
     fn noise_in_the_trace_data_never_panics(seed in any::<u64>(), from in 0.0..1.0f64) {
-        // Pages of version 6 are at the end; whole blocks become noise.
+        // Pages of version 6 are at the end; whole blocks are overwritten with noise.
         let mut file = FILES[1].clone();
         let data = file.len() - 500_000;
         let from = data + (490_000.0 * from) as usize;

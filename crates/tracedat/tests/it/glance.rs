@@ -1,4 +1,4 @@
-//! A look at some blocks of a trace.dat that is too long to be looked at whole.
+//! A look at some blocks of a trace.dat that is too long to be scanned whole.
 
 use crate::support::writer::{BufferSpec, FileSpec};
 use holdup_trace::{Presence, Reader, TraceInfo};

@@ -68,7 +68,7 @@ fn folders_without_dumps_say_what_is_missing() {
     assert!(error(&dir.path().join("nowhere")).contains("No such file"));
 }
 
-/// The dumps others published: the same pages inside a trace.dat must print the same in trace-cmd.
+/// Dumps published by others: trace-cmd must print the same for the same pages in a trace.dat.
 #[needs(trace_cmd, corpus)]
 #[test]
 fn published_dumps_read_as_trace_cmd_reads_them() {

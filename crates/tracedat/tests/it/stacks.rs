@@ -1,4 +1,4 @@
-//! Call chains, which are records of their own.
+//! Call chains, which are separate records.
 
 use crate::support::writer::{BufferSpec, FileSpec};
 use holdup_trace::{Batch, Event, QualityCode, Reader, What, merge};
@@ -19,7 +19,7 @@ fn open(spec: FileSpec, pages: impl FnOnce(&FileSpec) -> Vec<Vec<u8>>) -> TraceD
     open_stream(Path::new("-"), spec.build().as_slice()).unwrap()
 }
 
-/// Thread, addresses and how many of them are the kernel's, of every wake-up and system call.
+/// For every wake-up and system call: thread, addresses and how many of them are kernel addresses.
 fn chains(dat: &TraceDat) -> Vec<(u32, Vec<u64>, usize)> {
     let mut found = Vec::new();
     let mut before = None;
@@ -53,7 +53,7 @@ fn narrow(long: usize, address: u64) -> u64 {
 fn chains_belong_to_the_event_before_them_on_every_machine() {
     for (big, long) in [(false, 4), (false, 8), (true, 4), (true, 8)] {
         let dat = open(FileSpec { big, long, ..FileSpec::new(7) }, |s| {
-            // More addresses than the format says there are, and one that is none any more.
+            // More addresses than the format says there are, and one more value that is no address.
             let frames: Vec<u64> = (0..10).map(|i| WAKE + i).chain([7]).collect();
             vec![
                 s.page(1000)
@@ -121,7 +121,7 @@ fn chains_on_the_next_page_and_in_the_next_batch_find_their_event() {
         });
     let found = chains(&dat);
     assert_eq!(found.len() as u64, n);
-    // A batch must end somewhere: so many chains at most are lost.
+    // A batch must end somewhere, so at most this many chains are lost.
     let lost = found.iter().filter(|(_, chain, _)| chain.is_empty()).count();
     assert!(lost <= 1 + n as usize / Batch::TARGET, "{lost}");
     assert!(found.iter().zip(1..).all(|((_, c, _), i)| c.is_empty() || *c == [WAKE + i]));

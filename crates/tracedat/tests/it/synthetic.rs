@@ -1,4 +1,4 @@
-//! Files the corpus does not hold, written here and read here, and by trace-cmd too.
+//! Files that the corpus lacks, written by these tests and read by holdup and by trace-cmd.
 
 use crate::support::writer::{BufferSpec, FileSpec};
 use holdup_testkit::needs;
@@ -123,7 +123,7 @@ fn instances_are_read_after_the_top_buffer() {
     }
 }
 
-/// A clock that counts ticks, with what turns them into nanoseconds and two shifts.
+/// A clock that counts ticks, with the factor to nanoseconds and two offsets.
 fn scaled_clock(version: u8) -> FileSpec {
     let mut s = FileSpec { clock: "x86-tsc", ..FileSpec::new(version) };
     s.options = vec![
@@ -134,7 +134,7 @@ fn scaled_clock(version: u8) -> FileSpec {
     with_pages(s)
 }
 
-/// The same clock without what turns ticks into nanoseconds.
+/// A clock that counts ticks, without the factor to nanoseconds.
 fn tick_clock(version: u8) -> FileSpec {
     with_pages(FileSpec { clock: "x86-tsc", ..FileSpec::new(version) })
 }
@@ -156,7 +156,7 @@ fn clocks_are_scaled_and_shifted() {
     }
 }
 
-/// A guest whose clock is `samples` offsets away from its host's, taken now and then.
+/// A guest whose clock's offset from the host's was measured `samples` times.
 fn guest(interpolate: u32, samples: u64) -> FileSpec {
     let mut s = FileSpec::new(7);
     let columns = |s: &FileSpec, cpu: u64| -> Vec<u8> {
@@ -198,7 +198,7 @@ fn large_pages_are_believed_only_if_they_are_there() {
     }
 }
 
-/// A loss the page tells of without its size.
+/// A loss marked on a page without a count.
 fn loss_of_unknown_size() -> FileSpec {
     let mut s = FileSpec::new(7);
     let page = s.page(9).after_loss(None).wakeup(1, 2, 3).build();
@@ -224,8 +224,8 @@ fn losses_of_unknown_size_and_losses_only_the_kernel_counted() {
     assert_eq!(dat.info().span, Some((10, 10)));
 }
 
-/// trace-cmd 3.1.6 tells of a loss only if the page after it starts with an event. One that starts
-/// with a time extend has lost as much.
+/// trace-cmd 3.1.6 reports a loss only if the page after it starts with an event. A loss before a
+/// page that starts with a time extend must count, too.
 #[test]
 fn a_loss_before_a_time_extend_counts() {
     let mut s = FileSpec::new(7);
@@ -253,7 +253,7 @@ fn strangers_and_broken_records_are_counted() {
     assert_eq!(quality.count(QualityCode::SkippedBytes), 4096);
 }
 
-/// The second event's time, whole instead of as a distance from the first.
+/// The second event's time, absolute instead of relative to the first.
 const ABSOLUTE: u64 = 3 << 30;
 
 fn absolute_time() -> FileSpec {
@@ -329,7 +329,7 @@ fn the_text_of_a_latency_tracer_is_handed_out() {
             (info.hostname.as_deref(), info.cpus_online, quality.is_empty()),
             (Some("box"), Some(2), true)
         );
-        // Cut anywhere, there is an error or the beginning of the text.
+        // Wherever the file is cut, the result is an error or the beginning of the text.
         for end in (0..bytes.len()).step_by(7) {
             if let Ok(Content::Text(mut text)) = content_stream(Path::new("-"), &bytes[..end]) {
                 let text = text.take_text();

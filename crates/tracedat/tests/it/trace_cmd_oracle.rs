@@ -51,7 +51,7 @@ fn states_have_the_letters_of_the_files_own_kernel() {
     let mut old = 0;
     for path in crate::support::files(&corpus().join("public"), &["trace.dat"]) {
         let Ok(dat) = holdup_tracedat::open(&path) else { continue };
-        // Without plug-ins, which have letters of their own.
+        // Without plug-ins, which print other letters.
         let report = Command::new("trace-cmd").args(["report", "-N", "-i"]).arg(&path).output();
         let report = String::from_utf8_lossy(&report.unwrap().stdout).into_owned();
         let theirs: Vec<&str> = report

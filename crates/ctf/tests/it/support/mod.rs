@@ -20,7 +20,7 @@ pub(crate) fn events<T>(trace: &CtfTrace, mut f: impl FnMut(&Event) -> T) -> (Ve
     (list, quality)
 }
 
-/// An event as both sides can tell it: time in steps of the clock, CPU, name, fields.
+/// An event as both tools can express it: time in steps of the clock, CPU, name, fields.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Clone)]
 pub(crate) struct Told {
     pub(crate) ts: u64,
@@ -29,7 +29,7 @@ pub(crate) struct Told {
     pub(crate) fields: Vec<(&'static str, String)>,
 }
 
-/// The fields that say what `what` says, as babeltrace2 names them.
+/// The fields of `what`, with babeltrace2's names.
 fn fields(trace: &CtfTrace, what: &What, lttng: bool) -> Vec<(&'static str, String)> {
     let name = |id| format!("{:?}", trace.info().names.get(id));
     let prio = |p: i16| (p - if lttng { 100 } else { 0 }).to_string();
@@ -88,7 +88,7 @@ fn fields(trace: &CtfTrace, what: &What, lttng: bool) -> Vec<(&'static str, Stri
     }
 }
 
-/// What this crate reads.
+/// The events that this crate reads.
 pub(crate) fn ours(trace: &CtfTrace) -> (Vec<Told>, Quality) {
     let lttng = trace.info().format.contains("lttng");
     events(trace, |e| Told {
@@ -99,10 +99,10 @@ pub(crate) fn ours(trace: &CtfTrace) -> (Vec<Told>, Quality) {
     })
 }
 
-/// What babeltrace2 reads: the events, and all their fields as it prints them.
+/// The events that babeltrace2 reads, and all their fields as it prints them.
 pub(crate) type Theirs = Vec<(u64, u16, String, HashMap<String, String>)>;
 
-/// Run babeltrace2; its complaint if it refuses.
+/// Run babeltrace2; its error message if it refuses.
 pub(crate) fn babeltrace(path: &Path) -> Result<Theirs, String> {
     let out = Command::new("babeltrace2")
         .args(["--clock-cycles", "--no-delta"])
@@ -138,7 +138,7 @@ fn parse(line: &str) -> Option<(u64, u16, String, HashMap<String, String>)> {
             at.find([',', ' ']).unwrap_or(at.len())
         };
         let value = at[..end.min(at.len())].to_owned();
-        // What a context says stands before the event's own fields; of two the latter counts.
+        // Context fields come before the event's own fields; the latter take precedence.
         match key.as_str() {
             "cpu_id" => drop(fields.entry(key).or_insert(value)),
             _ => drop(fields.insert(key, value)),
@@ -157,7 +157,7 @@ fn decimal(value: &str) -> String {
     }
 }
 
-/// What the kernel calls an event of LTTng.
+/// The kernel's name of an LTTng event.
 fn kernel_name(name: &str) -> String {
     let name = name.strip_prefix("compat_").unwrap_or(name);
     for (theirs, ours) in [
@@ -179,7 +179,7 @@ fn kernel_name(name: &str) -> String {
 pub(crate) fn compare(trace: &CtfTrace, theirs: Theirs) -> Result<(usize, usize), String> {
     let (mut ours, quality) = ours(trace);
     let mut theirs = theirs;
-    // Equal times: each tool has its own order of CPUs.
+    // At equal times each tool has its own order of CPUs.
     ours.sort_by_key(|e| (e.ts, e.cpu));
     theirs.sort_by_key(|e| (e.0, e.1));
     let mut compared = 0;

@@ -1,7 +1,7 @@
 //! Writes traces as LTTng does: metadata, and packets of events, in either byte order, with either
 //! header, with and without context.
 
-/// What the trace is like.
+/// The properties of the trace.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Spec {
     pub(crate) big: bool,
@@ -23,7 +23,7 @@ pub(crate) const SPECS: [Spec; 4] = [
 
 pub(crate) const UUID: [u8; 16] = *b"holdup-ctf-tests";
 
-/// Bits one behind the other.
+/// A sequence of bits.
 #[derive(Clone)]
 pub(crate) struct Bits {
     big: bool,
@@ -107,7 +107,7 @@ impl Packet {
         Packet { spec, bits, cpu, begin, end: begin, seq, discarded: 0, context }
     }
 
-    /// So many events were thrown away since the stream began.
+    /// `count` events were discarded since the stream began.
     pub(crate) fn discarded(mut self, count: u64) -> Packet {
         self.discarded = count;
         self
@@ -124,7 +124,7 @@ impl Packet {
         let bits = &mut self.bits;
         self.end = ts;
         bits.align(8);
-        // A time stamp of few bits serves for events soon after the last one.
+        // A short time stamp is enough for events soon after the last one.
         match self.spec.large {
             false if id < 31 => {
                 bits.int(5, u64::from(id));
@@ -249,7 +249,7 @@ impl Packet {
         })
     }
 
-    /// Every kind of field there is, in a nest.
+    /// An event with every kind of field, nested.
     pub(crate) fn motley(self, ts: u64, current: u32, choice: u64) -> Packet {
         self.event(ts, 50, current, |b| {
             b.align(32);
@@ -466,7 +466,7 @@ pub(crate) fn sample(spec: Spec) -> Vec<(String, Vec<u8>)> {
         .read(start + 1_400, 100, 3)
         .unknown_call(start + 1_500, 100, 435, [11, 12, 13, 14, 15, 16])
         .build(4096);
-    // Longer after than the 27 bits of a time stamp reach: the packet's begin tells.
+    // Later than the 27 bits of a time stamp can express: the packet's begin time resolves it.
     let late = start + 700_000_000;
     let second = Packet::new(spec, 0, 1, late).switch(late + 1, 100, 101, 0x100).build(512);
     let other = Packet::new(spec, 1, 0, start + 3)

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What a command prints.
+/// The output of a command.
 pub(crate) fn output(program: &str, args: &[&str]) -> Vec<u8> {
     let out = Command::new(program).args(args).stderr(Stdio::null()).output().expect("runs");
     out.stdout
@@ -83,7 +83,7 @@ pub(crate) fn spell(what: &What, batch: &Batch, names: &Names) -> String {
         // Text resolves the function, binary has its address.
         What::WorkQueue { work, .. } => format!("WorkQueue {work:x}"),
         What::WorkStart { work, .. } => format!("WorkStart {work:x}"),
-        // So it does with the instruction of a fault in the kernel.
+        // Text also resolves the instruction of a fault in the kernel.
         What::AttachTask { tid, root, path } => format!("AttachTask {tid} {root} {}", n(path)),
         What::BlockedReason { tid, io_wait, caller, name: id } => {
             format!("BlockedReason {tid} {io_wait} {caller:x} {}", n(id))
@@ -124,7 +124,7 @@ pub(crate) fn row(e: &Event, batch: &Batch, reader: &dyn Reader) -> Option<Strin
     ))
 }
 
-/// The two lists are equal as sets; shows the first rows that are not.
+/// The two lists are equal as sets; shows the first rows that differ.
 pub(crate) fn assert_same(what: &str, mut a: Vec<String>, mut b: Vec<String>) {
     a.sort();
     b.sort();

@@ -8,9 +8,10 @@ use std::path::Path;
 
 /// IP, TID, TIME, CPU, PERIOD, RAW, IDENTIFIER: what perf asks for with tracepoints.
 pub const TRACEPOINT: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 7 | 1 << 8 | 1 << 10 | 1 << 16;
-/// The same with CALLCHAIN.
+/// [`TRACEPOINT`] with CALLCHAIN.
 pub const WITH_CHAIN: u64 = TRACEPOINT | 1 << 5;
-/// IP, TID, TIME, CPU, PERIOD, IDENTIFIER: what perf asks for with counters beside tracepoints.
+/// IP, TID, TIME, CPU, PERIOD, IDENTIFIER: what perf asks for with counters in addition to
+/// tracepoints.
 const COUNTER: u64 = TRACEPOINT & !(1 << 10);
 const SAMPLE_ID_ALL: u64 = 1 << 18;
 
@@ -44,9 +45,9 @@ pub struct Builder {
     pub group: bool,
     /// Switches have call chains ([`Builder::switch_from`]).
     pub chains: bool,
-    /// Switches name the call that the thread is in ([`Builder::switch_in`]).
+    /// Switches show the system call that the thread is in ([`Builder::switch_in`]).
     pub calls: bool,
-    /// Switches say in which control group a thread is ([`Builder::switch_of`]).
+    /// Switches carry the thread's control group ([`Builder::switch_of`]).
     pub cgroups: bool,
 }
 
@@ -109,7 +110,7 @@ impl Builder {
         self.push(9, 1, &b);
     }
 
-    /// A sched_switch of `tid` to `next`; `extra` bytes follow the payload proper.
+    /// A sched_switch of `tid` to `next`; `extra` bytes follow the payload itself.
     pub fn switch_with(&mut self, ts: u64, cpu: u32, tid: u32, next: u32, extra: &[u8]) {
         let mut raw = self.switch_payload(tid, next);
         raw.extend(extra);
@@ -142,7 +143,7 @@ impl Builder {
     }
 
     /// A sched_switch with the kernel's part of a call chain and one register, in files with
-    /// `calls`; a thread of the kernel has no registers.
+    /// `calls`; a kernel thread has no registers.
     pub fn switch_in(&mut self, ts: u64, tid: u32, chain: &[u64], register: Option<u64>) {
         let mut raw = self.switch_payload(tid, 0);
         raw.resize((raw.len() + 4).next_multiple_of(8) - 4, 0);
@@ -166,7 +167,7 @@ impl Builder {
         self.push(9, 1, &b);
     }
 
-    /// PERF_RECORD_MMAP2 of executable memory: of a file's inode, or of a build id.
+    /// PERF_RECORD_MMAP2 of executable memory: identified by an inode, or by a build id.
     pub fn mmap2(&mut self, ts: u64, pid: u32, at: [u64; 3], build: Option<&[u8]>, file: &str) {
         let mut b = self.words(&[pid, pid]);
         at.iter().for_each(|&v| b.extend(self.u64(v)));
@@ -194,7 +195,7 @@ impl Builder {
         self.side(1, misc, &b, ts, 0, pid);
     }
 
-    /// PERF_RECORD_KSYMBOL of a BPF program, which comes or goes.
+    /// PERF_RECORD_KSYMBOL of a BPF program, which is loaded or unloaded.
     pub fn ksymbol(&mut self, ts: u64, (start, len): (u64, u32), gone: bool, name: &str) {
         let mut b = self.u64(start).to_vec();
         b.extend(self.u32(len));
@@ -317,7 +318,7 @@ impl Builder {
         attrs
     }
 
-    /// A member of a group that says the times too; a period of 0 only counts.
+    /// A member of a group that reads the times too; with period 0 it takes no samples.
     fn group_attr(&self, kind: u32, config: u16, period: u64) -> Vec<u8> {
         const READ: u64 = 1 << 4;
         /// Both times, ids, the whole group, samples lost.
@@ -371,7 +372,7 @@ impl Builder {
         a
     }
 
-    /// A sample of `cycles:u`: `period` more since the one before.
+    /// A sample of `cycles:u`: `period` counts after the previous one.
     pub fn cycles(&mut self, ts: u64, cpu: u32, tid: u32, ip: u64, period: u64) {
         let mut b = [self.u64(ID_CYCLES), self.u64(ip)].concat();
         b.extend(self.words(&[tid, tid]));
@@ -429,7 +430,7 @@ impl Builder {
         if self.big { *b"2ELIFREP" } else { *b"PERFILE2" }
     }
 
-    /// Data first, attrs behind them: the header says where.
+    /// Data first, then the attrs: the header has their offsets.
     fn file(&self, records: &[u8]) -> Vec<u8> {
         let mut f = Vec::from(self.magic());
         let attrs = self.attrs();

@@ -1,7 +1,7 @@
 //! Comparisons as JSON: the envelope of schema `holdup/1` without a trace, as there are several.
 //!
-//! The types here are the shape of the output, as in [`crate::json`]. A number is null where no
-//! recording gives it, or where it is a ratio to nothing.
+//! The types here define the shape of the output, as in [`crate::json`]. A number is null if no
+//! recording gives it, or if it is a ratio with denominator 0.
 
 mod baselines;
 mod gate;

@@ -38,7 +38,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Verdict against verdict.
+/// Both verdicts.
 pub(in crate::compare) fn verdicts(report: &DiffReport) -> String {
     match (report.a.class, report.b.class) {
         (Some(a), Some(b)) if a == b => format!("{} in both", a.id()),

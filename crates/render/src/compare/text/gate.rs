@@ -1,4 +1,4 @@
-//! A gate's verdict as text: the outcome in one sentence, what it rests on, why, what else moved.
+//! A gate's verdict as text: the outcome in one sentence, its basis, the reasons, other changes.
 
 use super::{Tone, head, labelled, tables};
 use crate::compare::report::GateReport;

@@ -1,4 +1,4 @@
-//! The course of a metric as text.
+//! The history of a metric as text.
 
 use super::{name, tables};
 use crate::compare::words;
@@ -8,7 +8,7 @@ use holdup_gate::change_points::ChangePoint;
 use holdup_gate::history::Course;
 use std::io::{self, Write};
 
-/// Write the course.
+/// Write the history.
 pub(super) fn write(course: &Course, options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
     let paint = options.paint();
     let medians: Vec<Option<f64>> = course.points.iter().map(|p| p.median).collect();
@@ -25,10 +25,10 @@ pub(super) fn write(course: &Course, options: &TextOptions, out: &mut dyn Write)
     sentences(course).iter().try_for_each(|s| writeln!(out, "{}", name(s)))
 }
 
-/// Where the course changed for good, a sentence each.
+/// One sentence for each lasting change.
 pub(in crate::compare) fn sentences(course: &Course) -> Vec<String> {
     match course.changes.as_slice() {
-        // Two on either side are the least that show a level and its scatter.
+        // At least two on either side are needed to show a level and its scatter.
         [] if course.points.len() < 4 => {
             vec!["Four baselines are needed to show a lasting change.".to_owned()]
         }

@@ -30,9 +30,9 @@ pub(super) fn write(
     out.write_all(no_commands(&String::from_utf8_lossy(&page)).as_bytes())
 }
 
-/// `text` in which no line is a workflow command. GitHub takes commands from whatever a job prints:
-/// lines that begin with `::` after blanks, and `##[` anywhere. The name of a program or a file
-/// could steer the job.
+/// `text` without lines that are workflow commands. GitHub executes commands in anything a job
+/// prints: lines that begin with `::` after blanks, and `##[` anywhere. The name of a program or a
+/// file could control the job.
 fn no_commands(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.replace("##[", "#\\u{23}[").split_inclusive('\n') {
@@ -59,7 +59,7 @@ fn compose(comparison: &Comparison, options: &TextOptions, out: &mut dyn Write) 
     }
 }
 
-/// How a line that begins with a word in capitals is coloured.
+/// The colour of a label.
 #[derive(Clone, Copy)]
 enum Tone {
     Good,

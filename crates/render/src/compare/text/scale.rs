@@ -1,4 +1,4 @@
-//! A ladder as text: its table, what the laws make of it, and where the CPUs went.
+//! A ladder as text: its table, the fit of the scaling laws, and where the CPU time went.
 
 use super::{name, tables};
 use crate::compare::report::ScaleReport;
@@ -9,9 +9,9 @@ use holdup_gate::scale::{Row, Scaling};
 use holdup_model::{Interval, Usl};
 use std::io::{self, Write};
 
-/// Efficiency above this is more than the clock and chance make.
+/// Efficiency above this exceeds measurement error.
 const SUPER_LINEAR: f64 = 1.02;
-/// A serial fraction that grows by more than this part from the first step to the last is no
+/// A serial fraction that grows by more than this factor from the first step to the last is not a
 /// property of the program alone.
 const GROWN: f64 = 1.25;
 
@@ -86,7 +86,7 @@ fn amdahl(serial: f64) -> String {
     }
 }
 
-/// What serial set-up takes, and what the rest does without it.
+/// The share of serial set-up, and the speed-up of the rest.
 fn set_up(rows: &[Row]) -> Option<String> {
     let last = rows.last()?;
     let without = last.without_setup?;
@@ -102,7 +102,7 @@ fn set_up(rows: &[Row]) -> Option<String> {
     ))
 }
 
-/// A factor that is not exact enough for more digits than this.
+/// A factor, with only as many digits as are significant.
 fn most(factor: f64) -> String {
     if factor < 100.0 { format!("{factor:.1}") } else { format!("{factor:.0}") }
 }

@@ -7,7 +7,7 @@ use crate::text::{TextOptions, prose};
 use holdup_gate::verdict::Verdict;
 use std::io::{self, Write};
 
-/// Write what came out.
+/// Write the result.
 pub(super) fn write(
     report: &SelfTestReport,
     options: &TextOptions,

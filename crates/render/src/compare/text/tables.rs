@@ -1,6 +1,6 @@
-//! The tables of a comparison in words, for text and Markdown.
+//! The tables of a comparison as text cells, for text and Markdown.
 //!
-//! Cells have their control characters spelled out.
+//! Control characters in cells are escaped.
 
 use super::name;
 use crate::compare::report::{BaselineReport, BaselineRun, DiffReport, ScaleReport};
@@ -17,12 +17,13 @@ use holdup_gate::judge::{Compared, Judged};
 use holdup_gate::scale::{Call, WithoutSetup};
 use holdup_gate::self_test::SelfTest;
 
-/// Columns of the bars of a course.
+/// Width of the bars of a history, in columns.
 const COURSE_BAR: usize = 24;
-/// Columns of the bars of a power curve.
+/// Width of the bars of a power curve, in columns.
 const CURVE_BAR: usize = 40;
 
-/// A column of words. When space is short, those with the highest rank go first; 0 always stays.
+/// A column of text. When space is short, columns with the highest rank are dropped first; 0 always
+/// stays.
 fn left(title: &str, rank: u8) -> Head {
     Head { title: title.to_owned(), left: true, rank, ..Head::default() }
 }
@@ -32,7 +33,7 @@ fn right(title: &str, rank: u8) -> Head {
     Head { title: title.to_owned(), rank, ..Head::default() }
 }
 
-/// Metrics with what is known of them.
+/// Metrics with their judgements.
 pub(in crate::compare) fn judged(all: &[Judged]) -> Grid {
     Grid {
         heads: vec![
@@ -72,8 +73,8 @@ fn judged_row(judged: &Judged) -> Vec<String> {
     cells
 }
 
-/// What changed, a line per row of a table, led by its time; and how many rows were left out. With
-/// `-v` come all columns of a row.
+/// What changed, one line per row of a table, led by its time; and how many rows were omitted. `-v`
+/// adds all columns of a row.
 pub(in crate::compare) fn changes(report: &DiffReport, options: &TextOptions) -> (Grid, usize) {
     let heads = vec![
         right("change", 0),
@@ -122,7 +123,7 @@ fn change_row(row: &Row, leads: bool) -> Vec<String> {
     ]
 }
 
-/// The baselines of a course.
+/// The baselines of a history.
 pub(in crate::compare) fn history(course: &Course) -> Grid {
     let most = course.points.iter().filter_map(|p| p.median).fold(0.0, f64::max);
     let row = |(i, point): (usize, &Point)| {
@@ -152,7 +153,7 @@ pub(in crate::compare) fn history(course: &Course) -> Grid {
     }
 }
 
-/// A change of the course in per cent.
+/// The size of a change in per cent.
 pub(super) fn size(change: &ChangePoint) -> String {
     match change.before {
         0.0 => "from 0".to_owned(),
@@ -171,11 +172,11 @@ pub(in crate::compare) fn curve(test: &SelfTest) -> Grid {
     }
 }
 
-/// A ladder: its rows, where the CPUs went, and the kernel's way; each with its title.
+/// A ladder: its rows, where the CPU time went, and the kernel path; each with its title.
 pub(in crate::compare) fn scaling(report: &ScaleReport) -> Vec<(&'static str, Grid)> {
     let scaling = &report.scaling;
     let most = scaling.rows.iter().map(|r| r.speedup).fold(0.0, f64::max);
-    // Only where there is one: most ladders have no set-up to speak of.
+    // Only if there is one: most ladders have no significant set-up.
     let setup = scaling.rows.iter().any(|r| r.without_setup.is_some());
     let ladder = scaling.rows.iter().map(|row| {
         let mut cells = vec![

@@ -59,7 +59,8 @@ pub(crate) fn report(file: &Path) -> Vec<Line> {
 }
 
 fn parse(line: &str) -> Option<Line> {
-    // Where a file has instances their names, or blanks for the top buffer, stand in front.
+    // If a file has instances, each line starts with the instance's name, or blanks for the top
+    // buffer.
     let marked = line
         .find("CPU:")
         .filter(|&at| line[..at].trim_end().is_empty() || line[..at].ends_with(": "));
@@ -100,7 +101,7 @@ fn parse(line: &str) -> Option<Line> {
     })
 }
 
-/// Every event in merged order, with the text `check` makes of it.
+/// Every event in merged order, with the text that `check` returns for it.
 pub(crate) fn events<T>(
     reader: &dyn Reader,
     mut check: impl FnMut(&TraceInfo, &Event, &Batch) -> T,
@@ -144,7 +145,7 @@ pub(crate) fn shows(fields: &str, field: &Field) -> bool {
             number(key).is_some_and(|m| m == *n || m as u64 == *n as u64 || m as u32 as i128 == *n)
         }
         Field::Text(key, text) => fields.contains(&format!(" {key}={text} ")),
-        // The raw number does not tell whose kernel's it is: one of each table's letters.
+        // The raw number does not show the kernel's version, so the letter of any table will do.
         Field::State(key, state) => number(key).is_some_and(|n| {
             ["3.0", "3.10", "4.4", "4.9", "6.1"].iter().any(|release| {
                 StateTable::of_release(release).is_some_and(|t| t.state(n as u64) == *state)
@@ -154,7 +155,7 @@ pub(crate) fn shows(fields: &str, field: &Field) -> bool {
             Some(n) => n == *address as i128,
             None => value(key).map(str::to_owned) == *symbol,
         },
-        // The bytes do not tell width and order: any that fit will do.
+        // The bytes do not show width and byte order: any that fit will do.
         Field::Longs(key, longs) => {
             let wide = [u64::to_le_bytes, u64::to_be_bytes]
                 .map(|f| longs.iter().flat_map(|&v| f(v)).collect::<Vec<u8>>());

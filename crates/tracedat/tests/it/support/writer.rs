@@ -1,5 +1,5 @@
-//! Writes trace.dat files of every shape trace-cmd has had, for what the corpus does not hold:
-//! instances, big-endian and 32-bit machines, large pages, zlib, clocks, and the writers' bugs.
+//! Writes trace.dat files of every shape trace-cmd has had that the corpus lacks: instances,
+//! big-endian and 32-bit machines, large pages, zlib, clocks, and bugs of old recorders.
 
 use std::io::Write;
 
@@ -88,7 +88,7 @@ impl FileSpec {
         [self.u64(text.len() as u64), text.as_bytes().to_vec()].concat()
     }
 
-    /// The built-in events and those that are call chains, as kernels describe them.
+    /// Add the call-chain events to the built-in ones, as kernels describe them.
     pub(crate) fn with_stacks(mut self) -> FileSpec {
         let l = self.long;
         let stack = |name: &str, id: u16, first: &str| {
@@ -351,7 +351,7 @@ impl FileSpec {
             out.extend(body);
             buffers.push((22, [self.u64(at), format!("\0{}\0", self.clock).into_bytes()].concat()));
         }
-        // Two options sections, as trace-cmd writes them: what is known before the data, and after.
+        // Two options sections, as trace-cmd writes them: one before the data, one after.
         let put = |out: &mut Vec<u8>, options: &[(u16, Vec<u8>)]| -> (u64, usize) {
             let mut body = Vec::new();
             for (id, data) in options {
@@ -406,7 +406,7 @@ impl Page<'_> {
         [self.spec.u16(id), vec![0, 0], self.spec.u32(tid)].concat()
     }
 
-    /// `sched_wakeup` of `woken`, seen by `tid`.
+    /// `sched_wakeup` of `woken` by `tid`.
     pub(crate) fn wakeup(self, delta: u32, tid: u32, woken: u32) -> Self {
         let mut comm = format!("task-{woken}").into_bytes();
         comm.resize(16, 0);
@@ -428,7 +428,7 @@ impl Page<'_> {
         self.event(delta, p)
     }
 
-    /// `kernel_stack` of `tid`, of which the record says that it has `size` addresses.
+    /// `kernel_stack` of `tid`, whose record claims `size` addresses.
     pub(crate) fn kernel_stack(self, delta: u32, tid: u32, size: u32, frames: &[u64]) -> Self {
         self.stack(delta, (KERNEL_STACK, tid), size, frames)
     }
@@ -451,7 +451,7 @@ impl Page<'_> {
         self.event(delta, p)
     }
 
-    /// Events were lost before this page, this many if it is known.
+    /// Events were lost before this page, `count` of them if that is known.
     pub(crate) fn after_loss(mut self, count: Option<u64>) -> Self {
         self.missed = Some(count);
         self
