@@ -25,7 +25,7 @@ pub(super) fn doubts(
     }
     let fought = program.objects.iter().zip(0..).filter(|&(object, id)| {
         let gone = shown(program, &[Change::Lock(ObjectId(id), LockChange::None)]);
-        object.is_fought_for && rows.iter().any(|row| row.gains() && row.change.contains(&gone))
+        object.is_contended && rows.iter().any(|row| row.gains() && row.change.contains(&gone))
     });
     for (object, _) in fought {
         doubts.push(format!(

@@ -34,7 +34,7 @@ fn threads_that_change_their_memory_wait_for_each_other() {
     let threads = "native_mprotect_threads";
     assert_eq!(verdict(threads), (Class::KernelLockConflict, "shared-address-space"));
     let c = call(threads, "mprotect");
-    assert!(c.is_dearer_beside_siblings && c.siblings_pct > Some(200), "{c:?}");
+    assert!(c.costs_more_with_siblings && c.siblings_pct > Some(200), "{c:?}");
     of(threads, |_, d| {
         let f = d.findings.iter().find(|f| f.rule == "kernel-lock-conflict").unwrap();
         let answered = f.evidence.iter().find(|e| e.metric == "requests to other CPUs").unwrap();
@@ -47,12 +47,12 @@ fn processes_that_do_the_same_do_not() {
     let processes = "native_mprotect_processes";
     assert_eq!(verdict(processes).0, Class::Healthy);
     let c = call(processes, "mprotect");
-    assert!(!c.is_dearer_beside_siblings && c.section.is_none(), "{c:?}");
+    assert!(!c.costs_more_with_siblings && c.section.is_none(), "{c:?}");
 }
 
 #[test]
 fn a_lock_is_full_although_the_recorder_keeps_threads_apart() {
-    assert_eq!(verdict("native_mmap_threads"), (Class::KernelLockConflict, "dear-calls"));
+    assert_eq!(verdict("native_mmap_threads"), (Class::KernelLockConflict, "costly-calls"));
     let s = call("native_mmap_threads", "mmap").section.unwrap();
     assert!(s.in_use_pct < 80.0 && s.wanted_pct > 100.0 && s.callers == 2, "{s:?}");
 }

@@ -23,7 +23,7 @@ use std::rc::Rc;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Background {
     /// By name and service, most CPU time first.
-    pub programs: Vec<Stranger>,
+    pub programs: Vec<UnrelatedProgram>,
     /// CPU time of all these programs.
     pub ns: Nanos,
     /// The process that did all of the work that matters, if known.
@@ -38,7 +38,7 @@ pub struct Background {
 
 /// A program that is not the work.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stranger {
+pub struct UnrelatedProgram {
     /// Its name.
     pub comm: String,
     /// Its control group, by its well-known name; `None` if the trace does not say, or if it is in
@@ -48,7 +48,7 @@ pub struct Stranger {
     pub ns: Nanos,
 }
 
-impl Stranger {
+impl UnrelatedProgram {
     /// `postgres in postgresql.service`.
     pub fn name(&self) -> String {
         match &self.cgroup {
@@ -157,13 +157,14 @@ fn find(
             programs.entry((&p.comm, path)).or_insert((p.group, 0)).1 += p.ns;
         }
     }
-    let stranger = |((comm, path), (group, ns)): ((&str, &str), (NameId, Nanos))| Stranger {
-        comm: comm.to_owned(),
-        cgroup: analysis.group_words(group).filter(|_| path != "/"),
-        ns,
-    };
-    let mut programs: Vec<Stranger> =
-        programs.into_iter().map(stranger).filter(|p| p.ns > 0).collect();
+    let unrelated =
+        |((comm, path), (group, ns)): ((&str, &str), (NameId, Nanos))| UnrelatedProgram {
+            comm: comm.to_owned(),
+            cgroup: analysis.group_words(group).filter(|_| path != "/"),
+            ns,
+        };
+    let mut programs: Vec<UnrelatedProgram> =
+        programs.into_iter().map(unrelated).filter(|p| p.ns > 0).collect();
     programs.sort_by(|a, b| {
         b.ns.cmp(&a.ns).then_with(|| (&a.comm, &a.cgroup).cmp(&(&b.comm, &b.cgroup)))
     });

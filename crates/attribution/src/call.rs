@@ -46,7 +46,7 @@ pub struct Contended {
     /// cent of that without; `None` for other calls, and if there are too few.
     pub siblings_pct: Option<u64>,
     /// That is so much that siblings are the cause ([`Contended::own_ns`]: the time without them).
-    pub is_dearer_beside_siblings: bool,
+    pub costs_more_with_siblings: bool,
     /// CPU time of such calls made with siblings on CPUs that cannot be judged, because no call was
     /// made without them.
     pub unjudged_ns: Nanos,
@@ -175,7 +175,7 @@ impl Machine<'_> {
             lost_ns,
             exclusion,
             concurrent_pct,
-            is_dearer_beside_siblings: dearer_beside.is_some(),
+            costs_more_with_siblings: dearer_beside.is_some(),
             siblings_pct: siblings.as_ref().map(|s| s.pct),
             unjudged_ns: space
                 .filter(|_| siblings.is_none() && lost_ns == 0)

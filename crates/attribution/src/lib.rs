@@ -42,7 +42,7 @@ mod turns;
 pub mod wait;
 
 pub use alone::Alone;
-pub use background::{Background, Stranger, background as who_works, is_recorder};
+pub use background::{Background, UnrelatedProgram, background as who_works, is_recorder};
 pub use blamed::{Blamed, Sleeper};
 pub use call::Contended;
 pub use driver::{Driver, Funnel, Worker};

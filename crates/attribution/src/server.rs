@@ -139,7 +139,7 @@ pub(crate) struct Awaited<'a> {
     /// The leaf of waits for the partner in a ping-pong pair.
     in_turn: Leaf,
     /// Objects that only programs outside the work wait for.
-    strangers: BTreeSet<Object>,
+    unrelated: BTreeSet<Object>,
     /// Objects that one thread waited for once: an end or a result, without contention.
     once: BTreeSet<Object>,
 }
@@ -166,7 +166,7 @@ impl Awaited<'_> {
             one_way: one_way(people),
             busy: analysis.all_threads().filter(|t| busy(t.1)).map(|t| t.0).collect(),
             in_turn: if serial.holds() { Leaf::Serial } else { Leaf::NoWork },
-            strangers: strangers(analysis, people, work),
+            unrelated: unrelated(analysis, people, work),
             once: analysis.objects().filter(is_event).map(|o| o.object).collect(),
         }
     }
@@ -200,7 +200,7 @@ impl Awaited<'_> {
             Cause::KernelService => Leaf::KernelServices,
             Cause::KernelLock => Leaf::KernelLocks,
             // The recorder writing its file does not delay the work.
-            Cause::Io if self.strangers.contains(&object) => Leaf::NoWork,
+            Cause::Io if self.unrelated.contains(&object) => Leaf::NoWork,
             Cause::Io => Leaf::Io,
             Cause::External | Cause::Unknown => Leaf::NoWork,
         }
@@ -226,7 +226,7 @@ fn is_event(o: &ObjectStats) -> bool {
 }
 
 /// Objects for which no thread of these processes waits.
-fn strangers(analysis: &Analysis, people: &People, work: &BTreeSet<u32>) -> BTreeSet<Object> {
+fn unrelated(analysis: &Analysis, people: &People, work: &BTreeSet<u32>) -> BTreeSet<Object> {
     let is_work = |slot: &Slot| {
         let t = analysis.thread(*slot);
         work.contains(&analysis.pid(t).unwrap_or(t.tid.0))

@@ -170,7 +170,7 @@ impl Spots {
             What::LockAcquire { lock, flags, .. } => {
                 return self.takes(who(e), lock, flags, record);
             }
-            What::LockRelease { lock, .. } => return self.gives_back(who(e), lock, record),
+            What::LockRelease { lock, .. } => return self.releases(who(e), lock, record),
             _ => return Spot::One(Rc::new(record)),
         };
         let interrupts = matches!(of, Of::Irq(..) | Of::Vector(..) | Of::Softirq(..));
@@ -235,7 +235,7 @@ impl Spots {
         }
     }
 
-    fn gives_back(&mut self, who: Who, lock: u64, record: Record) -> Spot {
+    fn releases(&mut self, who: Who, lock: u64, record: Record) -> Spot {
         let pair = self.held.get_mut(&who).and_then(|held| {
             let at = held.iter().rposition(|h| h.lock == lock)?;
             Some(held.remove(at).pair)

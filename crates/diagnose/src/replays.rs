@@ -150,7 +150,7 @@ impl Replays {
                 Member::Thread(_) => None,
             });
             let mut objects: Vec<&ReplayObject> = objects.collect();
-            objects.sort_by_key(|o| Reverse(o.work_held_up));
+            objects.sort_by_key(|o| Reverse(o.work_delayed));
             let holders = match objects.first() {
                 Some(o) if o.is_lock && worth.low >= matters => of_holders(o),
                 _ => None,

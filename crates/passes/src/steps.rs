@@ -31,7 +31,7 @@ pub enum Did {
     Delay(Nanos),
     /// It queued until the CPU that ran it was free, although other CPUs idled for part of that
     /// time.
-    PassedOver {
+    WaitedWhileIdle {
         /// For this long while other CPUs idled.
         ns: Nanos,
         /// The thread that had the CPU when this one was queued; [`Slot::IDLE`] if none.
@@ -111,7 +111,7 @@ struct Course {
     passes_over: Nanos,
     queued: Queued,
     /// Its share of idle time in total.
-    passed_over: Nanos,
+    waited_while_idle: Nanos,
     /// Its steps are written up to this time, and up to this running time of the thread.
     at: Nanos,
     ran: Nanos,
@@ -188,7 +188,7 @@ impl Steps {
             cpus: c.cpus,
             waited_for: c.waited_for,
             since: c.since,
-            passed_over_ns: c.passed_over,
+            waited_while_idle_ns: c.waited_while_idle,
         })
     }
 
@@ -270,7 +270,7 @@ impl Steps {
             }
             _ if idled.max(late) > 0 => {
                 let behind = if queued.behind == Slot::IDLE { from.whom } else { queued.behind };
-                Some(Did::PassedOver { ns: idled.max(late), behind, idle: queued.idle })
+                Some(Did::WaitedWhileIdle { ns: idled.max(late), behind, idle: queued.idle })
             }
             _ => None,
         };
@@ -312,10 +312,10 @@ impl Steps {
     }
 
     /// For `ns` of the time that `slot` was ready, CPUs idled that could have run it.
-    pub(crate) fn passed_over(&mut self, slot: Slot, ns: Nanos) {
+    pub(crate) fn waited_while_idle(&mut self, slot: Slot, ns: Nanos) {
         let c = self.course(slot);
         c.passes_over = ns;
-        c.passed_over += ns;
+        c.waited_while_idle += ns;
     }
 
     /// The sleep of `slot`, since `from`, ended. If a thread ended it, that is `waker`, which has
@@ -424,5 +424,5 @@ pub struct ThreadSteps<'a> {
     /// The CPUs that it ran on since its first wait of that kind.
     pub since: u64,
     /// Part of its ready time: its share of the idle time of CPUs that did not run it.
-    pub passed_over_ns: Nanos,
+    pub waited_while_idle_ns: Nanos,
 }

@@ -434,10 +434,10 @@ impl Code<'_> {
         let symbols = &mut *self.symbols.borrow_mut();
         // The weight of each place, and the source line of its heaviest chain.
         let mut places: BTreeMap<Place, (u64, Option<String>)> = BTreeMap::new();
-        let mut given_back = 0;
+        let mut released = 0;
         for &(&(pid, chain), weight) in chains.iter().take(CHAINS) {
             let found = self.own.find(self.table.chain(pid, chain), symbols);
-            given_back += if found.gives_back { weight } else { 0 };
+            released += if found.releases { weight } else { 0 };
             let Found { place, at, .. } = found;
             let line = || Some(symbols.line(&at?)?.to_string());
             places.entry(place).or_insert_with(|| (0, line())).0 += weight;
@@ -449,6 +449,6 @@ impl Code<'_> {
             let pct = percent(weight, all);
             (Spot { function, dso, line, through, pct, ..Spot::default() }, weight)
         };
-        (places.into_iter().take(SPOTS).map(spot).collect(), given_back)
+        (places.into_iter().take(SPOTS).map(spot).collect(), released)
     }
 }

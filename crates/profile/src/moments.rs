@@ -231,11 +231,11 @@ impl Watch {
                 let Some(asked) = self.asked.get_mut(&tid) else { return false };
                 let Some(gave) = self.gave_back.remove(&e.tid) else { return false };
                 asked.word = asked.at.or(asked.word);
-                let let_go = asked.sleeps().is_some();
-                if let_go {
+                let is_released = asked.sleeps().is_some();
+                if is_released {
                     self.woken.push(Actor::Thread(tid), Moment { at: e.ts, ..gave });
                 }
-                let_go
+                is_released
             }
             _ => false,
         }

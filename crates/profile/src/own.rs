@@ -35,7 +35,7 @@ pub(crate) struct Found {
     /// The program's own code at that place.
     pub(crate) at: Option<Code>,
     /// Whether a runtime that schedules its own threads releases a lock in it.
-    pub(crate) gives_back: bool,
+    pub(crate) releases: bool,
 }
 
 /// Where a chain leaves the program's own code.
@@ -132,7 +132,7 @@ impl Own {
                 found.place.leaves(&named);
                 break;
             }
-            found.gives_back |= self.gives_back(&named);
+            found.releases |= self.releases(&named);
             found.place.through = text(&named.function).or(text(&named.dso));
             if whose == Whose::Hidden {
                 break;
@@ -141,7 +141,7 @@ impl Own {
         found
     }
 
-    fn gives_back(&self, named: &Named) -> bool {
+    fn releases(&self, named: &Named) -> bool {
         let function = named.function.as_deref();
         function.is_some_and(|name| self.gives.iter().any(|p| p.matches(name)))
     }
@@ -246,7 +246,7 @@ mod tests {
         );
         let gives = |function: &str| {
             let named = Named { dso: Some("prog".into()), function: Some(function.into()) };
-            Own::new().gives_back(&named)
+            Own::new().releases(&named)
         };
         assert!(gives("internal/sync.(*Mutex).unlockSlow") && gives("sync.(*RWMutex).Unlock"));
         // Channels and wait groups hand over work: a thread that sleeps there holds no lock.

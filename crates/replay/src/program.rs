@@ -133,14 +133,14 @@ pub struct ReplayObject {
     /// The order in which threads get it once anything is changed.
     pub order: Order,
     /// It is a contended mutex: most threads that come to wait find it free before they sleep.
-    pub is_fought_for: bool,
+    pub is_contended: bool,
     /// Sleeps for it that the replay has.
     pub waits: u64,
     /// Their time in the trace.
     pub wait_ns: Nanos,
     /// The sum over threads of the waiting time multiplied by the thread's CPU time: a thread
     /// without work delays nothing by waiting, however long.
-    pub work_held_up: u128,
+    pub work_delayed: u128,
     /// How long threads held it in the trace, as far as known.
     pub hold_ns: Nanos,
     /// The waits are for a device.

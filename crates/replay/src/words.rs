@@ -38,7 +38,7 @@ pub fn subjects(program: &Program, changes: &[Change]) -> String {
 /// keep their order.
 fn by_waiting<'a>(program: &Program, changes: &'a [Change]) -> Vec<&'a Change> {
     let waited = |change: &Change| match change {
-        Change::Lock(id, _) => program.objects.get(id.0 as usize).map_or(0, |o| o.work_held_up),
+        Change::Lock(id, _) => program.objects.get(id.0 as usize).map_or(0, |o| o.work_delayed),
         _ => 0,
     };
     let mut all: Vec<&Change> = changes.iter().collect();

@@ -209,15 +209,15 @@ impl Inlines {
         if let Some(abbrev) = entries.read_abbreviation()? {
             entries.skip_attributes(abbrev.attributes())?;
         }
-        let mut passed_over = None;
+        let mut skipped = None;
         while !entries.is_empty() && entries.next_depth() > below && self.steps.take() {
             let depth = entries.next_depth();
             let Some(abbrev) = entries.read_abbreviation()? else { continue };
-            if passed_over.is_some_and(|at| depth > at) {
+            if skipped.is_some_and(|at| depth > at) {
                 entries.skip_attributes(abbrev.attributes())?;
                 continue;
             }
-            passed_over = None;
+            skipped = None;
             match abbrev.tag() {
                 gimli::DW_TAG_inlined_subroutine => {
                     let mut entry = Entry::read(unit, &mut entries, abbrev)?;
@@ -231,12 +231,12 @@ impl Inlines {
                         found.push(Inlined { name, call: call.and_then(file) });
                         below = depth;
                     } else {
-                        passed_over = Some(depth);
+                        skipped = Some(depth);
                     }
                 }
                 gimli::DW_TAG_subprogram => {
                     entries.skip_attributes(abbrev.attributes())?;
-                    passed_over = Some(depth);
+                    skipped = Some(depth);
                 }
                 _ => entries.skip_attributes(abbrev.attributes())?,
             }

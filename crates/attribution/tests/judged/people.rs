@@ -1,7 +1,7 @@
 //! Which programs are the work and which are not; what a thread's critical path goes through.
 
 use crate::scene::{GETPPID, MS, busy, ends, machine, measured, runs, waits};
-use holdup_attribution::{Attribution, Stranger, WaitsBy};
+use holdup_attribution::{Attribution, UnrelatedProgram, WaitsBy};
 use holdup_testkit::MemTrace;
 
 /// perf starts `work`; `other` runs concurrently, as the child of another process.
@@ -23,7 +23,7 @@ fn who_was_not_started_by_the_recorder_is_background_load() {
     let analysis = measured(&beside(6));
     let background = Attribution::from(&analysis).background;
     assert!(background.work_known && background.work.contains(&7), "{background:?}");
-    let other = Stranger { comm: "other".to_owned(), cgroup: None, ns: 100 * MS };
+    let other = UnrelatedProgram { comm: "other".to_owned(), cgroup: None, ns: 100 * MS };
     assert_eq!(background.programs, [other]);
     assert_eq!(background.program, Some(7));
 }

@@ -81,7 +81,7 @@ enum Story<'a> {
         lock: Option<String>,
     },
     /// Most of it is inferred from what calls cost.
-    Dear {
+    Costly {
         call: &'a Contended,
     },
     /// No thread is seen to wait, but the recorder's own overhead hides it.
@@ -103,7 +103,7 @@ impl Story<'_> {
                 let most = lock.as_ref().map_or(String::new(), |l| format!(", mostly for {l}"));
                 ("spinning", format!("threads spin for locks of the kernel{most}: {of}"))
             }
-            Story::Dear { call: c } if c.is_dearer_beside_siblings => (
+            Story::Costly { call: c } if c.costs_more_with_siblings => (
                 "shared-address-space",
                 format!(
                     "a {} call takes {} of CPU time while another thread of the same process is on a \
@@ -126,8 +126,8 @@ impl Story<'_> {
                     s.wanted_pct,
                 ),
             ),
-            Story::Dear { call: c } => (
-                "dear-calls",
+            Story::Costly { call: c } => (
+                "costly-calls",
                 format!(
                     "{} takes {} of CPU time, of which its own work is {}: {lost:.1} of {cpus} \
                      CPUs are lost to waiting in the kernel",
@@ -148,7 +148,7 @@ impl Story<'_> {
              --by caller"
                 .to_owned(),
         ];
-        if matches!(self, Story::Dear { call } if call.is_dearer_beside_siblings) {
+        if matches!(self, Story::Costly { call } if call.costs_more_with_siblings) {
             advice[0] = "change the address space less often (keep and reuse memory, or use an \
                          allocator that does so), or use processes instead of threads"
                 .to_owned();
@@ -170,7 +170,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     let (idle, shown, inferred) =
         (facts.leaf(Leaf::KernelLocks), facts.leaf(Leaf::LockSpin), facts.leaf(Leaf::LockWait));
     let (waited, by_call) = facts.waiting_for(Cause::KernelLock);
-    let dear: Vec<&Contended> = facts.judged.contended.iter().filter(|c| !c.for_others).collect();
+    let costly: Vec<&Contended> = facts.judged.contended.iter().filter(|c| !c.for_others).collect();
     let locks = facts.analysis.locks(LockBy::Lock);
     let named = |r: &LockRow| r.spin_ns.unwrap_or(0) + r.block_ns.unwrap_or(0);
     let hottest = locks
@@ -186,12 +186,12 @@ fn check(facts: &Facts<'_>) -> Finding {
             && facts.wanted_pct(idle + burnt) < facts.limit(&MATTERS)
             && facts.wanted_pct(s.callers_ns) >= facts.limit(&MATTERS)
     });
-    let story = match (full, by_call.first(), dear.first()) {
+    let story = match (full, by_call.first(), costly.first()) {
         (Some((call, section)), ..) => Story::Full { call, section },
         (_, Some((call, _)), _) if idle >= burnt => Story::Asleep { call: call.clone() },
-        (_, _, Some(call)) if inferred > shown => Story::Dear { call },
+        (_, _, Some(call)) if inferred > shown => Story::Costly { call },
         _ if shown > 0 => Story::Spinning { lock: hottest.map(lock_name) },
-        (_, _, Some(call)) if inferred > 0 => Story::Dear { call },
+        (_, _, Some(call)) if inferred > 0 => Story::Costly { call },
         _ => Story::Nobody,
     };
     let told = story.told(facts.analysis.cpus, in_cpus(facts, idle + burnt), in_cpus(facts, idle));
@@ -216,7 +216,7 @@ fn check(facts: &Facts<'_>) -> Finding {
             "waits",
         ),
     ];
-    for c in dear.iter().take(3).filter(|c| facts.pct(c.lost_ns) >= facts.limit(&NAMED)) {
+    for c in costly.iter().take(3).filter(|c| facts.pct(c.lost_ns) >= facts.limit(&NAMED)) {
         f.evidence.extend(signs(c));
     }
     if let Some((_, s)) = facts.judged.fullest_section() {
@@ -227,7 +227,7 @@ fn check(facts: &Facts<'_>) -> Finding {
             "gaps between ends of calls",
         ));
     }
-    if dear.iter().any(|c| c.is_dearer_beside_siblings) {
+    if costly.iter().any(|c| c.costs_more_with_siblings) {
         f.evidence.extend(requests(facts));
     }
     if inferred > 0 {
@@ -239,7 +239,7 @@ fn check(facts: &Facts<'_>) -> Finding {
         ));
     }
     // One line per call: its CPU time or its threads' sleep, whichever is more.
-    let burnt = dear.iter().filter(|c| c.lost_ns > 0).map(|c| (c.name.clone(), c.lost_ns));
+    let burnt = costly.iter().filter(|c| c.lost_ns > 0).map(|c| (c.name.clone(), c.lost_ns));
     let mut calls: Vec<(String, u64)> = by_call.iter().cloned().chain(burnt).collect();
     calls.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
     let mut named_calls = BTreeSet::new();

@@ -75,7 +75,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     };
     let kernel = facts.total_pct(Total::Kernel);
     let told = Told {
-        story: "dearer-calls",
+        story: "costlier-calls",
         summary: format!(
             "system calls made alone cost {:.1} % more than in the baseline; the kernel takes \
              {kernel:.0} % of capacity",

@@ -99,7 +99,7 @@ impl Engine {
             }
             Runtime::GivesBack => {
                 if let Some(task) = self.current_task(now, e) {
-                    self.waits.gives_back(now, task, pid, with);
+                    self.waits.releases(now, task, pid, with);
                 }
             }
             Runtime::AsksMonitor | Runtime::AwaitsMonitor | Runtime::GivesMonitor => {
@@ -194,7 +194,7 @@ impl Engine {
             self.inherits_group(own, task);
         }
         if let (Some((_, object)), true) = (self.threads[task].living.parked.take(), woken) {
-            self.waits.was_let_go(now, task, object);
+            self.waits.was_released(now, task, object);
         }
         self.tasks.on.insert(task, tid);
         self.threads.stands_for(tid, task);

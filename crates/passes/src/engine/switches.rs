@@ -249,7 +249,7 @@ impl Engine {
                 let t = &mut self.threads[slot];
                 let delay = now - woken;
                 if let (Some(steps), false) = (&mut self.waits.steps, from_idle) {
-                    steps.passed_over(slot, (share >> crate::cause::FRACTION) as Nanos);
+                    steps.waited_while_idle(slot, (share >> crate::cause::FRACTION) as Nanos);
                 }
                 if !from_idle {
                     t.queued_ns += delay;

@@ -230,13 +230,13 @@ impl Waits {
                     return None;
                 }
                 let held = self.waiter(slot).held.iter().any(|h| h.object == o);
-                let gives_back = match class {
+                let releases = match class {
                     Class::MsgSend | Class::MqSend => true,
                     Class::MsgReceive | Class::MqReceive => false,
                     Class::Flock => args[1] & LOCK_UN != 0,
                     _ => held && !slept,
                 };
-                if gives_back {
+                if releases {
                     self.release(start, slot, o);
                 } else {
                     let certain = slept

@@ -92,7 +92,7 @@ impl Waits {
     }
 
     /// A task releases the lock with this semaphore while other tasks wait.
-    pub(crate) fn gives_back(&mut self, now: Nanos, slot: Slot, pid: Pid, semaphore: u64) {
+    pub(crate) fn releases(&mut self, now: Nanos, slot: Slot, pid: Pid, semaphore: u64) {
         let group = self.group(slot, pid);
         let space = self.groups[group as usize].space;
         if let Some(&object) = self.index.get(&Key::ParkedAt { space, semaphore }) {
@@ -102,7 +102,7 @@ impl Waits {
     }
 
     /// A woken task runs: now it tries to take the lock, if it waited for one.
-    pub(crate) fn was_let_go(&mut self, now: Nanos, slot: Slot, object: Object) {
+    pub(crate) fn was_released(&mut self, now: Nanos, slot: Slot, object: Object) {
         let object = self.find(object);
         if self.is_lock(object) {
             self.acquire(now, slot, object, true);

@@ -127,8 +127,8 @@ fn who_queues_for_a_busy_cpu_is_passed_over_or_taken_over_by_one_that_idles() {
         .switch(9_500, 0, 8, 0, "S")
         .switch(9_600, 1, 0, 8, "R"));
     let behind = slot(&waited, 7);
-    let passed_over = Did::PassedOver { ns: 7_000, behind, idle: true };
-    assert_eq!(did(&waited, 8)[2], passed_over);
+    let waited_while_idle = Did::WaitedWhileIdle { ns: 7_000, behind, idle: true };
+    assert_eq!(did(&waited, 8)[2], waited_while_idle);
     let moved = run(queued()
         .migrate(5_000, 1, 0, 8, 1)
         .switch(5_000, 1, 0, 8, "R")

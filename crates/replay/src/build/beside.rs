@@ -36,7 +36,7 @@ impl Builder<'_> {
         let number = |slot| self.numbers.get(&slot).copied().unwrap_or(u32::MAX);
         match step.what {
             Did::TakenOver { ns: 0, .. } => None,
-            Did::TakenOver { ns, behind, idle } | Did::PassedOver { ns, behind, idle } => {
+            Did::TakenOver { ns, behind, idle } | Did::WaitedWhileIdle { ns, behind, idle } => {
                 Some(Op::Beside(ns, number(behind), idle))
             }
             Did::Preempts(whom) => Some(Op::Preempts(number(whom))),

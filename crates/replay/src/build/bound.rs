@@ -17,7 +17,7 @@ pub(super) enum Alike {
 /// What threads did while they were ready and CPUs idled: one thread, or a group with the same
 /// affinity, which shares the idle time.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct PassedOver {
+pub(super) struct WaitedWhileIdle {
     ns: Nanos,
     ready: Nanos,
     /// The CPUs that they waited for or ran on since.
@@ -25,9 +25,9 @@ pub(super) struct PassedOver {
     since: u64,
 }
 
-impl PassedOver {
-    fn of(t: &Thread, of: &ThreadSteps<'_>) -> PassedOver {
-        PassedOver {
+impl WaitedWhileIdle {
+    fn of(t: &Thread, of: &ThreadSteps<'_>) -> WaitedWhileIdle {
+        WaitedWhileIdle {
             ns: long_waits(of),
             ready: t.woken_ns + t.preempted_ns,
             waited_for: of.waited_for,
@@ -35,7 +35,7 @@ impl PassedOver {
         }
     }
 
-    fn add(&mut self, o: PassedOver) {
+    fn add(&mut self, o: WaitedWhileIdle) {
         self.ns += o.ns;
         self.ready += o.ready;
         self.waited_for |= o.waited_for;
@@ -68,7 +68,7 @@ impl Builder<'_> {
         for &(slot, t) in &self.slots {
             let of = self.analysis.steps(slot);
             for alike in self.alike(t).collect::<Vec<_>>() {
-                self.passed_over.entry(alike).or_default().add(PassedOver::of(t, &of));
+                self.waited_while_idle.entry(alike).or_default().add(WaitedWhileIdle::of(t, &of));
             }
         }
     }
@@ -85,11 +85,11 @@ impl Builder<'_> {
         let all = cpus.iter().fold(0_u64, |all, cpu| all | 1 << (cpu.0 % 64));
         let wall_ns = self.analysis.wall_ns();
         let limits = self.analysis.limits();
-        let own = PassedOver::of(t, of);
+        let own = WaitedWhileIdle::of(t, of);
         // A thread that never waited like this may have run elsewhere: it is not bound like its
         // group.
         let mut alike =
-            self.alike(t).filter_map(|alike| self.passed_over.get(&alike)).filter(|a| {
+            self.alike(t).filter_map(|alike| self.waited_while_idle.get(&alike)).filter(|a| {
                 a.are_bound(wall_ns, cpus.len(), limits)
                     && (of.waited_for != 0 || of.cpus & !a.waited_for == 0)
             });
@@ -112,7 +112,7 @@ impl Builder<'_> {
 /// How long idle CPUs skipped a thread, counting long waits only. Every scheduler lets threads wait
 /// a little, which says nothing about their affinity but adds up over thousands of threads.
 fn long_waits(of: &ThreadSteps<'_>) -> Nanos {
-    if of.waited_for == 0 { 0 } else { of.passed_over_ns }
+    if of.waited_for == 0 { 0 } else { of.waited_while_idle_ns }
 }
 
 /// Whether the kernel has a thread of this name for each CPU, such as `ksoftirqd/3` and
@@ -123,32 +123,32 @@ fn is_per_cpu(comm: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{PassedOver, ThreadSteps, Thresholds, long_waits};
+    use super::{ThreadSteps, Thresholds, WaitedWhileIdle, long_waits};
 
     /// Eight threads with `taskset -c 0` share the idle time of the other CPU: each was skipped for
     /// a quarter of the time that it was ready, and all together nearly always.
     #[test]
     fn threads_that_are_bound_alike_are_told_together() {
         let limits = Thresholds::default();
-        let one = PassedOver { ns: 60, ready: 250, waited_for: 1, since: 1 };
-        let mut all = PassedOver::default();
+        let one = WaitedWhileIdle { ns: 60, ready: 250, waited_for: 1, since: 1 };
+        let mut all = WaitedWhileIdle::default();
         (0..8).for_each(|_| all.add(one));
         assert_eq!((one.is_bound(500, &limits), all.are_bound(500, 2, &limits)), (false, true));
         // No affinity if one of them ran elsewhere since, or if they use most of the CPUs.
         let mut roaming = all;
-        roaming.add(PassedOver { since: 2, ..PassedOver::default() });
+        roaming.add(WaitedWhileIdle { since: 2, ..WaitedWhileIdle::default() });
         assert!(!roaming.are_bound(500, 2, &limits));
-        assert!(!PassedOver { waited_for: 7, since: 7, ..all }.are_bound(500, 4, &limits));
-        assert!(!PassedOver { ns: 70, ..all }.are_bound(500, 2, &limits));
-        assert!(!PassedOver::default().are_bound(0, 2, &limits));
+        assert!(!WaitedWhileIdle { waited_for: 7, since: 7, ..all }.are_bound(500, 4, &limits));
+        assert!(!WaitedWhileIdle { ns: 70, ..all }.are_bound(500, 2, &limits));
+        assert!(!WaitedWhileIdle::default().are_bound(0, 2, &limits));
     }
 
     /// One of 8,000 short-lived threads waited for a millisecond. All others that ran on its CPU
     /// alone were taken to be bound to it, because together they had waited for long.
     #[test]
     fn short_waits_of_many_threads_bind_none() {
-        let waits = |passed_over_ns, waited_for| {
-            long_waits(&ThreadSteps { passed_over_ns, waited_for, ..ThreadSteps::default() })
+        let waits = |waited_while_idle_ns, waited_for| {
+            long_waits(&ThreadSteps { waited_while_idle_ns, waited_for, ..ThreadSteps::default() })
         };
         assert_eq!((waits(160_000, 0), waits(2_000_000, 1)), (0, 2_000_000));
     }

@@ -62,7 +62,7 @@ struct Builder<'a> {
     /// Rounds of barriers, by the thread that slept in them and the sleep's index.
     in_round: FxHashMap<(Slot, u32), u32>,
     /// How idle CPUs skipped groups of threads.
-    passed_over: FxHashMap<bound::Alike, bound::PassedOver>,
+    waited_while_idle: FxHashMap<bound::Alike, bound::WaitedWhileIdle>,
     /// When threads of the kernel slept.
     kernel_slept: FxHashMap<Slot, Spans>,
     /// Sleeps that a thread of the trace ended, by number.
@@ -106,7 +106,7 @@ impl Program {
             inferred: FxHashMap::default(),
             taken: FxHashMap::default(),
             in_round: FxHashMap::default(),
-            passed_over: FxHashMap::default(),
+            waited_while_idle: FxHashMap::default(),
             kernel_slept: FxHashMap::default(),
             woken: BitSet::new(total),
             spawned: FxHashSet::default(),

@@ -49,7 +49,7 @@ impl Builder<'_> {
                 known.of.push(object);
                 known.waits += o.waits;
                 known.wait_ns += o.wait_ns;
-                known.work_held_up += held_up(&object);
+                known.work_delayed += held_up(&object);
                 if o.wait_ns > *longest {
                     *longest = o.wait_ns;
                     known.name = name_of(self.analysis, object, o);
@@ -68,10 +68,10 @@ impl Builder<'_> {
                 name: name_of(self.analysis, object, o),
                 is_lock: o.is_lock,
                 order: Order::Traced,
-                is_fought_for: is_fought_for(o),
+                is_contended: is_contended(o),
                 waits: o.waits,
                 wait_ns: o.wait_ns,
-                work_held_up: held_up(&object),
+                work_delayed: held_up(&object),
                 hold_ns: 0,
                 is_device,
                 is_kernel_lock: o.lock_ns * 2 > o.wait_ns
@@ -104,10 +104,10 @@ impl Builder<'_> {
                     name: format!("{} {:#x}", ObjectKind::KernelLock.name(), spun.lock),
                     is_lock: true,
                     order: Order::Traced,
-                    is_fought_for: false,
+                    is_contended: false,
                     waits: 0,
                     wait_ns: 0,
-                    work_held_up: 0,
+                    work_delayed: 0,
                     hold_ns: 0,
                     is_device: false,
                     is_kernel_lock: true,
@@ -150,6 +150,6 @@ fn name_of(analysis: &Analysis, object: Object, o: &ObjectStats) -> String {
 }
 
 /// Whether threads that come to wait for a mutex seldom sleep.
-pub(super) fn is_fought_for(o: &ObjectStats) -> bool {
+pub(super) fn is_contended(o: &ObjectStats) -> bool {
     matches!(o.usage, Some(FutexUse::Mutex | FutexUse::RwLock)) && o.retries * 2 > o.came
 }

@@ -5,7 +5,7 @@
 //! (`unseen`).
 
 use super::Builder;
-use super::objects::{Class, is_fought_for};
+use super::objects::{Class, is_contended};
 use super::runs::Runs;
 use super::unseen::{self, Of, Own};
 use super::writer::Hold;
@@ -116,7 +116,7 @@ fn order(o: &ObjectStats) -> Option<Order> {
         ObjectKind::Semop | ObjectKind::MessageQueue | ObjectKind::Mqueue => Some(Order::Handed),
         // The kernel wakes the longest waiter, and the first thread to arrive gets the lock.
         // Threads that contend for a mutex that seldom makes them sleep do not wait to be woken.
-        ObjectKind::Futex if !is_fought_for(o) => Some(Order::Taken),
+        ObjectKind::Futex if !is_contended(o) => Some(Order::Taken),
         // A thread that tries and naps is not woken.
         ObjectKind::Flock | ObjectKind::PosixLock if o.retries == 0 => Some(Order::Taken),
         _ => None,

@@ -77,18 +77,18 @@ impl Builder<'_> {
                     }
                 }
                 Did::Delay(ns) if i == 0 => first_delay = ns,
-                Did::PassedOver { .. } | Did::TakenOver { .. } if after_run => {
+                Did::WaitedWhileIdle { .. } | Did::TakenOver { .. } if after_run => {
                     if let Some(Op::Beside(ns, ..)) = self.queues(step, allowed) {
                         writer.push(step.at, Op::LosesCpu(ns));
                     }
                 }
-                Did::PassedOver { .. } | Did::TakenOver { .. } if i == 0 => {
+                Did::WaitedWhileIdle { .. } | Did::TakenOver { .. } if i == 0 => {
                     if let Some(op) = self.queues(step, allowed) {
                         writer.push(step.at, op);
                     }
                 }
                 Did::Delay(_)
-                | Did::PassedOver { .. }
+                | Did::WaitedWhileIdle { .. }
                 | Did::TakenOver { .. }
                 | Did::Preempts(_)
                 | Did::Ready(_) => {}

@@ -39,7 +39,7 @@ impl Machine<'_> {
     }
 
     /// The thread releases the lock if it holds it.
-    pub(super) fn gives_back(&mut self, thread: u32, object: ObjectId) {
+    pub(super) fn releases(&mut self, thread: u32, object: ObjectId) {
         let t = &mut self.threads[thread as usize];
         let Some(at) = t.took.iter().position(|took| took.0 == object) else { return };
         let (_, part) = t.took.swap_remove(at);
@@ -47,7 +47,7 @@ impl Machine<'_> {
     }
 
     /// A thread that ends holds no lock any more.
-    pub(super) fn gives_all_back(&mut self, thread: u32) {
+    pub(super) fn releases_all(&mut self, thread: u32) {
         for (object, part) in std::mem::take(&mut self.threads[thread as usize].took) {
             self.frees(object, part);
         }

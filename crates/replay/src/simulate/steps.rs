@@ -17,7 +17,7 @@ impl Machine<'_> {
         if t.at == t.end {
             // The thread that gets a lock now may take this CPU: the end is a step of its own.
             if !t.took.is_empty() {
-                self.gives_all_back(thread);
+                self.releases_all(thread);
                 return true;
             }
             return self.next_piece(thread);
@@ -88,7 +88,7 @@ impl Machine<'_> {
                 self.drop(thread, lock);
                 // Advance before the woken thread may take this CPU.
                 self.threads[thread as usize].at += 1;
-                self.gives_back(thread, lock);
+                self.releases(thread, lock);
                 return true;
             }
             Op::Arrive { round, object, .. } => {
