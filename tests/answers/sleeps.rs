@@ -42,7 +42,11 @@ fn a_latch_that_siblings_write_to_is_one_lock_and_a_pool_that_answers_is_none() 
     assert_eq!(latch.class(), Class::ApplicationSerialization);
     let [culprit] = latch.culprits() else { panic!("{:?}", latch.culprits()) };
     assert_eq!((culprit.kind, culprit.waiters_in_all), ("epoll", Some(3)), "{}", culprit.name);
-    assert!(culprit.name.contains("2 more objects of one ring"), "{}", culprit.name);
+    assert!(
+        culprit.name.contains("2 more objects through which the same threads wake"),
+        "{}",
+        culprit.name
+    );
     assert!(latch.pct(Leaf::KernelServices) > 25.0);
     let pool = Judged::of("healthy_pool_c2");
     assert_eq!(pool.class(), Class::Healthy);

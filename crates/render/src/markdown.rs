@@ -255,7 +255,7 @@ pub fn write_rules(out: &mut dyn Write) -> io::Result<()> {
     writeln!(
         out,
         "A rule computes how much CPU capacity one class of bottleneck costs. It holds if the cost \
-            reaches `all.matters_pct`\nand nothing else in the rule rules it out. The verdict is \
+            reaches `all.matters_pct`,\nunless the rule finds a reason against it. The verdict is \
             the rule with the largest loss among those that hold.\n`holdup rules ID` prints a \
             rule; `holdup diagnose --thresholds FILE` sets thresholds from a TOML \
             file:\n\n```toml\n[all]\nmatters_pct = 20\n\n[cpu-overload]\nbusy_pct = 90\n```\n"

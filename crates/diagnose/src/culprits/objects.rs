@@ -185,7 +185,10 @@ fn name(facts: &Facts<'_>, o: &Blamed) -> String {
         n if o.rule == WaitRule::LockContention => {
             format!("{what}{} and {n} more objects of one lock", owner(&o.row))
         }
-        n => format!("{what}{} and {n} more objects of one ring", owner(&o.row)),
+        n => format!(
+            "{what}{} and {n} more objects through which the same threads wake each other in turn",
+            owner(&o.row)
+        ),
     }
 }
 

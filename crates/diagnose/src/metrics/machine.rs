@@ -147,7 +147,8 @@ fn compared(view: &View<'_>) -> Finding {
         Evidence::of("difference in instructions", other_work, "%", "counters"),
     ];
     if slower < view.limit(&SLOWER) {
-        f.ruled_out = Some(format!("an instruction takes {slower:.0} % more cycles on more CPUs"));
+        f.ruled_out =
+            Some(format!("cycles per instruction are {slower:.0} % higher with more CPUs"));
     } else if cpi < 1.0 && other_work > view.limit(&MATTERS) {
         // Intel's VTune manual, CPI Rate: 1 is acceptable. But if it is the same work, the hardware
         // slows it down, however few cycles it takes.

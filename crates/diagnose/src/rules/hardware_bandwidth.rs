@@ -212,8 +212,8 @@ fn missing(facts: &Facts<'_>, cpi: Option<PerInstruction>) -> String {
             cpi.cycles
         ),
         None => format!(
-            "no counters were recorded, and there is too little similar work both with few CPUs \
-             busy and with many: {RECORD}"
+            "no counters were recorded, and too little work of one kind ran both while few CPUs \
+             were busy and while many were: {RECORD}"
         ),
     }
 }

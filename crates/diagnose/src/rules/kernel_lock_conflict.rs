@@ -12,11 +12,11 @@
 //!   but it has two visible effects: calls begun concurrently cost more than calls begun alone,
 //!   and calls under one lock never end close together.
 //!
-//! Calls that change an address space (`mmap`, `munmap`, `mprotect`, `madvise`, `brk`) have a
-//! sharper sign. They are compared with similar calls made while no *sibling* (another thread of
-//! the same process) was on a CPU. Siblings make such a call wait for two things: the lock of the
-//! address space (`mmap_lock`), and the siblings' CPUs, which must flush the changed part from
-//! their TLBs (a TLB shootdown). Threads of other processes cause neither wait. A machine
+//! Calls that change an address space (`mmap`, `munmap`, `mprotect`, `madvise`, `brk`) are
+//! compared with similar calls made while no *sibling* (another thread of the same process) was on
+//! a CPU. This comparison is sharper, because siblings make such a call wait for two things: the
+//! lock of the address space (`mmap_lock`), and the siblings' CPUs, which must flush the changed
+//! part from their TLBs (a TLB shootdown). Threads of other processes cause neither wait. A machine
 //! that is slower when more CPUs are busy slows calls next to such threads too. If
 //! `irq_vectors:call_function*` was recorded, the requests to other CPUs are counted too.
 //!

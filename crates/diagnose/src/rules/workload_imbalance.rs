@@ -9,9 +9,9 @@
 //!   than the work has threads;
 //! * **one at a time**: only one application thread has work at any time, though not always the
 //!   same one. Examples are a build without `-j`, two processes that wait for each other's answers,
-//!   and one consumer of goroutines or tasks that hops between threads. If one process is known to
-//!   be the traced program, only this process is judged, so that background load does not hide the
-//!   problem;
+//!   and a single goroutine or async task that does the work and that the runtime moves from thread
+//!   to thread. If one process is known to be the traced program, only this process is judged, so
+//!   that background load does not hide the problem;
 //! * **bound threads**: threads are ready and CPUs are idle, but affinity keeps the threads off the
 //!   idle CPUs.
 //!
