@@ -129,7 +129,7 @@ impl Story<'_> {
             Story::Costly { call: c } => (
                 "costly-calls",
                 format!(
-                    "{} takes {} of CPU time, of which its own work is {}: {lost:.1} of {cpus} \
+                    "a {} call takes {} of CPU time, but {} without contention: {lost:.1} of {cpus} \
                      CPUs are lost to waiting in the kernel",
                     c.name,
                     micros(c.mean_ns),

@@ -38,7 +38,7 @@ pub(crate) fn culprit(c: &Culprit) -> String {
     }
     let does = match c.role {
         Role::Costs if c.ns == 0 => return subject,
-        Role::Costs => time,
+        Role::Costs => format!("costs {time} of CPU time"),
         Role::Turns => format!("{waiting} contend{s}{costs}"),
         Role::Spins => format!("{waiting} call{s} it instead of sleeping{costs}"),
         Role::Handover => format!("{waiting} wait{s} for data or a signal{costs}"),
@@ -216,7 +216,7 @@ mod tests {
             ns: 5_000_000,
             ..Culprit::default()
         };
-        assert_eq!(culprit(&call), "syscall write: 5.000 ms");
+        assert_eq!(culprit(&call), "syscall write: costs 5.000 ms of CPU time");
         let nothing = Culprit { ns: 0, ..call };
         assert_eq!(culprit(&nothing), "syscall write");
     }
