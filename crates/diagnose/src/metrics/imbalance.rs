@@ -1,7 +1,7 @@
 //! One process near 100 % of one CPU while the others are idle (AIX case 4).
 
 use super::View;
-use crate::report::{Class, Culprit, Evidence, Finding};
+use crate::report::{Class, Culprit, Evidence, Finding, Role};
 use holdup_attribution::limits::ALONE;
 
 /// The process or thread that uses most of one CPU, and how much of it.
@@ -81,6 +81,7 @@ pub(super) fn check(view: &View<'_>) -> Finding {
         tid: p.tid,
         pid: p.pid,
         ns: view.ns(of_one / view.cpus),
+        role: Role::Runs,
         ..Culprit::default()
     }];
     f.advice = vec![

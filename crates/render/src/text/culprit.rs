@@ -17,7 +17,7 @@ const MENTIONED: f64 = 1.05;
 pub(crate) fn culprit(c: &Culprit) -> String {
     let subject = match (c.tid, c.role) {
         (Some(tid), _) => format!("{} {} ({})", c.kind, c.name, Tid(tid).words()),
-        (None, Role::Costs) => format!("{} {}", c.kind, c.name),
+        (None, Role::Costs | Role::Runs) => format!("{} {}", c.kind, c.name),
         (None, _) => c.name.clone(),
     };
     let time = duration(c.ns);
