@@ -294,7 +294,10 @@ fn buffers_are_as_large_as_locked_memory_allows() {
     assert_eq!(largest_buffer(&fake.look()), Some(BUFFER));
     fake.put("/proc/self/limits", "Max locked memory  0  0  bytes");
     fake.put("/proc/sys/kernel/perf_event_mlock_kb", "0\n");
-    assert!(stop(&fake.look(), &all_well()).contains("allow a buffer of at most 0 KiB"));
+    let words = stop(&fake.look(), &all_well());
+    let limits =
+        "kernel.perf_event_mlock_kb and the limit of locked memory allow a buffer of at most 0 KiB";
+    assert!(words.starts_with(limits), "{words}");
     let words = refused(&fake.look(), &all_well(), &Attempt::Buffer(1 << 20), libc::EPERM);
     assert!(words.what.starts_with("no buffer of 1024 KiB for each CPU (EPERM); 0 KiB are"));
 }
