@@ -129,8 +129,8 @@ impl Story<'_> {
             Story::Costly { call: c } => (
                 "costly-calls",
                 format!(
-                    "a {} call takes {} of CPU time, but {} without contention: {lost:.1} of {cpus} \
-                     CPUs are lost to waiting in the kernel",
+                    "a {} call takes {} of CPU time, but {} without contention: {lost:.1} of \
+                     {cpus} CPUs are lost to waiting in the kernel",
                     c.name,
                     micros(c.mean_ns),
                     micros(c.own_ns),
