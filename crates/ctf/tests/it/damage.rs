@@ -83,7 +83,9 @@ fn a_stream_cut_anywhere_is_read_as_far_as_it_goes() {
         let (all, _) = read(sample(spec)).unwrap();
         let mut before = 0;
         let len = sample(spec)[1].1.len();
-        for cut in 0..len {
+        // Every byte around the ends of packets, and every eleventh elsewhere.
+        let tried = |cut: &usize| cut % 11 == 0 || (cut + 8) % 4096 < 48;
+        for cut in (0..len).filter(tried) {
             let mut files = sample(spec);
             files[1].1.truncate(cut);
             let (events, quality) = read(files).unwrap();
@@ -132,7 +134,7 @@ fn types_that_grow_without_end_end() {
         text += &format!("struct t{n} {{ struct t{0} a; struct t{0} b; }};\n", n - 1);
     }
     text += "stream { event.header := struct { u8 id; }; };\n";
-    for n in 0..1000 {
+    for n in 0..200 {
         text += &format!("event {{ name = \"e{n}\"; id = {n}; fields := struct t39; }};\n");
     }
     let files = vec![("metadata".into(), text.into_bytes()), ("s".into(), vec![0; 100])];

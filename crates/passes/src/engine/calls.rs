@@ -93,7 +93,6 @@ impl Engine {
         if !plain {
             return None;
         }
-        debug_assert!(t.undecided.is_empty() && !t.spins);
         // Same as in `charge`.
         let span = now.saturating_sub(c.charged_to);
         if span >= SHORTEST {
@@ -289,7 +288,6 @@ impl Engine {
         stats.returned(elapsed, ret);
         // Most calls keep their CPU from beginning to end.
         let (own, runnable, blocked) = if running == elapsed && interrupted == 0 {
-            debug_assert_eq!(t.blocked_ns, call.blocked0);
             stats.running += elapsed;
             if woke {
                 stats.in_turns += elapsed;

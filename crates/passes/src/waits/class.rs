@@ -183,7 +183,6 @@ pub(crate) fn futex(class: Class, args: &[u64; 5]) -> Futex {
                 9 | 11 => FutexOp::WaitBitset,
                 _ => FutexOp::Other,
             };
-            debug_assert_eq!(FUTEX_CLOCK_REALTIME & 0x7f, 0);
             Futex {
                 op,
                 addr: args[0],
