@@ -13,7 +13,7 @@ use crate::thresholds::{read, thresholds};
 use crate::write::write_report;
 use holdup_attribution::analyze;
 use holdup_diagnose::metrics::{self, Figures};
-use holdup_diagnose::{Beside, Class, Measured, Thresholds, diagnose_beside};
+use holdup_diagnose::{Class, Extras, Measured, Thresholds, diagnose_with_extras};
 use holdup_passes::{Detail, Options};
 use holdup_render::{Body, Format, Report, TraceHead};
 use holdup_trace::shell_word;
@@ -67,9 +67,9 @@ fn of_trace(args: &DiagnoseArgs, measured: &[Measured], thresholds: Thresholds) 
     let (judged, why_not) =
         replay::read(&config, &*reader, &thresholds, args.gain, detail, as_page)?;
     let code = code::of(&*reader, &judged, &args.symbols)?;
-    let beside =
-        Beside { baseline: baseline.as_ref(), measured, code: code.as_ref().map(|c| c as _) };
-    let mut diagnosis = diagnose_beside(reader.info(), &judged, beside, thresholds);
+    let extras =
+        Extras { baseline: baseline.as_ref(), measured, code: code.as_ref().map(|c| c as _) };
+    let mut diagnosis = diagnose_with_extras(reader.info(), &judged, extras, thresholds);
     diagnosis.not_replayed = diagnosis.not_replayed.or(why_not);
     config.lead_on(&mut diagnosis.next);
     let verdict = diagnosis.verdict.class;
@@ -120,7 +120,7 @@ fn of_figures(
         path.iter().map(|path| format!("--metrics {}", path.display())).collect();
     options.extend(args.case.iter().map(|case| format!("--case {case}")));
     options.extend(args.counters.iter().map(|c| format!("--counters {}", c.display())));
-    let diagnosis = metrics::judge_beside(&options.join(" "), &figures, measured, thresholds);
+    let diagnosis = metrics::judge_with(&options.join(" "), &figures, measured, thresholds);
     let verdict = diagnosis.verdict.class;
     let wall_ns = (figures.seconds.unwrap_or(1.0) * 1e9) as u64;
     let report = Report {

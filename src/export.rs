@@ -8,7 +8,7 @@ use crate::tables::missing;
 use crate::thresholds::thresholds;
 use holdup_attribution::Attribution;
 use holdup_diagnose::phases::{self, Wanted};
-use holdup_diagnose::{Beside, diagnose_beside};
+use holdup_diagnose::{Extras, diagnose_with_extras};
 use holdup_export::{Choice, PATH, Request, TableFormat, definitions};
 use holdup_passes::Detail;
 use std::io::Write;
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8> {
 
     let judged = phases::read(&*reader, &options, &limits, Wanted { replay: None, whole: true })?;
     config.must_match(judged.whole())?;
-    let diagnosis = diagnose_beside(reader.info(), &judged, Beside::default(), limits.clone());
+    let diagnosis = diagnose_with_extras(reader.info(), &judged, Extras::default(), limits.clone());
     let all = judged.whole.as_ref().unwrap_or(&judged.analysis);
     let mut rows = judged.phases.clone();
     match &mut rows[..] {

@@ -9,7 +9,7 @@ use crate::tables::{any_table, table_names};
 use crate::thresholds::thresholds;
 use crate::write::write;
 use holdup_diagnose::guide::{To, Walk, walk_judged};
-use holdup_diagnose::{Beside, Class};
+use holdup_diagnose::{Class, Extras};
 use holdup_passes::{Analysis, Detail};
 use holdup_render::{Body, Format, Report, TextOptions, TraceHead, text};
 use holdup_trace::Reader;
@@ -46,8 +46,8 @@ pub(crate) fn run(args: &GuideArgs) -> Result<u8> {
     let (judged, why_not) =
         replay::read(&config, &*reader, &limits, args.gain, Detail::Sums, false)?;
     let code = code::of(&*reader, &judged, &args.symbols)?;
-    let beside = Beside { code: code.as_ref().map(|c| c as _), ..Beside::default() };
-    let mut walk = walk_judged(reader.info(), &judged, beside, limits);
+    let extras = Extras { code: code.as_ref().map(|c| c as _), ..Extras::default() };
+    let mut walk = walk_judged(reader.info(), &judged, extras, limits);
     walk.diagnosis.not_replayed = walk.diagnosis.not_replayed.or(why_not);
     if let Some(options) = ask_in {
         crate::progress::end();

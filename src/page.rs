@@ -6,7 +6,7 @@ use crate::tables::{any_table, table_names};
 use holdup_attribution::{Attribution, follow};
 use holdup_diagnose::phases::Judged;
 use holdup_passes::{Analysis, Detail};
-use holdup_render::html::{self, Beside, Timeline};
+use holdup_render::html::{self, Extras, Timeline};
 use holdup_render::{Report, Table, schema};
 use holdup_trace::Reader;
 
@@ -25,12 +25,12 @@ pub(crate) fn write(
     let whole = judged.whole.as_ref().unwrap_or(&judged.analysis);
     let whom = html::whom(whole);
     let followed = follow(reader, whole, &whom)?;
-    let beside = Beside {
+    let extras = Extras {
         tables: tables(reader, whole),
         graph: Some(Attribution::from(whole).graph()),
         timeline: Some(Timeline::new(whole, &followed, &whom)),
     };
-    config.output.write_with(|out| html::write(answer, beside, out))
+    config.output.write_with(|out| html::write(answer, extras, out))
 }
 
 fn tables(reader: &dyn Reader, whole: &Analysis) -> Vec<Table> {

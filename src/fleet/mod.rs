@@ -65,8 +65,8 @@ fn list(args: &FleetArgs, settings: &Settings) -> Result<u8> {
                 code = exit::INPUT;
                 continue;
             }
-            Kind::Beside if matches!(holdup_open::no_trace(&path), Ok(Some(_))) => continue,
-            Kind::Named | Kind::Beside | Kind::Folder => {}
+            Kind::Found if matches!(holdup_open::no_trace(&path), Ok(Some(_))) => continue,
+            Kind::Named | Kind::Found | Kind::Folder => {}
         }
         if !is_known(&path) {
             let line = [path.as_os_str().as_bytes(), b"\n"].concat();

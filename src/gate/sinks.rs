@@ -97,9 +97,9 @@ impl Sinks {
         }
         // GitHub reads commands from both streams; after JSON on standard output they would make it
         // invalid.
-        let beside = matches!(self.answer.format, Format::Json | Format::Csv { .. });
+        let to_stderr = matches!(self.answer.format, Format::Json | Format::Csv { .. });
         self.answer.write(&Comparison::Gate(Box::new(report)))?;
-        let written = match beside {
+        let written = match to_stderr {
             true => io::stderr().lock().write_all(&commands),
             false => io::stdout().lock().write_all(&commands),
         };

@@ -122,7 +122,7 @@ fn trial<'a>(workload: &'static Workload, folder: &'a Path) -> Trial<'a> {
         recorded: RECORDED,
         folder,
         stem: workload.name.to_owned(),
-        twin: true,
+        fixed_too: true,
     }
 }
 

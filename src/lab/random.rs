@@ -82,7 +82,7 @@ pub(super) fn run(
             recorded: RECORDED,
             folder,
             stem: format!("random-{seed}-{i}"),
-            twin: false,
+            fixed_too: false,
         };
         rows.push(trial.run()?);
     }

@@ -39,7 +39,7 @@ pub(super) struct Trial<'a> {
     /// A name for the recordings.
     pub(super) stem: String,
     /// Whether the fixed variant is recorded too.
-    pub(super) twin: bool,
+    pub(super) fixed_too: bool,
 }
 
 /// Where the culprit of the workload is in the verdict's list of culprits.
@@ -144,8 +144,8 @@ impl Trial<'_> {
             }
         }
         let (recorded, verdict) = self.judged(false)?;
-        let twin = self.workload.has_twin() && self.twin;
-        let fixed = twin.then(|| self.judged(true)).transpose()?.map(|(_, verdict)| verdict);
+        let fixed_too = self.workload.has_twin() && self.fixed_too;
+        let fixed = fixed_too.then(|| self.judged(true)).transpose()?.map(|(_, verdict)| verdict);
 
         let pairs: Vec<f64> = well.iter().zip(&ill).map(|(w, i)| w / i.max(1e-9)).collect();
         let gained = (!pairs.is_empty()).then(|| median(&pairs));

@@ -10,7 +10,7 @@ use crate::places::places;
 use crate::tables::ENTRIES;
 use crate::write;
 use args::{ProfileArgs, ProfileBy, TreeWay};
-use holdup_attribution::analyze_beside;
+use holdup_attribution::analyze_with;
 use holdup_passes::Options;
 use holdup_profile::{By, Collector, Profile, Tree, firefox, folded, pprof, rows, stays, tree};
 use holdup_render::{Body, Table, schema, text};
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<u8> {
         collector = collector.without_callers();
     }
     let see = &mut |events: &[_], batch: &_| collector.events(events, batch);
-    let analysis = analyze_beside(&*reader, &options, see)?;
+    let analysis = analyze_with(&*reader, &options, see)?;
     let profile = collector.finish();
     let mut symbols = Symbols::new(reader.info(), profile.kernel_text(), places);
     write::write("profile", config, &*reader, &analysis, |reader, analysis, config| {

@@ -29,7 +29,7 @@ pub(super) fn answer(args: &QueryArgs) -> Result<u8> {
         sql = Some(text);
     }
     let paths: Vec<&Path> = inputs.iter().map(PathBuf::as_path).collect();
-    let named = sql.as_deref().map(holdup_tables::tables_named).transpose().map_err(told)?;
+    let named = sql.as_deref().map(holdup_tables::tables_named).transpose().map_err(failure)?;
     if named.as_ref().is_some_and(BTreeSet::is_empty) {
         return Err(usage("query: SELECT needs a table: write FROM"));
     }
@@ -44,7 +44,7 @@ pub(super) fn answer(args: &QueryArgs) -> Result<u8> {
         Some(sql) => {
             let rows = holdup_tables::query(&opened.frames, &sql)
                 .and_then(|rows| holdup_tables::answer(&rows))
-                .map_err(told)?;
+                .map_err(failure)?;
             output.write_with(|out| rows.write(shown, &format, out))?;
         }
         None => ask(&opened.frames, &format, shown)?,
@@ -58,7 +58,7 @@ fn silence_panics() {
 }
 
 /// A wrong query is a usage error, a wrong file is an input error.
-fn told(error: Error) -> Failure {
+fn failure(error: Error) -> Failure {
     match error {
         Error::Input(message) => Failure::Input(message),
         Error::Sql { .. } => usage(format!("query: {error}")),
@@ -78,7 +78,7 @@ impl Opened {
         let (mut sources, mut exports) = (Vec::new(), Vec::new());
         for input in inputs {
             if is_export(input) {
-                sources.extend(Source::find(input).map_err(told)?);
+                sources.extend(Source::find(input).map_err(failure)?);
                 continue;
             }
             let folder = tempfile::Builder::new().prefix("holdup-query-").tempdir();
@@ -92,7 +92,7 @@ impl Opened {
             });
             exports.push(folder);
         }
-        Ok(Opened { frames: Frames::open(&sources).map_err(told)?, _exports: exports })
+        Ok(Opened { frames: Frames::open(&sources).map_err(failure)?, _exports: exports })
     }
 }
 

@@ -1,8 +1,8 @@
 //! `holdup record`: records what `diagnose` needs, without perf.
 
 pub(crate) mod args;
+mod messages;
 pub(crate) mod run;
-mod told;
 
 use crate::exit::{self, Failure, Result, usage};
 use args::{RecordArgs, WhatArgs};
@@ -68,12 +68,14 @@ fn hold_signals() -> Result<Signals> {
 fn open(what: &WhatArgs, plan: Plan) -> Result<Recorder> {
     let recorder = unless_quick(!what.quiet, || Recorder::open(plan)).map_err(error)?;
     if !what.quiet {
-        told::opened(&recorder, what.ring);
+        messages::opened(&recorder, what.ring);
     }
     let closing = closing::under_way().and_then(|closing| closing.wait(UNSAID));
     if let Some(closing) = closing {
         if !what.quiet {
-            told::line("waiting until the kernel has closed the events of the previous recording");
+            messages::line(
+                "waiting until the kernel has closed the events of the previous recording",
+            );
         }
         closing.wait(CLOSING);
     }
@@ -91,7 +93,7 @@ fn unless_quick<T>(tell: bool, work: impl FnOnce() -> T) -> T {
                     Some(_) => "it is still closing the events of the previous recording",
                     None => "that takes long on this machine",
                 };
-                told::line(&format!("waiting until the kernel has opened the events: {why}"));
+                messages::line(&format!("waiting until the kernel has opened the events: {why}"));
             }
         })
     });
@@ -134,7 +136,7 @@ impl Work<'_> {
         let (duration, processes) = (self.what.duration, self.what.pid.clone());
         // Progress would mix with a command's output.
         let tell = child.is_none() && !self.what.quiet && io::stderr().is_terminal();
-        let tell = tell.then_some(told::so_far as fn(Duration, &Written));
+        let tell = tell.then_some(messages::so_far as fn(Duration, &Written));
         Course { child: child.as_mut(), duration, processes, size: self.size, tell }
     }
 
@@ -146,13 +148,13 @@ impl Work<'_> {
     fn say_next_step(&self, collected: &Collected, output: &Path) {
         let there = collected.written.name != Name::Unknown;
         if self.next_step && there && collected.written.tally.samples > 0 {
-            told::next_step(output);
+            messages::next_step(output);
         }
     }
 
     fn say(&self, text: &str) {
         if !self.what.quiet {
-            told::line(text);
+            messages::line(text);
         }
     }
 }
@@ -176,11 +178,11 @@ fn record(recorder: &Recorder, signals: &Signals, work: &Work<'_>, output: &Path
     work.took.borrow_mut().push(collected.took);
     if !work.what.quiet {
         if let Ok(Ended::Size) = collected.ended {
-            told::line("the recording ended because its file is as large as --max-size allows");
+            messages::line("the recording ended because its file is as large as --max-size allows");
         }
         let is = collected.written.name.of(output);
-        told::taken(collected.written.name, output);
-        told::collected(&collected, recorder.cpus(), work.shown.unwrap_or(&is));
+        messages::taken(collected.written.name, output);
+        messages::collected(&collected, recorder.cpus(), work.shown.unwrap_or(&is));
         if work.rotation.is_some() {
             let last = Rotation::path(output, collected.files);
             work.say(&format!("the last of {} files is {}", collected.files, last.display()));
@@ -202,7 +204,7 @@ fn keep(
 ) -> Result<u8> {
     let mut child = work.prepare(signals, output)?;
     let pid = std::process::id();
-    let bytes = told::bytes(recorder.ring_size() as u64 * recorder.cpus() as u64);
+    let bytes = messages::bytes(recorder.ring_size() as u64 * recorder.cpus() as u64);
     work.say(&format!("keeping the latest {bytes} of events; to write them: kill -USR2 {pid}"));
     let flight = match recorder.keep(output, signals, work.course(&mut child), trigger) {
         Err(Error::Start(StartError::Command(e))) => return Err(work.not_started(&e)),
@@ -216,7 +218,7 @@ fn keep(
         Flight::Written(fired, collected) => {
             work.say(&format!("written because {fired}"));
             if !work.what.quiet {
-                told::kept(&collected, recorder.cpus(), output);
+                messages::kept(&collected, recorder.cpus(), output);
                 work.say_next_step(&collected, output);
             }
             finish(child, collected.ended, signals)

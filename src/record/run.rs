@@ -5,7 +5,7 @@ use crate::diagnose::{self, KEPT, NOT_KEPT};
 use crate::exit::{self, Result, usage};
 use crate::profile::args::SymbolArgs;
 use crate::record::args::RunArgs;
-use crate::record::{Work, hold_signals, open, record, told};
+use crate::record::{Work, hold_signals, messages, open, record};
 use holdup_trace::shell_word;
 use std::cell::RefCell;
 use std::fs;
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let Some(last) = last else { return Ok(status) };
     let verdict = diagnose::run(&diagnosis(args, last))?;
     if args.runs.is_some() && status == exit::OK && !args.what.quiet {
-        told::runs(&files, &work.took.borrow());
+        messages::runs(&files, &work.took.borrow());
     }
     Ok(if status == exit::OK { verdict } else { status })
 }

@@ -28,18 +28,18 @@ fn others(d: &Diagnosis) -> Vec<&str> {
 
 #[test]
 fn a_neighbour_is_named_lowers_the_confidence_and_hides_nothing() {
-    let beside = judge("neighbour_c4/perf.data", None);
-    assert_eq!(others(&beside), ["stranger", "perf"]);
+    let with_other = judge("neighbour_c4/perf.data", None);
+    assert_eq!(others(&with_other), ["stranger", "perf"]);
     let reserved = |d: &Diagnosis| d.verdict.reservations.iter().any(|r| r.contains("stranger"));
-    assert!(reserved(&beside), "{:?}", beside.verdict.reservations);
+    assert!(reserved(&with_other), "{:?}", with_other.verdict.reservations);
     let alone = judge("neighbour_none_c4/perf.data", None);
     assert_eq!(others(&alone), ["perf"]);
     assert!(alone.verdict.reservations.is_empty(), "{:?}", alone.verdict.reservations);
     // The one thread that computes is what holds the work up, beside the neighbour and without.
-    for d in [&beside, &alone] {
+    for d in [&with_other, &alone] {
         assert_eq!(d.verdict.class, Class::WorkloadImbalance, "{}", d.verdict.summary);
     }
-    assert!(beside.verdict.confidence < alone.verdict.confidence);
+    assert!(with_other.verdict.confidence < alone.verdict.confidence);
 }
 
 #[test]

@@ -11,7 +11,7 @@ const MS: u64 = 1_000_000;
 
 /// A service that always has work shares CPU 0 with a batch, 5 ms each in turn, and CPU 1 is the
 /// batch's for all of a second.
-fn beside_a_batch() -> MemTrace {
+fn with_a_batch() -> MemTrace {
     let mut b = TraceBuilder::new(2)
         .records("sched", "sched_wakeup")
         .records("sched", "sched_waking")
@@ -41,7 +41,7 @@ fn judge(trace: &MemTrace, comm: &str) -> Diagnosis {
 
 #[test]
 fn who_is_kept_off_the_cpus_by_others_is_not_healthy() {
-    let d = judge(&beside_a_batch(), "served");
+    let d = judge(&with_a_batch(), "served");
     assert_eq!(d.verdict.class, Class::CpuOverload, "{}", d.verdict.summary);
     let said = &d.verdict.summary;
     assert!(said.contains("served (10): ready but without a CPU for 50 % of the time"), "{said}");

@@ -77,11 +77,11 @@ fn processes_take_turns_at_a_service_and_threads_at_an_object_of_their_library()
     let between = Judged::of("ser_pshared_c2");
     assert_eq!(between.class(), Class::ApplicationSerialization);
     assert_eq!(between.culprits()[0].kind, "mutex");
-    assert!(between.pct(Leaf::ThreadSync) < 1.0 && between.pct(Leaf::ThreadTurns) < 1.0);
+    assert!(between.pct(Leaf::ThreadSync) < 1.0 && between.pct(Leaf::ThreadSyncCalls) < 1.0);
     let within = Judged::of("thr_private_c2");
     assert_eq!(within.class(), Class::ThreadSerialization);
     assert_eq!(within.culprits()[0].kind, "mutex");
-    assert!(within.pct(Leaf::KernelServices) < 1.0 && within.pct(Leaf::ServiceTurns) < 1.0);
+    assert!(within.pct(Leaf::KernelServices) < 1.0 && within.pct(Leaf::ServiceCalls) < 1.0);
 }
 
 #[test]
@@ -101,8 +101,8 @@ fn one_lock_with_an_object_for_each_waiter_is_one_culprit_and_two_locks_are_two(
     let pairs = Judged::of("healthy_pairs_c2");
     assert_eq!(pairs.class(), Class::Healthy);
     let blamed = Attribution::from(&pairs.analysis).blamed();
-    let rings: Vec<_> = blamed.iter().filter(|o| o.others > 0).collect();
-    assert!(!rings.is_empty() && rings.iter().all(|o| o.sleepers.len() == 2), "{rings:?}");
+    let cycles: Vec<_> = blamed.iter().filter(|o| o.others > 0).collect();
+    assert!(!cycles.is_empty() && cycles.iter().all(|o| o.sleepers.len() == 2), "{cycles:?}");
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn changes(file: &corpus::Recording) -> Option<Option<String>> {
     if one_cpu || in_part || plain.verdict.class == Class::CpuOverload {
         return None;
     }
-    let spare = SpareCpus::beside(&*reader, analysis.cpus as u16)?;
+    let spare = SpareCpus::added_to(&*reader, analysis.cpus as u16)?;
     let more = analyze(&spare, &Options::default()).expect("as readable as before");
     assert_eq!(more.cpus, analysis.cpus * 2, "{}", file.name);
     let more = diagnose(reader.info(), &more, None);

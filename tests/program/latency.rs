@@ -36,8 +36,8 @@ fn times_add_up_to_those_of_the_threads() {
         assert!(seen > 1, "{scenario}");
         // Sleeps that were not over at the end of the trace are no times yet.
         let asleep: u64 = procs.iter().map(|row| n(row, "blocked_ns")).sum();
-        let told: u64 = sums.iter().filter(|((_, what), _)| what == "asleep").map(|s| s.1).sum();
-        assert!(told > 0 && told <= asleep, "{scenario}: {told} of {asleep}");
+        let known: u64 = sums.iter().filter(|((_, what), _)| what == "asleep").map(|s| s.1).sum();
+        assert!(known > 0 && known <= asleep, "{scenario}: {known} of {asleep}");
     }
 }
 

@@ -42,9 +42,9 @@ fn say_the_same(name: &str, text: &Path) {
     let found = |args: &[&str]| rows(&[args, &symfs].concat(), &data);
     for by in ["function", "thread", "process", "dso", "cpu"] {
         let args = ["profile", "--by", by];
-        let (told, found) = (rows(&args, text), found(&args));
+        let (printed, found) = (rows(&args, text), found(&args));
         assert!(!found.as_array().unwrap().is_empty());
-        assert_eq!(told, found, "{name} {by}");
+        assert_eq!(printed, found, "{name} {by}");
     }
     for event in EVENTS {
         let args = ["profile", "--folded", "-e", event];

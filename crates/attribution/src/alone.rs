@@ -5,7 +5,7 @@
 //! contend for an object, that is why only one works at a time, and not a lack of parallelism. Nor
 //! is it one if threads that nap most of the time seldom work at the same time.
 
-use crate::People;
+use crate::ObjectThreads;
 use crate::background::{Background, is_recorder};
 use crate::leaf::{Leaf, Total};
 use crate::ledger::Ledger;
@@ -25,7 +25,7 @@ pub struct Alone {
     /// One thread at a time had work, and not because of contention.
     pub is_serial: bool,
     /// Threads contend for something: that explains why one works at a time.
-    pub in_turns: bool,
+    pub is_contended: bool,
 }
 
 /// The part of the time with work in which exactly one working thread would have work if each were
@@ -33,7 +33,7 @@ pub struct Alone {
 /// time; others may be active because one wakes the next.
 fn by_chance(
     analysis: &Analysis,
-    people: &People,
+    by_object: &ObjectThreads,
     background: &Background,
     thresholds: &Thresholds,
 ) -> f64 {
@@ -45,7 +45,7 @@ fn by_chance(
     };
     let threads: Vec<Slot> = analysis.all_threads().map(|of| of.0).filter(|&s| works(s)).collect();
     let timers = analysis.objects().filter(|o| o.kind == ObjectKind::Timer);
-    let naps = timers.filter_map(|o| people.waited_by.get(&o.object)).flatten();
+    let naps = timers.filter_map(|o| by_object.waited_by.get(&o.object)).flatten();
     let napped: Nanos = naps.filter(|of| works(*of.0)).map(|of| of.1.wait_ns).sum();
     let slept: Nanos = threads.iter().map(|&slot| analysis.thread(slot).blocked_ns).sum();
     if napped * 2 < slept {
@@ -74,7 +74,7 @@ impl Alone {
     pub(crate) fn of(
         analysis: &Analysis,
         serial: Check,
-        (people, background): (&People, &Background),
+        (by_object, background): (&ObjectThreads, &Background),
         ledger: &Ledger,
         thresholds: &Thresholds,
     ) -> Alone {
@@ -97,17 +97,17 @@ impl Alone {
         let one_cpu = wall as f64 * (1.0 + thresholds.get(&MATTERS) / 100.0);
         let turns: Nanos = ledger.ns(Leaf::ThreadSync) + ledger.ns(Leaf::KernelServices);
         let turns = turns as f64 * 100.0 / ledger.wanted_ns().max(1) as f64;
-        let in_turns = thresholds.at_least(turns, &MATTERS).holds();
+        let is_contended = thresholds.at_least(turns, &MATTERS).holds();
         let more_than_chance = || {
-            let beyond = serial.value - by_chance(analysis, people, background, thresholds);
+            let beyond = serial.value - by_chance(analysis, by_object, background, thresholds);
             thresholds.at_least(beyond, &MATTERS).holds()
         };
         let is_one = several
             && longest.is_some_and(|(_, running)| running.holds())
             && busy as f64 <= one_cpu
-            && !in_turns;
-        let is_serial = several && serial.holds() && !in_turns && more_than_chance();
-        Alone { longest, is_one, serial, is_serial, in_turns }
+            && !is_contended;
+        let is_serial = several && serial.holds() && !is_contended && more_than_chance();
+        Alone { longest, is_one, serial, is_serial, is_contended }
     }
 
     /// Idle time without any waiting thread is also a lack of parallelism if one thread had all the

@@ -10,11 +10,12 @@ use holdup_trace::Nanos;
 /// Where most of the sleep is for one busy thread, the calls by which threads seem to contend are
 /// its clients' way of waiting for it. And a thread that yields for another process waits for a
 /// service, not for a lock within its process.
-pub(crate) fn turns(ledger: &mut Ledger, spinning: &[Spinning]) {
-    let pairs = [(Leaf::ThreadSync, Leaf::ThreadTurns), (Leaf::KernelServices, Leaf::ServiceTurns)];
+pub(crate) fn calls(ledger: &mut Ledger, spinning: &[Spinning]) {
+    let pairs =
+        [(Leaf::ThreadSync, Leaf::ThreadSyncCalls), (Leaf::KernelServices, Leaf::ServiceCalls)];
     for (asleep, awake) in pairs {
         if ledger.ns(Leaf::OneServer) > ledger.ns(asleep) {
-            ledger.give(awake, Leaf::ServedTurns, Nanos::MAX);
+            ledger.give(awake, Leaf::ServerCalls, Nanos::MAX);
         }
     }
     let between = spinning.iter().filter(|s| s.between_processes);

@@ -12,7 +12,7 @@
 //! recorder's time is known. The same holds if the recording does not say which process started
 //! which.
 
-use crate::People;
+use crate::ObjectThreads;
 use crate::limits::{ENOUGH, MATTERS, Thresholds};
 use holdup_passes::{Analysis, Object, ObjectKind, Slot, role};
 use holdup_trace::{NameId, Nanos};
@@ -83,27 +83,31 @@ struct Process {
 
 /// Which programs are the work: the chosen ones, or else by the limits in force.
 pub fn background(analysis: &Analysis) -> Background {
-    let people = People::of(analysis);
-    chosen(analysis, &people).unwrap_or_else(|| of(analysis, &people, analysis.limits()))
+    let by_object = ObjectThreads::of(analysis);
+    chosen(analysis, &by_object).unwrap_or_else(|| of(analysis, &by_object, analysis.limits()))
 }
 
 /// The work and the background if the user chose threads. The work is the processes of the chosen
 /// threads, what these started, and the programs they communicate with. `None` without a choice.
-pub(crate) fn chosen(analysis: &Analysis, people: &People) -> Option<Background> {
+pub(crate) fn chosen(analysis: &Analysis, by_object: &ObjectThreads) -> Option<Background> {
     analysis.has_chosen_work().then(|| {
         let chosen = analysis.chosen().map(|(_, t)| analysis.pid(t).unwrap_or(t.tid.0));
-        find(analysis, people, analysis.limits(), Some(chosen.collect()))
+        find(analysis, by_object, analysis.limits(), Some(chosen.collect()))
     })
 }
 
 /// Find the work and the background.
-pub(crate) fn of(analysis: &Analysis, people: &People, thresholds: &Thresholds) -> Background {
-    find(analysis, people, thresholds, None)
+pub(crate) fn of(
+    analysis: &Analysis,
+    by_object: &ObjectThreads,
+    thresholds: &Thresholds,
+) -> Background {
+    find(analysis, by_object, thresholds, None)
 }
 
 fn find(
     analysis: &Analysis,
-    people: &People,
+    by_object: &ObjectThreads,
     thresholds: &Thresholds,
     chosen: Option<BTreeSet<u32>>,
 ) -> Background {
@@ -138,7 +142,7 @@ fn find(
     }
     let recorders: BTreeSet<u32> =
         all.iter().filter(|p| is_recorder(&p.1.comm)).map(|p| *p.0).collect();
-    let groups = related(analysis, people, pid);
+    let groups = related(analysis, by_object, pid);
     let (work, mut started) = work(&all, &by_tid, &recorders, &groups, chosen);
     let ran =
         |of: &BTreeSet<u32>| -> Nanos { of.iter().filter_map(|p| all.get(p)).map(|p| p.ns).sum() };
@@ -250,7 +254,11 @@ fn work(
 /// Objects at which any two programs may meet by chance, such as a disk or a kernel lock, relate
 /// none. Nor does a private futex: a thread of another process that seems to end such a wait was
 /// only on the CPU, in the kernel, when the interrupt of the sleeper's timer came.
-fn related(analysis: &Analysis, people: &People, pid: impl Fn(Slot) -> u32) -> Vec<BTreeSet<u32>> {
+fn related(
+    analysis: &Analysis,
+    by_object: &ObjectThreads,
+    pid: impl Fn(Slot) -> u32,
+) -> Vec<BTreeSet<u32>> {
     let by_chance: BTreeSet<Object> = analysis
         .objects()
         .filter(|o| {
@@ -268,7 +276,7 @@ fn related(analysis: &Analysis, people: &People, pid: impl Fn(Slot) -> u32) -> V
         .map(|o| o.object)
         .collect();
     let mut around: BTreeMap<Object, BTreeSet<u32>> = BTreeMap::new();
-    for (object, threads) in people.around() {
+    for (object, threads) in by_object.around() {
         if object != Object::OTHER && !by_chance.contains(&object) {
             let threads = threads.filter(|&s| !analysis.thread(s).is_kthread());
             around.entry(object).or_default().extend(threads.map(&pid));

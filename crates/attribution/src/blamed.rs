@@ -8,7 +8,7 @@ use crate::held::HeldInAll;
 use crate::leaf::Leaf;
 use crate::object::WaitRule;
 use crate::table::{WaitsRow, in_words};
-use crate::{Attribution, People};
+use crate::{Attribution, ObjectThreads};
 use holdup_passes::{FutexUse, HoldSum, Object, ObjectKind, ObjectStats, Slot, WaitSum};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
@@ -92,7 +92,7 @@ impl Attribution<'_> {
                 *in_calls.entry(object).or_default().entry(call).or_default() += w.row.sum.wait_ns;
             }
         }
-        let People { waited_by, held_by, .. } = &self.people;
+        let ObjectThreads { waited_by, held_by, .. } = &self.by_object;
         let mutexes: BTreeMap<Object, ObjectStats> = a
             .objects()
             .filter(|o| matches!(o.usage, Some(FutexUse::Mutex | FutexUse::RwLock)))

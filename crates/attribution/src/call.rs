@@ -150,8 +150,8 @@ impl Machine<'_> {
             (false, None) => self.section(&[call.nr], costs.ends()),
         };
         let siblings = space.and_then(|s| self.siblings(&all, s));
-        let dearer_beside = siblings.as_ref().filter(|s| s.pct as f64 >= t.get(&DEARER));
-        let (own_ns, lost_ns) = if let Some(s) = dearer_beside {
+        let dearer_together = siblings.as_ref().filter(|s| s.pct as f64 >= t.get(&DEARER));
+        let (own_ns, lost_ns) = if let Some(s) = dearer_together {
             (s.own_ns, s.lost_ns)
         } else if exclusion.is_some() {
             // If part of the calls waited, the typical one may have. The cheapest quarter did not,
@@ -175,11 +175,11 @@ impl Machine<'_> {
             lost_ns,
             exclusion,
             concurrent_pct,
-            costs_more_with_siblings: dearer_beside.is_some(),
+            costs_more_with_siblings: dearer_together.is_some(),
             siblings_pct: siblings.as_ref().map(|s| s.pct),
             unjudged_ns: space
                 .filter(|_| siblings.is_none() && lost_ns == 0)
-                .map_or(0, |s| s.beside.total_ns),
+                .map_or(0, |s| s.together.total_ns),
             section,
             for_others: self.slept_for_others(call.nr) >= lost_ns,
         })
@@ -191,14 +191,14 @@ impl Machine<'_> {
 
     /// The cost of calls with siblings on CPUs compared with those without; `None` if too few.
     fn siblings(&self, all: &Costing, costs: &SpaceCosts) -> Option<Siblings> {
-        let (beside, apart) = (&costs.beside, &costs.apart);
+        let (together, apart) = (&costs.together, &costs.apart);
         let own_ns = apart.median_ns();
         // A sibling that came or left meanwhile disturbed too: it may have slept for the lock.
         let (count, total_ns) =
             (all.count.saturating_sub(apart.count), all.total_ns.saturating_sub(apart.total_ns));
         let undisturbed = count as f64 * own_ns as f64 * self.slowdown;
-        self.thresholds.enough(beside.count.min(apart.count), &ENOUGH).then(|| Siblings {
-            pct: beside.median_ns() * 100 / own_ns.max(1),
+        self.thresholds.enough(together.count.min(apart.count), &ENOUGH).then(|| Siblings {
+            pct: together.median_ns() * 100 / own_ns.max(1),
             own_ns,
             lost_ns: (total_ns as f64 - undisturbed).max(0.0) as Nanos,
         })
@@ -206,7 +206,7 @@ impl Machine<'_> {
 
     /// Time that threads sleep in a call for each other.
     fn slept_for_others(&self, nr: u32) -> Nanos {
-        let peers = |w: &&Wait| w.row.nr == Some(nr) && w.row.cause.is_turns();
+        let peers = |w: &&Wait| w.row.nr == Some(nr) && w.row.cause.is_ended_by_thread();
         self.waits.iter().filter(peers).map(|w| w.row.sum.wait_ns).sum()
     }
 
@@ -214,7 +214,7 @@ impl Machine<'_> {
     /// Independent threads alternate at least twice as often: as often as if the next were drawn by
     /// lot. Calls that mostly sleep are not judged.
     fn one_at_a_time(&self, costs: &Costs, calls: u64, squares: u128) -> bool {
-        let (other, same) = costs.ends().turns();
+        let (other, same) = costs.ends().by_previous();
         let by_lot = 1.0 - squares as f64 / (calls as f64 * calls as f64);
         self.thresholds.enough(other + same, &ENOUGH)
             && (other + same) * 2 >= calls

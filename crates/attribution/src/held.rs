@@ -29,8 +29,8 @@ impl HeldInAll {
         held: &BTreeMap<Slot, HoldSum>,
         waited: impl IntoIterator<Item = (Slot, Nanos)>,
     ) -> Option<HeldInAll> {
-        let in_turns = matches!(o.usage, Some(FutexUse::Mutex | FutexUse::RwLock));
-        if !in_turns || o.is_shared || o.came < ENOUGH {
+        let is_contended = matches!(o.usage, Some(FutexUse::Mutex | FutexUse::RwLock));
+        if !is_contended || o.is_shared || o.came < ENOUGH {
             return None;
         }
         let mut seen = HoldSum::default();

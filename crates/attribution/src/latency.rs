@@ -3,7 +3,7 @@
 
 use crate::{Attribution, JUDGE, is_recorder};
 use holdup_passes::{
-    Analysis, Fact, FutexUse, Histogram, Object, Slot, each_fact, each_fact_beside, percent,
+    Analysis, Fact, FutexUse, Histogram, Object, Slot, each_fact, each_fact_with, percent,
 };
 use holdup_trace::{Batch, Event, Nanos, Reader, Result, Tid};
 use serde::Serialize;
@@ -154,7 +154,7 @@ pub fn latencies(
     let mut see = |events: &[Event], _: &Batch| {
         events.iter().filter(|e| (unit.ends)(e)).for_each(|e| units.ends(e));
     };
-    each_fact_beside(reader, whole, &JUDGE, &mut see, &mut take)?;
+    each_fact_with(reader, whole, &JUDGE, &mut see, &mut take)?;
     for (group, of) in units.times {
         times.insert((group, UNIT), of);
     }

@@ -106,14 +106,14 @@ leaves! {
     KernelUndivided = Some(Total::Kernel), None, "busy/kernel", "system calls";
     /// In futex calls that slept or woke another thread, and in those by which threads contend for
     /// a mutex although none sleeps.
-    ThreadTurns = Some(Total::Kernel), Some(Resource::ThreadLock), "busy/kernel/thread-sync",
+    ThreadSyncCalls = Some(Total::Kernel), Some(Resource::ThreadLock), "busy/kernel/thread-sync",
         "futex calls that slept or woke other threads";
     /// In such calls on semaphores, message queues and file locks; and what reads and writes cost
     /// beyond their own work while threads sleep in them for each other.
-    ServiceTurns = Some(Total::Kernel), Some(Resource::Service), "busy/kernel/kernel-services",
+    ServiceCalls = Some(Total::Kernel), Some(Resource::Service), "busy/kernel/kernel-services",
         "calls on kernel services that slept or woke other threads";
     /// In such calls, if they are clients' way of waiting for one busy thread.
-    ServedTurns = Some(Total::Kernel), Some(Resource::Server), "busy/kernel/one-server",
+    ServerCalls = Some(Total::Kernel), Some(Resource::Server), "busy/kernel/one-server",
         "calls in which threads wait for a thread that is busy itself";
     /// Spinning that events of kernel locks show.
     LockSpin = Some(Total::Kernel), Some(Resource::KernelLock), "busy/kernel/lock-spin",

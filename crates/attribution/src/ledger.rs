@@ -249,13 +249,17 @@ fn kernel(judged: Judged<'_>, all: Nanos, stolen_spin: Nanos) -> Vec<(Leaf, Nano
     let turns = |kinds: fn(WaitKind) -> bool| {
         // CPU time beyond the calls' own work because of kernel locks is no contention of threads.
         let burnt = lost(&|c| kinds(c.kind) && !c.for_others);
-        if call::is_named(burnt, analysis, thresholds) { 0 } else { analysis.in_turns_ns(kinds) }
+        if call::is_named(burnt, analysis, thresholds) {
+            0
+        } else {
+            analysis.sleep_and_wake_ns(kinds)
+        }
     };
     let library = turns(WaitKind::is_library);
     let between = between_processes(library, waits);
-    let mut leaves = vec![(Leaf::ThreadTurns, rest.take(library - between))];
+    let mut leaves = vec![(Leaf::ThreadSyncCalls, rest.take(library - between))];
     let services = turns(WaitKind::is_service) + between;
-    leaves.push((Leaf::ServiceTurns, rest.take(services)));
+    leaves.push((Leaf::ServiceCalls, rest.take(services)));
     let mut shown = 0;
     if analysis.sees_locks() {
         // Lockdep's events show more waits than the contention events from which the CPUs' time
@@ -276,7 +280,7 @@ fn kernel(judged: Judged<'_>, all: Nanos, stolen_spin: Nanos) -> Vec<(Leaf, Nano
 /// The part of the time in futex calls by which processes contend: in proportion to the waits.
 fn between_processes(library_ns: Nanos, waits: &[Wait]) -> Nanos {
     let (mut between, mut all) = (0, 0);
-    for w in waits.iter().filter(|w| w.row.cause.is_turns()) {
+    for w in waits.iter().filter(|w| w.row.cause.is_ended_by_thread()) {
         if w.row.call.as_deref().is_some_and(|call| wait_kind(call).is_library()) {
             all += w.row.sum.waits;
             between += if w.row.cause == Cause::KernelService { w.row.sum.waits } else { 0 };

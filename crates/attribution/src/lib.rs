@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  Analysis ──► Attribution ──┬─ waits      what each was for, and its leaf of the ledger
-//!  (measured)   (judged)      ├─ turns      who contends for what, and so serves nobody by it
+//!  (measured)   (judged)      ├─ contenders who contends for what, and so serves nobody by it
 //!                             ├─ server     the one thread that most waiting is for
 //!                             ├─ objects    whether waiting for them costs anything, and why
 //!                             ├─ spinning   who waits without sleeping
@@ -21,6 +21,7 @@ mod assign;
 pub mod background;
 pub mod blamed;
 pub mod call;
+mod contenders;
 pub mod driver;
 pub mod graph;
 mod held;
@@ -30,21 +31,21 @@ mod latency;
 pub mod leaf;
 pub mod ledger;
 pub mod object;
+mod one_lock;
 pub mod path;
 pub mod phases;
 mod resource;
-mod rings;
 pub mod section;
 pub mod server;
 pub mod spin;
 pub mod table;
-mod turns;
 pub mod wait;
 
 pub use alone::Alone;
 pub use background::{Background, UnrelatedProgram, background as who_works, is_recorder};
 pub use blamed::{Blamed, Sleeper};
 pub use call::Contended;
+pub use contenders::Contenders;
 pub use driver::{Driver, Funnel, Worker};
 pub use graph::{Edge, Graph, Node, Root};
 pub use held::HeldInAll;
@@ -64,7 +65,6 @@ pub use section::Section;
 pub use server::Server;
 pub use spin::Spinning;
 pub use table::{Holder, WaitsBy, WaitsRow, in_words};
-pub use turns::Turns;
 pub use wait::{JUDGE, Wait};
 
 use holdup_passes::{
@@ -82,16 +82,12 @@ pub fn analyze(reader: &dyn Reader, options: &Options) -> Result<Analysis> {
     holdup_passes::analyze(reader, options, &JUDGE)
 }
 
-/// As [`analyze`], with another reader of the trace; see [`holdup_passes::analyze_beside`].
+/// As [`analyze`], with another reader of the trace; see [`holdup_passes::analyze_with`].
 ///
 /// # Errors
-/// The errors of [`holdup_passes::analyze_beside`].
-pub fn analyze_beside(
-    reader: &dyn Reader,
-    options: &Options,
-    see: &mut See<'_>,
-) -> Result<Analysis> {
-    holdup_passes::analyze_beside(reader, options, &JUDGE, see)
+/// The errors of [`holdup_passes::analyze_with`].
+pub fn analyze_with(reader: &dyn Reader, options: &Options, see: &mut See<'_>) -> Result<Analysis> {
+    holdup_passes::analyze_with(reader, options, &JUDGE, see)
 }
 
 /// Read the trace once and analyse windows of it; see [`holdup_passes::analyze_parts`].
@@ -140,7 +136,7 @@ pub struct Attribution<'a> {
     /// Every wait that may explain idle CPUs, by cause, call, waker and object.
     pub waits: Vec<Wait>,
     /// Which threads contend for which objects.
-    pub turns: Turns,
+    pub contenders: Contenders,
     /// The one thread that the others wait for, if there is one.
     pub server: Option<Server>,
     /// Whether one thread at a time had work.
@@ -161,7 +157,7 @@ pub struct Attribution<'a> {
     pub spinning: Vec<Spinning>,
     /// Where every CPU-second went.
     pub ledger: Ledger,
-    pub(crate) people: People,
+    pub(crate) by_object: ObjectThreads,
 }
 
 impl<'a> From<&'a Analysis> for Attribution<'a> {
@@ -172,15 +168,15 @@ impl<'a> From<&'a Analysis> for Attribution<'a> {
 }
 
 /// The waiters, wakers and holders of each object. Built once: there may be many pairs.
-pub(crate) struct People {
+pub(crate) struct ObjectThreads {
     pub(crate) waited_by: ByThread<PairSum>,
     pub(crate) ended_by: ByThread<PairSum>,
     pub(crate) held_by: ByThread<HoldSum>,
 }
 
-impl People {
-    fn of(analysis: &Analysis) -> People {
-        People {
+impl ObjectThreads {
+    fn of(analysis: &Analysis) -> ObjectThreads {
+        ObjectThreads {
             waited_by: analysis.waited_by(),
             ended_by: analysis.ended_by(),
             held_by: analysis.held_by(),
@@ -210,13 +206,13 @@ impl<'a> Attribution<'a> {
         calls.sort_by(|a, b| {
             (b.total_ns + b.pending_ns).cmp(&(a.total_ns + a.pending_ns)).then(a.nr.cmp(&b.nr))
         });
-        let (rows, people) = (analysis.wait_rows(), People::of(analysis));
-        let turns = Turns::of(analysis, &rows, &people, thresholds);
-        let server = server::server(analysis, &rows, &turns, thresholds);
-        let background = background::of(analysis, &people, thresholds);
+        let (rows, by_object) = (analysis.wait_rows(), ObjectThreads::of(analysis));
+        let contenders = Contenders::of(analysis, &rows, &by_object, thresholds);
+        let server = server::server(analysis, &rows, &contenders, thresholds);
+        let background = background::of(analysis, &by_object, thresholds);
         let serial = server::serial(analysis, background.program, thresholds);
         let mut waits = {
-            let around = (&people, &background.work, &turns);
+            let around = (&by_object, &background.work, &contenders);
             wait::judge(analysis, rows, server, around, serial, thresholds)
         };
         let slowdown = call::slowdown(analysis, &calls, thresholds);
@@ -230,9 +226,9 @@ impl<'a> Attribution<'a> {
             thresholds,
         });
         ledger.bound(&mut waits);
-        let alone = Alone::of(analysis, serial, (&people, &background), &ledger, thresholds);
+        let alone = Alone::of(analysis, serial, (&by_object, &background), &ledger, thresholds);
         let driver = Driver::of(analysis);
-        assign::turns(&mut ledger, &spinning);
+        assign::calls(&mut ledger, &spinning);
         if !driver.as_ref().is_some_and(Driver::is_confined) {
             assign::bound(&mut ledger, analysis, thresholds);
         }
@@ -240,9 +236,9 @@ impl<'a> Attribution<'a> {
             driver.claim(&mut ledger);
         }
         alone.claim(&background, &mut ledger);
-        let mut objects = object::judge(analysis, server, &people.ended_by);
+        let mut objects = object::judge(analysis, server, &by_object.ended_by);
         object::follow_ledger(&mut objects, analysis, &waits);
-        let chosen = background::chosen(analysis, &people);
+        let chosen = background::chosen(analysis, &by_object);
         Attribution {
             chosen,
             objects,
@@ -256,10 +252,10 @@ impl<'a> Attribution<'a> {
             thresholds: thresholds.clone(),
             calls,
             waits,
-            turns,
+            contenders,
             server,
             slowdown,
-            people,
+            by_object,
         }
     }
 }

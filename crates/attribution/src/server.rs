@@ -3,7 +3,7 @@
 
 use crate::leaf::Leaf;
 use crate::limits::{ALONE, Check, SERVER_ENDS, Thresholds};
-use crate::{People, Turns, is_recorder};
+use crate::{Contenders, ObjectThreads, is_recorder};
 use holdup_passes::{
     Analysis, Cause, FutexUse, Object, ObjectKind, ObjectStats, Outside, PairSum, Slot, Thread,
     WaitRow,
@@ -67,14 +67,14 @@ fn barriers(analysis: &Analysis) -> BTreeSet<Object> {
 pub(crate) fn server(
     analysis: &Analysis,
     rows: &[WaitRow],
-    turns: &Turns,
+    contenders: &Contenders,
     thresholds: &Thresholds,
 ) -> Option<Server> {
     let barriers = barriers(analysis);
     let mut ended: BTreeMap<Slot, Nanos> = BTreeMap::new();
     let mut last: BTreeMap<Slot, Nanos> = BTreeMap::new();
     let (mut all, mut all_at_barriers) = (0, 0);
-    for r in rows.iter().filter(|r| r.cause.is_turns()) {
+    for r in rows.iter().filter(|r| r.cause.is_ended_by_thread()) {
         let object = analysis.final_object(r.object);
         let barrier = barriers.contains(&object);
         all += r.sum.wait_ns;
@@ -83,7 +83,7 @@ pub(crate) fn server(
         // of the recording.
         let may_serve = |t: &Thread| !t.is_kthread() && !is_recorder(&analysis.comm(t));
         if let Some(w) = r.waker.filter(|&w| may_serve(analysis.thread(w))) {
-            if barrier || !turns.takes(object, w) {
+            if barrier || !contenders.takes(object, w) {
                 *ended.entry(w).or_default() += r.sum.wait_ns;
             }
             if barrier {
@@ -149,7 +149,7 @@ impl Awaited<'_> {
         analysis: &'a Analysis,
         rows: &[WaitRow],
         server: Option<Server>,
-        (people, work, turns): (&People, &BTreeSet<u32>, &Turns),
+        (by_object, work, contenders): (&ObjectThreads, &BTreeSet<u32>, &Contenders),
         serial: Check,
         thresholds: &Thresholds,
     ) -> Awaited<'a> {
@@ -162,11 +162,11 @@ impl Awaited<'_> {
             server,
             barriers: barriers(analysis),
             partners: partners(analysis, rows),
-            between_two: between_two(people, turns),
-            one_way: one_way(people),
+            between_two: between_two(by_object, contenders),
+            one_way: one_way(by_object),
             busy: analysis.all_threads().filter(|t| busy(t.1)).map(|t| t.0).collect(),
             in_turn: if serial.holds() { Leaf::Serial } else { Leaf::NoWork },
-            unrelated: unrelated(analysis, people, work),
+            unrelated: unrelated(analysis, by_object, work),
             once: analysis.objects().filter(is_event).map(|o| o.object).collect(),
         }
     }
@@ -175,7 +175,7 @@ impl Awaited<'_> {
     pub(crate) fn leaf(&self, r: &WaitRow) -> Leaf {
         let object = self.analysis.final_object(r.object);
         // At a barrier all threads wait for the last one.
-        let one = r.cause.is_turns()
+        let one = r.cause.is_ended_by_thread()
             && (self.server.is_some_and(|s| r.waker == Some(s.slot))
                 || self.barriers.contains(&object));
         let partner = || {
@@ -191,7 +191,7 @@ impl Awaited<'_> {
                 && r.waker.is_some_and(|w| self.busy.contains(&w))
         };
         match r.cause {
-            _ if r.cause.is_turns() && self.once.contains(&object) => Leaf::NoWork,
+            _ if r.cause.is_ended_by_thread() && self.once.contains(&object) => Leaf::NoWork,
             _ if one => Leaf::OneServer,
             // Two alternating threads are one CPU's worth of work, which matters if that is all.
             _ if partner() => self.in_turn,
@@ -226,18 +226,22 @@ fn is_event(o: &ObjectStats) -> bool {
 }
 
 /// Objects for which no thread of these processes waits.
-fn unrelated(analysis: &Analysis, people: &People, work: &BTreeSet<u32>) -> BTreeSet<Object> {
+fn unrelated(
+    analysis: &Analysis,
+    by_object: &ObjectThreads,
+    work: &BTreeSet<u32>,
+) -> BTreeSet<Object> {
     let is_work = |slot: &Slot| {
         let t = analysis.thread(*slot);
         work.contains(&analysis.pid(t).unwrap_or(t.tid.0))
     };
-    let waited = people.waited_by.iter();
+    let waited = by_object.waited_by.iter();
     waited.filter(|(_, by)| !by.keys().any(is_work)).map(|(&object, _)| object).collect()
 }
 
 /// Objects whose wakers mostly do not wait for them themselves.
-fn one_way(people: &People) -> BTreeSet<Object> {
-    let waited = &people.waited_by;
+fn one_way(by_object: &ObjectThreads) -> BTreeSet<Object> {
+    let waited = &by_object.waited_by;
     let given = |(&object, wakers): (&Object, &BTreeMap<Slot, PairSum>)| {
         let waits = |slot: &Slot| waited.get(&object).is_some_and(|by| by.contains_key(slot));
         let sum = |only: bool| -> Nanos {
@@ -245,17 +249,18 @@ fn one_way(people: &People) -> BTreeSet<Object> {
         };
         (sum(true) * 2 < sum(false)).then_some(object)
     };
-    people.ended_by.iter().filter_map(given).collect()
+    by_object.ended_by.iter().filter_map(given).collect()
 }
 
 /// Objects between two threads that wait only for each other. If they contend for one thing, one is
 /// in the other's way.
-fn between_two(people: &People, turns: &Turns) -> BTreeSet<Object> {
+fn between_two(by_object: &ObjectThreads, contenders: &Contenders) -> BTreeSet<Object> {
     let mut of: BTreeMap<Object, BTreeSet<Slot>> = BTreeMap::new();
-    for (object, threads) in people.around() {
+    for (object, threads) in by_object.around() {
         of.entry(object).or_default().extend(threads);
     }
-    let in_turn = |o: &Object, of: &BTreeSet<Slot>| of.iter().any(|&slot| turns.takes(*o, slot));
+    let in_turn =
+        |o: &Object, of: &BTreeSet<Slot>| of.iter().any(|&slot| contenders.takes(*o, slot));
     of.retain(|o, of| of.len() <= 2 && !in_turn(o, of));
     of.into_keys().collect()
 }

@@ -2,7 +2,7 @@
 
 use crate::leaf::Leaf;
 use crate::object::{JudgedObject, WaitRule, top_waker};
-use crate::{Attribution, People};
+use crate::{Attribution, ObjectThreads};
 use holdup_passes::{
     FutexUse, HoldSum, HolderTime, Object, ObjectKind, PairSum, Slot, WaitSum, add_holder_times,
     percent,
@@ -138,7 +138,7 @@ impl Attribution<'_> {
     pub(crate) fn object_rows(&self) -> Vec<ObjectRow> {
         let a = self.analysis;
         let (blamed, idle) = (self.blamed_sums(), a.idle_ns());
-        let People { waited_by, ended_by, held_by } = &self.people;
+        let ObjectThreads { waited_by, ended_by, held_by } = &self.by_object;
         let (none, no_holds) = (BTreeMap::new(), BTreeMap::new());
         let leaders = self.leaders();
         let did = a.holders_did();

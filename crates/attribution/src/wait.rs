@@ -3,7 +3,7 @@
 use crate::leaf::Leaf;
 use crate::limits::{Check, Thresholds};
 use crate::server::{Awaited, Server};
-use crate::{People, Turns, is_recorder};
+use crate::{Contenders, ObjectThreads, is_recorder};
 use holdup_passes::{
     Analysis, BlockedFor, Cause, Ended, Judge, Object, Outside, Sleep, WaitEnd, WaitRow,
 };
@@ -80,8 +80,8 @@ fn cause(end: &WaitEnd) -> Cause {
     if sleep.retries && end.waker.is_none() {
         return Cause::KernelService;
     }
-    let taking_turns = sleep.kind.is_some_and(WaitKind::is_for_contention);
-    if taking_turns && !sleep.uninterruptible {
+    let contends = sleep.kind.is_some_and(WaitKind::is_for_contention);
+    if contends && !sleep.uninterruptible {
         let nobody = match end.ended {
             // Only another thread's call ends such a wait; otherwise a timeout or a signal did.
             Ended::Woken => end.waker.is_none() && end.wakers_complete,
@@ -91,7 +91,7 @@ fn cause(end: &WaitEnd) -> Cause {
             Ended::Trace => !end.ended_before,
         };
         // A thread that gives up waiting for a lock after a while waits for it again.
-        if nobody && !end.in_turns || sleep.join {
+        if nobody && !end.is_contended || sleep.join {
             return Cause::External;
         }
     }
@@ -145,7 +145,7 @@ pub(crate) fn judge(
     analysis: &Analysis,
     rows: Vec<WaitRow>,
     server: Option<Server>,
-    around: (&People, &BTreeSet<u32>, &Turns),
+    around: (&ObjectThreads, &BTreeSet<u32>, &Contenders),
     serial: Check,
     thresholds: &Thresholds,
 ) -> Vec<Wait> {
@@ -199,7 +199,7 @@ mod tests {
             wakers_complete: true,
             idle_tasks_unseen: false,
             ended_before: true,
-            in_turns: false,
+            is_contended: false,
             lock: false,
             activity: Some(Activity { is_rare: false }),
             between_processes: false,

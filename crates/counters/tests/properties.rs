@@ -114,7 +114,7 @@ fn what_is_for_people_is_refused_with_the_way_out() {
     let why = stat::parse(text.as_bytes()).unwrap_err().to_string();
     assert!(why.contains("perf stat -j") && why.contains("line 2"), "{why}");
     let text = "#           time             counts unit events\n  0.05  0.72 msec task-clock\n";
-    assert!(matches!(stat::parse(text.as_bytes()), Err(stat::Error::ForPeople { line: 1 })));
+    assert!(matches!(stat::parse(text.as_bytes()), Err(stat::Error::NotJson { line: 1 })));
     assert!(matches!(stat::parse(b"PERFILE2....."), Err(stat::Error::Record)));
     let why = stat::parse(b"").unwrap_err().to_string();
     assert!(why.contains("found nothing"), "{why}");

@@ -11,7 +11,7 @@ use crate::{metadata, time};
 use holdup_map::IN_MEMORY;
 use holdup_syscalls::Arch;
 use holdup_trace::{
-    Beside, Capabilities, Clock, Cpu, ErrorKind, EventDesc, EventKind, LocalNames, Names, Nanos,
+    Capabilities, Clock, Cpu, ErrorKind, EventDesc, EventKind, Extras, LocalNames, Names, Nanos,
     Opened, Presence, Quality, QualityCode, Reader, Result, Run, RunDecoder, TraceInfo, progress,
 };
 use std::collections::BTreeMap;
@@ -81,7 +81,7 @@ impl CtfTrace {
         info.span = all.span;
         info.recorded_ns = recorded(&metadatas, since_1970, all.span);
         presence(&mut events.descs, &store.traces, &kernel, &all);
-        info.capabilities = Capabilities::of(&events.descs, Beside::default());
+        info.capabilities = Capabilities::of(&events.descs, Extras::default());
         info.tasks = all.tasks;
         info.events = events.descs;
         Ok(CtfTrace { opened: Opened { info, quality, runs }, lanes: infos, store })

@@ -362,11 +362,11 @@ mod tests {
         let line = "\n\tholdup_cut = \"holdup cut --cpu 1\";";
         let text =
             "/* CTF 1.8 */\n// env {\ntrace { env = \"\\\"env {\"; };\nenv {\n\ta = 1;\n};\n";
-        let told = note(text);
-        assert_eq!(told, text.replace("\nenv {", &format!("\nenv {{{line}")));
-        assert_eq!(note(&told), told, "there is one note");
-        let told = note("trace { };\n");
-        assert_eq!(told, format!("/* CTF 1.8 */\n\ntrace {{ }};\n\nenv {{{line}\n}};\n"));
+        let noted = note(text);
+        assert_eq!(noted, text.replace("\nenv {", &format!("\nenv {{{line}")));
+        assert_eq!(note(&noted), noted, "there is one note");
+        let noted = note("trace { };\n");
+        assert_eq!(noted, format!("/* CTF 1.8 */\n\ntrace {{ }};\n\nenv {{{line}\n}};\n"));
     }
 
     #[test]

@@ -40,10 +40,10 @@ pub(crate) fn write(input: &Path, keep: Keep, output: &Path) -> Result<Written, 
         let mut key = Vec::new();
         let mut note = Vec::new();
         put_bytes(&mut note, TEXT, keep.cut.words().as_bytes());
-        let mut told = Vec::new();
-        put_bytes(&mut told, FOR_TESTING, &note);
+        let mut noted = Vec::new();
+        put_bytes(&mut noted, FOR_TESTING, &note);
         let mut trailer = Vec::new();
-        put_bytes(&mut trailer, PACKET, &told);
+        put_bytes(&mut trailer, PACKET, &noted);
         each_packet(input, &mut |packet: &RawPacket<'_>| -> Result<(), CutError> {
             if !stays(packet, &mut keep) {
                 return Ok(());

@@ -19,7 +19,7 @@ pub(crate) fn write(input: &Path, keep: Keep, output: &Path) -> Result<Written, 
         let failed = |error: io::Error| CutError::Output { path: output.to_owned(), error };
         // The heading stays, with the note at its end.
         let mut stays = true;
-        let mut told = false;
+        let mut noted = false;
         let mut before: Vec<u8> = Vec::new();
         let mut renamed = Vec::new();
         let note = format!("# {}\n", keep.cut.words());
@@ -40,7 +40,7 @@ pub(crate) fn write(input: &Path, keep: Keep, output: &Path) -> Result<Written, 
                 RawLine::Event(time, cpu) => stays = keep.event(time, cpu),
                 RawLine::Behind => {}
             }
-            if matches!(kind, RawLine::Event(..)) && !std::mem::replace(&mut told, true) {
+            if matches!(kind, RawLine::Event(..)) && !std::mem::replace(&mut noted, true) {
                 out.write_all(note.as_bytes()).map_err(failed)?;
             }
             if stays {
@@ -66,7 +66,7 @@ fn nameless(line: &[u8], words: &mut Words, names: &mut Names, out: &mut Vec<u8>
         match sort {
             Sort::Known => {}
             Sort::Event if is_of_kernel(&out[start..]) => {}
-            Sort::Told => out.truncate(start),
+            Sort::Recorder => out.truncate(start),
             Sort::Name | Sort::Event | Sort::Words => names.replace(&mut out[start..]),
         }
     }

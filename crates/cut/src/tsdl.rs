@@ -226,8 +226,8 @@ impl Writer<'_> {
                 continue;
             }
             if VERSIONS.contains(&&*key) && self.kind(value) == Some(Kind::Text) {
-                let told = version(self.word(value));
-                self.replace(value, told);
+                let noted = version(self.word(value));
+                self.replace(value, noted);
                 continue;
             }
             self.drop(entry);

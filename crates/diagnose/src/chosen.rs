@@ -143,14 +143,15 @@ pub(crate) fn judge(facts: &Facts<'_>, mut f: Finding) -> Finding {
     f.ruled_out = None;
     f.summary = match f.class {
         Class::CpuOverload => {
-            let (who, beside) = chosen_words(facts);
-            if beside.is_some() {
+            let (who, concurrent) = chosen_words(facts);
+            if concurrent.is_some() {
                 let keep = "keep the other programs off some CPUs (systemd's AllowedCPUs=, \
                             cpusets), or give these threads more weight (nice, CPUWeight=)";
                 f.advice.insert(0, keep.to_owned());
             }
-            let beside = beside.map_or_else(String::new, |beside| format!("; {beside}"));
-            format!("{who}: {}{beside}", queued(facts))
+            let concurrent =
+                concurrent.map_or_else(String::new, |concurrent| format!("; {concurrent}"));
+            format!("{who}: {}{concurrent}", queued(facts))
         }
         _ => format!("of {}: {}", chosen_words(facts).0, replay.summary()),
     };
@@ -205,7 +206,7 @@ fn by(holders: &[Holder]) -> Vec<String> {
 /// The chosen threads, and the other programs on the CPUs.
 pub(crate) fn chosen_words(facts: &Facts<'_>) -> (String, Option<String>) {
     let chosen = chosen(facts).unwrap_or_default();
-    (chosen.listed(), chosen.beside())
+    (chosen.listed(), chosen.concurrent())
 }
 
 /// Why the chosen threads cannot be judged, if so.

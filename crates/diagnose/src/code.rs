@@ -25,7 +25,7 @@ enum Deed {
 impl Deed {
     fn of(role: Role) -> Deed {
         match role {
-            Role::Turns | Role::Spins => Deed::Takes,
+            Role::Contended | Role::Spins => Deed::Takes,
             Role::Server | Role::Straggler | Role::Runs | Role::Queued | Role::Throttled => {
                 Deed::Runs
             }
@@ -66,13 +66,13 @@ impl Culprit {
     }
 
     /// All that its code tells: where threads wait for it or it runs, and where it is released.
-    pub fn told_by_code(&self) -> Vec<String> {
-        let told = [
+    pub fn phrases_of_code(&self) -> Vec<String> {
+        let phrases = [
             self.places_in_code(FUNCTIONS),
             self.let_go_in_code(FUNCTIONS),
             self.calls_meanwhile(),
         ];
-        told.into_iter().flatten().collect()
+        phrases.into_iter().flatten().collect()
     }
 
     /// `meanwhile in write (62 % of the waiting)`: the calls of its holders.

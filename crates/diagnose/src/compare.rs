@@ -1,6 +1,6 @@
 //! The facts of a trace, compared with itself, with a baseline and with external counts.
 
-use crate::Beside;
+use crate::Extras;
 use crate::comparison::{Overhead, Slowdown};
 use crate::facts::Facts;
 use crate::rules::overhead;
@@ -17,17 +17,17 @@ impl<'a> Facts<'a> {
         baseline: Option<&'a Analysis>,
         thresholds: Thresholds,
     ) -> Facts<'a> {
-        Facts::beside(info, analysis, Beside { baseline, ..Beside::default() }, thresholds)
+        Facts::with_extras(info, analysis, Extras { baseline, ..Extras::default() }, thresholds)
     }
 
     /// Collect them, with everything that is judged together with the trace.
-    pub fn beside(
+    pub fn with_extras(
         info: &'a TraceInfo,
         analysis: &'a Analysis,
-        beside: Beside<'a>,
+        extras: Extras<'a>,
         thresholds: Thresholds,
     ) -> Facts<'a> {
-        let mut facts = Facts::drawn(info, analysis, beside, thresholds);
+        let mut facts = Facts::drawn(info, analysis, extras, thresholds);
         facts.compare();
         facts
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 pub(crate) struct Concerned<'a> {
     analysis: &'a Analysis,
     waited: ByThread<PairSum>,
-    people: BTreeSet<Slot>,
+    threads: BTreeSet<Slot>,
 }
 
 impl<'a> Concerned<'a> {
@@ -17,16 +17,16 @@ impl<'a> Concerned<'a> {
             return None;
         }
         let (waited, ended) = (a.waited_by(), a.ended_by());
-        let mut people: BTreeSet<Slot> = a.chosen().map(|(slot, _)| slot).collect();
+        let mut threads: BTreeSet<Slot> = a.chosen().map(|(slot, _)| slot).collect();
         loop {
-            let before = people.len();
+            let before = threads.len();
             for (object, enders) in &ended {
-                if waited.get(object).is_some_and(|of| of.keys().any(|s| people.contains(s))) {
-                    people.extend(enders.keys().filter(|&&s| !a.thread(s).is_kthread()));
+                if waited.get(object).is_some_and(|of| of.keys().any(|s| threads.contains(s))) {
+                    threads.extend(enders.keys().filter(|&&s| !a.thread(s).is_kthread()));
                 }
             }
-            if people.len() == before {
-                return Some(Concerned { analysis: a, waited, people });
+            if threads.len() == before {
+                return Some(Concerned { analysis: a, waited, threads });
             }
         }
     }
@@ -35,11 +35,11 @@ impl<'a> Concerned<'a> {
     /// unrelated threads can only take CPU time from them.
     pub(crate) fn are_met(&self, tids: &[u32], objects: &[Object]) -> bool {
         let waits = |o| {
-            self.waited.get(o).is_some_and(|of| of.keys().any(|slot| self.people.contains(slot)))
+            self.waited.get(o).is_some_and(|of| of.keys().any(|slot| self.threads.contains(slot)))
         };
         tids.is_empty() && objects.is_empty()
             || objects.iter().any(waits)
-            || self.people.iter().any(|&s| tids.contains(&self.analysis.thread(s).tid.0))
+            || self.threads.iter().any(|&s| tids.contains(&self.analysis.thread(s).tid.0))
     }
 }
 

@@ -38,7 +38,7 @@ fn of_trace(facts: &Facts<'_>) -> Vec<Evidence> {
     found.extend(carried.map(|b| traffic(b, TRACE)));
     if let Some(ran) = facts.analysis.counters_ran() {
         let pct = ran.running_ns as f64 * 100.0 / ran.enabled_ns as f64;
-        found.extend(turns(pct, TRACE));
+        found.extend(multiplexed(pct, TRACE));
     }
     found
 }
@@ -88,7 +88,7 @@ pub(crate) fn of_measured(measured: &[Measured]) -> Vec<Evidence> {
         found.extend(m.bandwidth().map(|b| traffic(b, STAT)));
     }
     let least = measurements(measured).filter_map(|m| m.running_pct()).reduce(f64::min);
-    found.extend(least.and_then(|pct| turns(pct, STAT)));
+    found.extend(least.and_then(|pct| multiplexed(pct, STAT)));
     for &counter in Counter::ALL {
         let why = measurements(measured).find_map(|m| m.missing(counter));
         let never = !measurements(measured).any(|m| m.count(counter).is_some());
@@ -127,7 +127,7 @@ fn traffic(b: Bandwidth, source: &'static str) -> Evidence {
 }
 
 /// Counter multiplexing; `None` if the counters ran all the time.
-fn turns(running_pct: f64, source: &'static str) -> Option<Evidence> {
+fn multiplexed(running_pct: f64, source: &'static str) -> Option<Evidence> {
     let metric = "time in which the counters counted; the rest is estimated, because they were \
                   multiplexed";
     (running_pct < 100.0).then(|| Evidence::of(metric, running_pct, "% of time", source))

@@ -6,7 +6,7 @@ use crate::judged::Judged;
 use crate::replays::Replays;
 use crate::report::{Culprit, Evidence};
 use crate::worth::HolderWorth;
-use crate::{Beside, Measured};
+use crate::{Extras, Measured};
 use holdup_attribution::limits::{ENOUGH, MATTERS, NAMED};
 use holdup_attribution::{
     Attribution, Blamed, Check, Leaf, Threshold, Thresholds, Total, is_recorder,
@@ -79,7 +79,7 @@ impl<'a> Facts<'a> {
     pub(crate) fn drawn(
         info: &'a TraceInfo,
         analysis: &'a Analysis,
-        beside: Beside<'a>,
+        extras: Extras<'a>,
         thresholds: Thresholds,
     ) -> Facts<'a> {
         let wall = analysis.wall_ns();
@@ -96,9 +96,9 @@ impl<'a> Facts<'a> {
             overhead: None,
             analysis,
             info,
-            baseline: beside.baseline,
-            measured: beside.measured,
-            code: beside.code,
+            baseline: extras.baseline,
+            measured: extras.measured,
+            code: extras.code,
             caps: analysis.capabilities.clone(),
             capacity: analysis.capacity_ns(),
             wall,

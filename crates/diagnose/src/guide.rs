@@ -10,7 +10,7 @@
 //! and following all recommendations leads to the verdict of `diagnose`. Any other branch says why
 //! that class does not hold.
 
-use crate::Beside;
+use crate::Extras;
 use crate::facts::Facts;
 use crate::phases::{Judged, PhaseRow};
 use crate::report::{Class, Diagnosis, Finding};
@@ -117,10 +117,10 @@ pub fn walk(info: &TraceInfo, analysis: &Analysis, thresholds: Thresholds) -> Wa
 pub fn walk_judged(
     info: &TraceInfo,
     judged: &Judged,
-    beside: Beside<'_>,
+    extras: Extras<'_>,
     thresholds: Thresholds,
 ) -> Walk {
-    let mut facts = Facts::beside(info, &judged.analysis, beside, thresholds);
+    let mut facts = Facts::with_extras(info, &judged.analysis, extras, thresholds);
     facts.left_out_ns = judged.left_out_ns;
     facts.replay(judged);
     of(&facts, judged.several_phases().to_vec())

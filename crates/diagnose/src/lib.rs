@@ -70,7 +70,7 @@ pub fn diagnose_with(
 
 /// What a trace is judged with.
 #[derive(Clone, Copy, Default)]
-pub struct Beside<'a> {
+pub struct Extras<'a> {
     /// Another trace of the same work.
     pub baseline: Option<&'a Analysis>,
     /// `perf stat` counts of the same work.
@@ -86,17 +86,17 @@ pub fn diagnose_judged(
     baseline: Option<&Analysis>,
     thresholds: Thresholds,
 ) -> Diagnosis {
-    diagnose_beside(info, judged, Beside { baseline, ..Beside::default() }, thresholds)
+    diagnose_with_extras(info, judged, Extras { baseline, ..Extras::default() }, thresholds)
 }
 
 /// As [`diagnose_judged`], with everything that is judged together with the trace.
-pub fn diagnose_beside(
+pub fn diagnose_with_extras(
     info: &TraceInfo,
     judged: &phases::Judged,
-    beside: Beside<'_>,
+    extras: Extras<'_>,
     thresholds: Thresholds,
 ) -> Diagnosis {
-    let mut facts = Facts::beside(info, &judged.analysis, beside, thresholds);
+    let mut facts = Facts::with_extras(info, &judged.analysis, extras, thresholds);
     facts.left_out_ns = judged.left_out_ns;
     facts.replay(judged);
     let mut diagnosis = Diagnosis { phases: judged.several_phases().to_vec(), ..judge(&facts) };

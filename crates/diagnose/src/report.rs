@@ -284,7 +284,7 @@ pub enum Role {
     #[default]
     Costs,
     /// One thread at a time holds it, the others sleep.
-    Turns,
+    Contended,
     /// One thread at a time holds something, and the others repeat this call meanwhile.
     Spins,
     /// Threads sleep until another one hands something over through it.
@@ -463,7 +463,7 @@ impl Chosen {
     }
 
     /// The other programs on the CPUs, in a line.
-    pub fn beside(&self) -> Option<String> {
+    pub fn concurrent(&self) -> Option<String> {
         let of = |p: &BackgroundProgram| format!("{} {:.1} %", p.name(), p.pct);
         let others: Vec<String> = self.others.iter().map(of).collect();
         let all = others.join(", ");

@@ -59,7 +59,7 @@ fn woken(facts: &Facts<'_>) -> bool {
 fn unexplained(facts: &Facts<'_>, best: Option<&Finding>) -> Option<String> {
     // The effect of other threads on calls shows only in calls that are frequent enough.
     let judged = facts.analysis.cpus == 1 || !facts.judged.contended.is_empty();
-    let explained = facts.leaf(Leaf::ThreadTurns) + facts.leaf(Leaf::ServiceTurns);
+    let explained = facts.leaf(Leaf::ThreadSyncCalls) + facts.leaf(Leaf::ServiceCalls);
     let kernel =
         if judged { 0.0 } else { facts.wanted_pct(facts.total(Total::Kernel) - explained) };
     if kernel >= facts.too_much() && kernel > best.map_or(0.0, |b| b.wanted_pct) {
@@ -71,14 +71,14 @@ fn unexplained(facts: &Facts<'_>, best: Option<&Finding>) -> Option<String> {
     }
     // Calls that are made only with siblings on CPUs: their cost without siblings is unknown.
     let unjudged: Vec<_> = facts.judged.contended.iter().filter(|c| c.unjudged_ns > 0).collect();
-    let beside = facts.pct(unjudged.iter().map(|c| c.unjudged_ns).sum());
-    (best.is_none() && beside >= facts.too_much()).then(|| {
+    let unjudged_pct = facts.pct(unjudged.iter().map(|c| c.unjudged_ns).sum());
+    (best.is_none() && unjudged_pct >= facts.too_much()).then(|| {
         let mut calls: Vec<&str> = unjudged.iter().map(|c| c.name.as_str()).collect();
         calls.truncate(3);
         format!(
-            "{beside:.0} % of capacity goes into {} while other threads of the process are on \
-             CPUs, and no such call was made without them: the calls may wait for the lock of the \
-             address space, or for TLB shootdowns on other CPUs",
+            "{unjudged_pct:.0} % of capacity goes into {} while other threads of the process are \
+             on CPUs, and no such call was made without them: the calls may wait for the lock of \
+             the address space, or for TLB shootdowns on other CPUs",
             calls.join(", ")
         )
     })

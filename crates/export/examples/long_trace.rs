@@ -5,7 +5,7 @@
 
 use holdup_attribution::{Attribution, Thresholds};
 use holdup_diagnose::phases::{self, PhaseRow, Wanted};
-use holdup_diagnose::{Beside, diagnose_beside};
+use holdup_diagnose::{Extras, diagnose_with_extras};
 use holdup_export::{Choice, Request, TableFormat};
 use holdup_passes::{Detail, Options};
 use holdup_testkit::Repeated;
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let judged = phases::read(&reader, &options, &limits, Wanted { replay: None, whole: true })?;
     println!("read in {:.1?}, {} MB", begun.elapsed(), peak()?);
     let info = &one.info().clone();
-    let diagnosis = diagnose_beside(info, &judged, Beside::default(), limits.clone());
+    let diagnosis = diagnose_with_extras(info, &judged, Extras::default(), limits.clone());
     let all = judged.whole.as_ref().unwrap_or(&judged.analysis);
     let rows = PhaseRow::of(&holdup_attribution::phases(all, &limits));
     let request = Request {

@@ -2,7 +2,7 @@
 
 use holdup_attribution::{Attribution, Thresholds, analyze};
 use holdup_diagnose::phases::{Judged, PhaseRow};
-use holdup_diagnose::{Beside, diagnose_beside};
+use holdup_diagnose::{Extras, diagnose_with_extras};
 use holdup_export::{Choice, Request, TableFormat};
 use holdup_passes::{Detail, Options};
 use holdup_testkit::TraceBuilder;
@@ -47,7 +47,7 @@ fn export(form: &str, to: &Path) {
     let limits = Thresholds::default();
     let rows = PhaseRow::of(&holdup_attribution::phases(&analysis, &limits));
     let judged = Judged::of_all(analysis, Vec::new());
-    let diagnosis = diagnose_beside(trace.info(), &judged, Beside::default(), limits);
+    let diagnosis = diagnose_with_extras(trace.info(), &judged, Extras::default(), limits);
     let request = Request {
         reader: &trace,
         info: trace.info(),

@@ -22,7 +22,7 @@ pub enum Kind {
     /// A regular file that the user named: a trace, or a mistake.
     Named,
     /// A regular file below a folder or matched by a pattern: a trace or any other file.
-    Beside,
+    Found,
     /// A folder that is one trace.
     Folder,
     /// Cannot be analysed, for this reason.
@@ -145,7 +145,7 @@ impl Walk {
     fn entry(&mut self, path: PathBuf) -> Option<(PathBuf, Metadata)> {
         match path.metadata() {
             Ok(metadata) if metadata.is_dir() => return Some((path, metadata)),
-            Ok(metadata) if metadata.is_file() => self.add(&path, Kind::Beside),
+            Ok(metadata) if metadata.is_file() => self.add(&path, Kind::Found),
             Ok(metadata) => self.add(&path, Kind::Special(special(&metadata))),
             Err(error) => self.add(&path, Kind::Lost(why(&path, &error))),
         }
@@ -202,10 +202,10 @@ mod tests {
         symlink("nowhere", root.join("b/dead")).unwrap();
         let found = kinds(&[root.to_owned()], root);
         let expected = [
-            ("a/deep/linked", Kind::Beside),
-            ("a/deep/one", Kind::Beside),
+            ("a/deep/linked", Kind::Found),
+            ("a/deep/one", Kind::Found),
             ("b/dead", Kind::Lost("a link that leads nowhere".into())),
-            ("b/two", Kind::Beside),
+            ("b/two", Kind::Found),
         ];
         assert_eq!(found, expected.map(|(name, kind)| (name.to_owned(), kind)));
     }

@@ -7,7 +7,7 @@ use crate::settings::Settings;
 use crate::tables;
 use holdup_attribution::Attribution;
 use holdup_diagnose::phases::{self, Wanted};
-use holdup_diagnose::{Beside, diagnose_beside, replayed_part};
+use holdup_diagnose::{Extras, diagnose_with_extras, replayed_part};
 use holdup_export::{Digest, Request, TRACE, digest};
 use holdup_passes::{Detail, Options, Selection};
 use holdup_trace::{ErrorKind, ReadError};
@@ -52,7 +52,7 @@ pub fn look(item: &Item, key: &str, by_stamp: &dyn Fn(&str, Stamp) -> Option<Str
         Kind::Special(what) => {
             return settled(None, Verdict::NoTrace { what: (*what).to_owned() });
         }
-        Kind::Named | Kind::Beside | Kind::Folder => {}
+        Kind::Named | Kind::Found | Kind::Folder => {}
     }
     let stamp = match Stamp::of(&item.path) {
         Ok(stamp) => stamp,
@@ -61,7 +61,7 @@ pub fn look(item: &Item, key: &str, by_stamp: &dyn Fn(&str, Stamp) -> Option<Str
     if let Some(hash) = by_stamp(&item.path.to_string_lossy(), stamp) {
         return Known::Trace { hash, stamp };
     }
-    if item.kind == Kind::Beside {
+    if item.kind == Kind::Found {
         // Some kernel files report no length, and have no end.
         if stamp.bytes == 0 {
             return failed(Some(stamp), "an empty file: record again".to_owned());
@@ -126,7 +126,7 @@ fn judge(path: &Path, stamp: Stamp, settings: &Settings) -> Result<(Verdict, Dig
     let wanted = Wanted { replay: part, whole: true };
     let judged = phases::read(&*reader, &options, limits, wanted)?;
     let info = reader.info();
-    let diagnosis = diagnose_beside(info, &judged, Beside::default(), limits.clone());
+    let diagnosis = diagnose_with_extras(info, &judged, Extras::default(), limits.clone());
     let all = judged.whole();
     let request = Request {
         reader: &*reader,

@@ -90,7 +90,7 @@ impl<'a> Lines<'a> {
                 let has_address =
                     || hex(l.body).is_some_and(|(_, n)| l.body.get(n).is_none_or(|&b| blank(b)));
                 if chain.is_empty() && self.text.syntax == Syntax::Perf && has_address() {
-                    chain = self.chains.beside(l, &mut self.names, batch);
+                    chain = self.chains.lone(l, &mut self.names, batch);
                 }
                 *stack = chain;
             }
@@ -109,7 +109,7 @@ impl<'a> Lines<'a> {
             }
             // The file's header has the number, which was counted when the file was opened.
             Other::Started(cpu) => self.losses.push((cpu, 0)),
-            Other::Frame | Other::Beside | Other::Silent | Other::AuxError | Other::Bad => {}
+            Other::Frame | Other::Attached | Other::Silent | Other::AuxError | Other::Bad => {}
         }
     }
 

@@ -259,7 +259,7 @@ impl Scan {
 
     fn not_event(&mut self, at: usize, line: &[u8]) {
         match other(self.syntax, line) {
-            Other::Silent | Other::Beside => {}
+            Other::Silent | Other::Attached => {}
             Other::Frame => self.frame(line),
             Other::Lost(..) | Other::Started(_) => {
                 self.lead.get_or_insert(at);

@@ -16,13 +16,13 @@ pub(crate) struct Source {
     /// Range of the trace (in an HTML page it is in the middle).
     piece: Range<usize>,
     /// Whether it was reported that the file shrank.
-    told: AtomicBool,
+    reported: AtomicBool,
 }
 
 impl Source {
     fn new(bytes: Bytes) -> Source {
         let piece = 0..bytes.all().len();
-        Source { bytes, piece, told: AtomicBool::new(false) }
+        Source { bytes, piece, reported: AtomicBool::new(false) }
     }
 
     /// A whole regular file: mapped, or read if mapping is not possible.
@@ -67,7 +67,7 @@ impl Source {
     /// Whether the file has been cut off since it was opened; true only for the first call after
     /// that.
     pub(crate) fn has_shrunk(&self) -> bool {
-        self.bytes.shrank() && !self.told.swap(true, Ordering::Relaxed)
+        self.bytes.shrank() && !self.reported.swap(true, Ordering::Relaxed)
     }
 }
 

@@ -199,7 +199,7 @@ impl<'a> Chains<'a> {
     }
 
     /// The one frame that perf prints after an event without a chain.
-    pub(crate) fn beside(
+    pub(crate) fn lone(
         &mut self,
         of: &Line<'a>,
         names: &mut LocalNames,
@@ -222,7 +222,7 @@ impl<'a> Chains<'a> {
         while let Some((line, next)) = self.line(at) {
             match other(self.syntax, line) {
                 // Events of perf may begin with a blank, too.
-                Other::Frame | Other::Beside
+                Other::Frame | Other::Attached
                     if line[0] == b'\t' || parse(self.syntax, line).is_none() =>
                 {
                     self.frame(line, user, names);

@@ -16,7 +16,7 @@ use crate::source::Source;
 use crate::text::Text;
 use crate::{html, preamble};
 use holdup_trace::{
-    Batch, Beside, Capabilities, Clock, ErrorKind, LocalNames, Names, Opened, Presence, Quality,
+    Batch, Capabilities, Clock, ErrorKind, Extras, LocalNames, Names, Opened, Presence, Quality,
     QualityCode, Reader, Result, Run, RunDecoder, SymbolTable, TraceInfo,
 };
 use std::fs::File;
@@ -154,7 +154,7 @@ impl TextTrace {
         }
         let rules = Rules { syntax, arch: info.arch.clone(), syscall_nr: options.syscall_nr };
         let mut events = Events::default();
-        let mut beside = Beside { stacks: found.frames, ..Beside::default() };
+        let mut extras = Extras { stacks: found.frames, ..Extras::default() };
         for Name { form, name, lacks } in &found.names {
             let at = events.intern(name, *form, &rules, &mut info.events);
             let entry = events.at(at);
@@ -168,12 +168,12 @@ impl TextTrace {
                 desc.presence = Presence::Seen;
             }
             match entry.kind {
-                Kind::Sample => beside.counters |= is_hardware(name),
-                Kind::RecordSwitch => beside.switch_records = true,
+                Kind::Sample => extras.counters |= is_hardware(name),
+                Kind::RecordSwitch => extras.switch_records = true,
                 _ => {}
             }
         }
-        info.capabilities = Capabilities::of(&info.events, beside);
+        info.capabilities = Capabilities::of(&info.events, extras);
         quality.add(QualityCode::Truncated, u64::from(cut));
         describe(&mut info, &mut quality, &dialect, &found, &events, source.base());
 
@@ -273,7 +273,7 @@ fn last_line(text: &[u8], syntax: Syntax) -> LastLine {
         }
         (None, Other::Bad) => LastLine::Unreadable,
         // The columns before the event of perf script begin with a blank, as call chains do.
-        (None, Other::Beside) => LastLine::Cut,
+        (None, Other::Attached) => LastLine::Cut,
         (None, _) => LastLine::Whole,
     }
 }

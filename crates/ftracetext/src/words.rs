@@ -23,7 +23,7 @@ pub enum Sort {
     /// The name of an event that holdup does not understand.
     Event,
     /// Text that says who made the recording, and how.
-    Told,
+    Recorder,
     /// Anything else.
     Words,
 }
@@ -289,7 +289,7 @@ fn heading(line: &[u8], start: usize, colon: usize, label: &[u8], pieces: &mut P
     match label {
         b"hostname" | b"captured on" => {
             pieces.push(0..value.start, Sort::Known);
-            pieces.push(value, Sort::Told);
+            pieces.push(value, Sort::Recorder);
         }
         b"os release" | b"perf version" => {
             pieces.push(0..value.start, Sort::Known);
@@ -298,7 +298,7 @@ fn heading(line: &[u8], start: usize, colon: usize, label: &[u8], pieces: &mut P
             let numbers = |b: &&u8| b.is_ascii_digit() || **b == b'.';
             let end = value.start + at + text[at..].iter().take_while(numbers).count();
             pieces.push(value.start..end, Sort::Known);
-            pieces.push(end..value.end, Sort::Told);
+            pieces.push(end..value.end, Sort::Recorder);
         }
         b"cmdline" => {
             pieces.push(0..value.start, Sort::Known);
@@ -310,14 +310,14 @@ fn heading(line: &[u8], start: usize, colon: usize, label: &[u8], pieces: &mut P
                     pieces.push(place.start - 1..place.end, Sort::Known);
                 }
             }
-            pieces.push(value, Sort::Told);
+            pieces.push(value, Sort::Recorder);
         }
         _ if is_list || FACTS.contains(&label) => {
             pieces.push(0..value.start, Sort::Known);
             pieces.known(line, value, known);
         }
         b"holdup cut" => pieces.known(line, 0..line.len(), known),
-        _ => pieces.push(start..line.len(), Sort::Told),
+        _ => pieces.push(start..line.len(), Sort::Recorder),
     }
 }
 
@@ -411,7 +411,7 @@ mod tests {
                 Sort::Words if plain => text.to_owned(),
                 Sort::Name => format!("«{text}»"),
                 Sort::Event => format!("!{text}!"),
-                Sort::Told => String::new(),
+                Sort::Recorder => String::new(),
                 Sort::Words => format!("‹{text}›"),
             }
         };

@@ -9,6 +9,7 @@ use crate::metric::{Figure, Table};
 use crate::redact;
 use crate::run::{Judgement, Others, Run, Setting};
 use crate::setting::{self, Aspect};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -73,7 +74,9 @@ struct RunLine {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    schema: String,
+    /// Read before the rest, see [`Head`].
+    #[serde(rename = "schema")]
+    _schema: IgnoredAny,
     #[serde(default)]
     work: Option<String>,
     #[serde(default)]
@@ -177,8 +180,8 @@ impl Baseline {
                 None => Some(0),
             };
             let values: Vec<Option<u64>> = self.runs.iter().map(of).collect();
-            let told = values.iter().any(|v| v.is_none_or(|v| v > 0));
-            told.then(|| format!("{}: {}", json(&figure.to_string()), json(&values)))
+            let has_values = values.iter().any(|v| v.is_none_or(|v| v > 0));
+            has_values.then(|| format!("{}: {}", json(&figure.to_string()), json(&values)))
         });
         let mut text = format!("{{\n\"schema\": {},\n", json(SCHEMA));
         if let Some(work) = &self.work {

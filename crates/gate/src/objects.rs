@@ -11,7 +11,7 @@ pub struct Object {
     /// Its key in [`crate::metric::Table::Waits`].
     pub key: String,
     /// The waiters and holders, in words.
-    pub people: String,
+    pub threads: String,
 }
 
 /// The longest wait of each key, longest first. The gain of a fix is known only for the verdict's
@@ -32,22 +32,22 @@ pub(crate) fn objects(judged: &Attribution<'_>, diagnosis: &Diagnosis) -> Vec<Ob
             continue;
         }
         let threads = if row.waiters == 1 { "thread waits" } else { "threads wait" };
-        let mut people = format!("{} {threads} for {}", row.waiters, row.object);
+        let mut threads = format!("{} {threads} for {}", row.waiters, row.object);
         let held: Vec<String> = (row.holders.iter().take(3))
             .map(|h| format!("{} ({}) {:.0} %", h.comm, Tid(h.tid).words(), h.pct_explained))
             .collect();
         if !held.is_empty() {
-            people += &format!("; held in that time by {}", held.join(", "));
+            threads += &format!("; held in that time by {}", held.join(", "));
         } else if let Some(waker) = row.top_waker {
-            people += &format!("; mostly woken by {}", Tid(waker).words());
+            threads += &format!("; mostly woken by {}", Tid(waker).words());
         }
         if let Some(worth) = named(&row.object).map(|f| &f.worth) {
-            people += &format!(
+            threads += &format!(
                 ". Without these waits the work would be {:.2} times as fast",
                 worth.times
             );
         }
-        all.push(Object { key, people });
+        all.push(Object { key, threads });
     }
     all
 }

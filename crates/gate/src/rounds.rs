@@ -26,7 +26,7 @@ pub fn rounds(recordings: Numbered, work: &Work) -> Result<Vec<Run>, String> {
         by_number.entry(number).or_default().push(run);
     }
     let each: Vec<(u32, usize)> = by_number.iter().map(|(n, runs)| (*n, runs.len())).collect();
-    let [(first, times), .., (most, _)] = each[..] else {
+    let [(first, times), .., _] = each[..] else {
         let on = each
             .first()
             .map_or(String::new(), |(n, _)| format!("; all of these recordings are on {n}"));
@@ -42,13 +42,13 @@ pub fn rounds(recordings: Numbered, work: &Work) -> Result<Vec<Run>, String> {
     for round in 0..times {
         let of_round: Vec<(u32, &Run)> =
             by_number.iter().map(|(n, runs)| (*n, &runs[round])).collect();
-        folded.push(fold(&of_round, most, work)?);
+        folded.push(fold(&of_round, work)?);
     }
     Ok(folded)
 }
 
 /// Combine a round into one run.
-fn fold(round: &[(u32, &Run)], most: u32, work: &Work) -> Result<Run, String> {
+fn fold(round: &[(u32, &Run)], work: &Work) -> Result<Run, String> {
     let seconds = |run: &Run| match unit(run, work) {
         Some(ns) if ns >= 1.0 => Ok(ns),
         Some(_) => Err(format!("{}: a unit of the work takes less than a nanosecond", run.name)),

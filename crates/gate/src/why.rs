@@ -19,7 +19,7 @@ pub struct Reason {
     /// The changed figure.
     pub row: Row,
     /// The waiters and holders now, if known.
-    pub people: Option<String>,
+    pub threads: Option<String>,
 }
 
 /// The changes for the worse that are worth most time. What threads wait for comes first; the
@@ -49,11 +49,11 @@ pub(crate) fn reasons(sides: Sides<'_>, metric: &Metric, work: &Work) -> Vec<Rea
     found.retain(|row| weight(row) >= heaviest * WORTH);
     found.truncate(REASONS);
     let typical = typical(sides, metric, work);
-    let people = |row: &Row| {
+    let threads = |row: &Row| {
         let object = |o: &&Object| row.figure.table == Table::Waits && o.key == row.figure.key;
-        typical?.objects.iter().find(object).map(|o| o.people.clone())
+        typical?.objects.iter().find(object).map(|o| o.threads.clone())
     };
-    found.into_iter().map(|row| Reason { people: people(&row), row }).collect()
+    found.into_iter().map(|row| Reason { threads: threads(&row), row }).collect()
 }
 
 /// Waiting for children, input or time is a consequence of other things; so are sums over leaves.

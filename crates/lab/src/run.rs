@@ -182,16 +182,16 @@ fn of_processes(order: &Order, site: &Site, spots: Vec<Spot>) -> Result<Vec<Tall
     for mut line in lines {
         let mut text = String::new();
         line.read_to_string(&mut text).tried("what a worker counted")?;
-        let told: Told = serde_json::from_str(&text)
+        let reply: Reply = serde_json::from_str(&text)
             .map_err(|_| Error::Worker(format!("a worker of {}", order.workload.name)))?;
-        tallies.push(told);
+        tallies.push(reply);
     }
-    tallies.sort_by_key(|told| told.0);
-    tallies.into_iter().map(|(_, told)| told.map_err(Error::Impossible)).collect()
+    tallies.sort_by_key(|reply| reply.0);
+    tallies.into_iter().map(|(_, reply)| reply.map_err(Error::Impossible)).collect()
 }
 
 /// A worker's final report: its index, and its counts or its error.
-type Told = (usize, Result<Tally, String>);
+type Reply = (usize, Result<Tally, String>);
 
 fn start(order: &Order, site: &Site, index: usize, spot: Spot) -> Result<Child, Error> {
     let mut words = order.program.iter();
@@ -256,7 +256,7 @@ pub fn work(
         tally.ask_about_process();
         tally
     });
-    let told: Told = (index, counted.map_err(|e| e.to_string()));
-    let text = serde_json::to_vec(&told).map_err(io::Error::from).tried("what was counted")?;
+    let reply: Reply = (index, counted.map_err(|e| e.to_string()));
+    let text = serde_json::to_vec(&reply).map_err(io::Error::from).tried("what was counted")?;
     line.write_all(&text).tried("the end")
 }

@@ -32,8 +32,8 @@ impl Arrivals {
     pub fn held(self) -> Option<f64> {
         let Arrivals { customers, alive, waited, found_held, hold } = self;
         let n = f64::from(customers);
-        let told = customers > 1 && hold > 0.0 && found_held > 0.0 && waited >= 0.0;
-        if !told || alive <= waited || !alive.is_finite() {
+        let is_known = customers > 1 && hold > 0.0 && found_held > 0.0 && waited >= 0.0;
+        if !is_known || alive <= waited || !alive.is_finite() {
             return None;
         }
         let found = |held: f64| {

@@ -33,7 +33,7 @@ impl Cause {
     ];
 
     /// Whether another thread ends such a wait: threads contend, or hand something over.
-    pub fn is_turns(self) -> bool {
+    pub fn is_ended_by_thread(self) -> bool {
         matches!(self, Cause::ThreadSync | Cause::KernelService)
     }
 

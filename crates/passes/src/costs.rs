@@ -72,7 +72,7 @@ impl Ends {
     }
 
     /// Ends that followed another thread's, and ends that followed the same thread's.
-    pub fn turns(&self) -> (u64, u64) {
+    pub fn by_previous(&self) -> (u64, u64) {
         (self.gaps[0].count, self.gaps[1].count)
     }
 

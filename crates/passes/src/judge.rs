@@ -161,7 +161,7 @@ pub struct WaitEnd {
     /// A wait for the same object ended before.
     pub ended_before: bool,
     /// Threads contend for the object: threads that wait for it also end others' waits for it.
-    pub in_turns: bool,
+    pub is_contended: bool,
     /// One thread at a time holds the object, and releases it itself.
     pub lock: bool,
     /// For how much of its lifetime the sleeper has work; `None` while that is chance.

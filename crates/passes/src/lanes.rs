@@ -215,7 +215,7 @@ impl Lane {
     }
 
     /// What the sleep was for that ends now or ended last.
-    pub(crate) fn told(&mut self, slept: SleptFor) {
+    pub(crate) fn learn(&mut self, slept: SleptFor) {
         self.slept = Some(slept);
         self.awaits_reason = false;
         if let Some((from, to)) = self.asleep.take() {

@@ -70,7 +70,7 @@ mod tables;
 mod threads;
 mod throttle;
 mod timeline;
-mod untold;
+mod unsettled;
 mod user_intervals;
 mod variables;
 mod varint;
@@ -94,7 +94,7 @@ pub use judge::{
 };
 pub use lanes::{CLOSE_UP, Doing, Follow, Lane, Piece, Span};
 pub use latency::Latency;
-pub use locks::{LockBy, LockKind, LockPeople, LockRow, LockSource, known_lock};
+pub use locks::{LockBy, LockKind, LockRow, LockSource, LockThreads, known_lock};
 pub use options::{Detail, Filter, Options, Selection};
 pub use past::{HolderDid, HolderPart};
 pub use programs::Together;
@@ -138,7 +138,7 @@ pub fn analyze(reader: &dyn Reader, options: &Options, judge: &Judge) -> Result<
 ///
 /// # Errors
 /// Those of [`analyze`].
-pub fn analyze_beside(
+pub fn analyze_with(
     reader: &dyn Reader,
     options: &Options,
     judge: &Judge,
@@ -208,7 +208,7 @@ pub fn each_fact(
 ///
 /// # Errors
 /// Those of [`analyze`].
-pub fn each_fact_beside(
+pub fn each_fact_with(
     reader: &dyn Reader,
     whole: &Analysis,
     judge: &Judge,

@@ -7,7 +7,7 @@
 use crate::packed;
 use crate::slot::Slot;
 use crate::syscalls::{Call, CallStats, CallTable};
-use crate::untold::{Reason, Untold};
+use crate::unsettled::{Reason, Unsettled};
 use crate::waits::Object;
 use holdup_syscalls::WaitKind;
 use holdup_trace::{Cpu, Nanos, Pid};
@@ -53,7 +53,7 @@ pub(crate) struct Moment {
     /// The reason that the kernel gave for the sleep in progress, which is about to end.
     pub(crate) reason: Option<Reason>,
     /// The sleep that has ended, while its reason may still come.
-    pub(crate) untold: Option<Box<Untold>>,
+    pub(crate) unsettled: Option<Box<Unsettled>>,
     /// The thread that woke it last; `None` after an interrupt.
     pub(crate) waker: Option<Slot>,
     /// The `ksoftirqd` that ran the softirq which woke it.
@@ -78,7 +78,7 @@ impl Moment {
         counted_for: NO_PROGRAM,
         iowait_cpu: None,
         reason: None,
-        untold: None,
+        unsettled: None,
         waker: None,
         softirqd: None,
         contended: 0,

@@ -33,7 +33,7 @@ fn fields(s: &mut CallStats) -> [&mut u64; 14] {
         &mut s.pending_ns,
         &mut s.runnable,
         &mut s.interrupted,
-        &mut s.in_turns,
+        &mut s.sleeps_and_wakes,
         &mut s.returned_only,
     ]
 }

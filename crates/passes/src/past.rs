@@ -163,7 +163,7 @@ pub(crate) struct Past {
     /// What the sleep that ends now was for, once it is known.
     slept: Option<HolderDid>,
     /// It is not known yet what the last sleep was for.
-    untold: bool,
+    unsettled: bool,
 }
 
 impl Past {
@@ -205,13 +205,13 @@ impl Past {
     /// A sleep ends, and what it was for is not known yet.
     pub(crate) fn wakes(&mut self) {
         self.slept = None;
-        self.untold = false;
+        self.unsettled = false;
     }
 
     /// What the sleep was for that ends now or ended last.
-    pub(crate) fn told(&mut self, did: HolderDid) {
+    pub(crate) fn learn(&mut self, did: HolderDid) {
         self.slept = Some(did);
-        if std::mem::take(&mut self.untold) {
+        if std::mem::take(&mut self.unsettled) {
             let asleep =
                 |p: &&mut Piece| p.did.part == HolderPart::Asleep && p.did.object.is_none();
             if let Some(piece) = self.pieces.iter_mut().rev().find(asleep) {
@@ -233,7 +233,7 @@ impl Past {
             State::Blocked | State::Waking => match self.slept {
                 Some(did) => did,
                 None => {
-                    self.untold = true;
+                    self.unsettled = true;
                     HolderDid::running(HolderPart::Asleep, None)
                 }
             },
@@ -334,7 +334,7 @@ mod tests {
 
     const OTHER: Object = Object(3);
 
-    fn told(past: &Past, from: Nanos, to: Nanos) -> Vec<(HolderPart, Nanos)> {
+    fn parts(past: &Past, from: Nanos, to: Nanos) -> Vec<(HolderPart, Nanos)> {
         let mut all = Vec::new();
         let each = |did: HolderDid, ns| all.push((did.part, ns));
         past.while_it_had(|object| object == OTHER, (from, to), HolderDid::UNKNOWN, each);
@@ -353,9 +353,9 @@ mod tests {
         user(&mut past, 15, 25);
         past.was(State::Preempted(Cpu(0)), 30, 40);
         use HolderPart::{Preempted, Unknown, User};
-        assert_eq!(told(&past, 5, 35), [(Unknown, 5), (User, 15), (Unknown, 5), (Preempted, 5)]);
-        assert_eq!(told(&past, 12, 45), [(User, 13), (Unknown, 5), (Preempted, 10), (Unknown, 5)]);
-        assert_eq!(told(&past, 12, 12), []);
+        assert_eq!(parts(&past, 5, 35), [(Unknown, 5), (User, 15), (Unknown, 5), (Preempted, 5)]);
+        assert_eq!(parts(&past, 12, 45), [(User, 13), (Unknown, 5), (Preempted, 10), (Unknown, 5)]);
+        assert_eq!(parts(&past, 12, 12), []);
     }
 
     #[test]
@@ -365,13 +365,13 @@ mod tests {
         past.wakes();
         past.was(State::Blocked, 0, 10);
         user(&mut past, 10, 12);
-        past.told(disk);
+        past.learn(disk);
         past.wakes();
-        past.told(disk);
+        past.learn(disk);
         past.was(State::Blocked, 12, 20);
         past.was(State::Waking, 20, 21);
         use HolderPart::{Disk, User};
-        assert_eq!(told(&past, 0, 21), [(Disk, 10), (User, 2), (Disk, 9)]);
+        assert_eq!(parts(&past, 0, 21), [(Disk, 10), (User, 2), (Disk, 9)]);
     }
 
     #[test]
@@ -381,7 +381,7 @@ mod tests {
         user(&mut past, 0, 10);
         past.did(10, 20, own);
         user(&mut past, 20, 30);
-        assert_eq!(told(&past, 0, 30), [(HolderPart::User, 10)]);
+        assert_eq!(parts(&past, 0, 30), [(HolderPart::User, 10)]);
     }
 
     #[test]
@@ -392,9 +392,9 @@ mod tests {
             past.was(State::Preempted(Cpu(0)), 2 * i + 1, 2 * i + 2);
         }
         let (end, kept) = (2 * Past::PIECES as u64, Past::PIECES as u64);
-        let unknown = told(&past, 0, end)[0];
+        let unknown = parts(&past, 0, end)[0];
         assert_eq!(unknown, (HolderPart::Unknown, end - kept));
-        assert_eq!(told(&past, 0, end).iter().map(|part| part.1).sum::<Nanos>(), end);
+        assert_eq!(parts(&past, 0, end).iter().map(|part| part.1).sum::<Nanos>(), end);
     }
 
     #[test]

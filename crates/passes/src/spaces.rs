@@ -6,7 +6,7 @@
 //! both need a *sibling*, a thread of the same process, on a CPU. An unrelated thread on a CPU does
 //! not matter. So each call is classified as made
 //!
-//! * **beside**: a sibling was on another CPU when the call began and when it ended;
+//! * **together**: a sibling was on another CPU when the call began and when it ended;
 //! * **apart**: none was, at either time; or
 //! * neither, if that changed meanwhile.
 //!
@@ -21,7 +21,7 @@ use holdup_trace::{Nanos, Pid};
 #[derive(Clone, Debug, Default)]
 pub struct SpaceCosts {
     /// With a sibling on another CPU.
-    pub beside: Costing,
+    pub together: Costing,
     /// With none.
     pub apart: Costing,
 }
@@ -60,7 +60,7 @@ impl Spaces {
         };
         let costs = &mut self.calls[at].1;
         match c.siblings {
-            (true, true) => costs.beside.add(c.own),
+            (true, true) => costs.together.add(c.own),
             (false, false) => costs.apart.add(c.own),
             _ => {}
         }
@@ -105,7 +105,7 @@ mod tests {
             spaces.call(i as u64 * 5000, &call(1, 10, siblings));
         }
         let costs = spaces.get(9).unwrap();
-        assert_eq!((costs.beside.count, costs.apart.count), (1, 1));
+        assert_eq!((costs.together.count, costs.apart.count), (1, 1));
         assert!(spaces.get(10).is_none());
     }
 
@@ -115,10 +115,10 @@ mod tests {
         for i in 0..10 {
             spaces.call(i * 1000, &call(1 + i as u32 % 2, 10 + i as u32 % 2, (true, true)));
         }
-        assert_eq!(spaces.ends().turns(), (0, 0));
+        assert_eq!(spaces.ends().by_previous(), (0, 0));
         for i in 10..20 {
             spaces.call(i * 1000, &call(1 + i as u32 % 2, 10, (true, true)));
         }
-        assert_eq!(spaces.ends().turns(), (9, 0));
+        assert_eq!(spaces.ends().by_previous(), (9, 0));
     }
 }

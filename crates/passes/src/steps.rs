@@ -167,7 +167,7 @@ pub(crate) struct Steps {
 
 impl Steps {
     /// CPU time of a thread in calls by which threads contend for a mutex, by mutex.
-    pub(crate) fn turns(&self, slot: Slot) -> impl Iterator<Item = (Object, Nanos)> {
+    pub(crate) fn fought_for(&self, slot: Slot) -> impl Iterator<Item = (Object, Nanos)> {
         let course = self.courses.get(slot.0 as usize);
         course.into_iter().flat_map(|c| c.turns.iter().map(|(&object, &ns)| (object, ns)))
     }

@@ -29,7 +29,6 @@ pub(crate) struct Call {
     pub(crate) running0: Nanos,
     pub(crate) irq0: Nanos,
     pub(crate) runnable0: Nanos,
-    pub(crate) blocked0: Nanos,
     /// No other thread was in the kernel when it began; `None` if it began before the part. And
     /// whether this call counts as being in the kernel now ([`crate::costs`]).
     pub(crate) alone: Option<bool>,
@@ -38,7 +37,7 @@ pub(crate) struct Call {
     pub(crate) woke: bool,
     /// It changes an address space, and began while a sibling was on another CPU
     /// ([`crate::spaces`]).
-    pub(crate) beside: bool,
+    pub(crate) with_sibling: bool,
     /// Stolen part of its CPU time ([`crate::stolen`]).
     pub(crate) stolen: Nanos,
 }
@@ -53,7 +52,6 @@ impl Call {
             irq0: 0,
             stolen: 0,
             runnable0: 0,
-            blocked0: 0,
             alone: None,
             ..*self
         };
@@ -72,7 +70,7 @@ pub(crate) struct CallStats {
     pub(crate) runnable: Nanos,
     pub(crate) blocked: Nanos,
     /// Part of `running`: in calls that slept, or ended the sleep of another thread.
-    pub(crate) in_turns: Nanos,
+    pub(crate) sleeps_and_wakes: Nanos,
     pub(crate) min: Nanos,
     pub(crate) max: Nanos,
     pub(crate) pending: u64,
@@ -140,7 +138,7 @@ impl CallStats {
         self.interrupted += o.interrupted;
         self.runnable += o.runnable;
         self.blocked += o.blocked;
-        self.in_turns += o.in_turns;
+        self.sleeps_and_wakes += o.sleeps_and_wakes;
         self.pending += o.pending;
         self.pending_ns += o.pending_ns;
         self.result_sum = self.result_sum.wrapping_add(o.result_sum);

@@ -8,7 +8,7 @@ use crate::schema::{Class, Decodable, Schema, witness};
 use crate::tracing_data::TracingData;
 use crate::walk::TaskFact;
 use holdup_trace::{
-    Beside, Capabilities, EventDesc, EventKind, Pid, Presence, Task, Tid, TraceInfo,
+    Capabilities, EventDesc, EventKind, Extras, Pid, Presence, Task, Tid, TraceInfo,
 };
 use holdup_tracepoint::{Abi, Format, Plan};
 use rustc_hash::FxHashMap;
@@ -102,13 +102,13 @@ pub(crate) fn settle(
         event.witness != 0 && event.witness & shown == event.witness
     });
     let switches = [record::SWITCH, record::SWITCH_CPU_WIDE];
-    let beside = Beside {
+    let extras = Extras {
         counters: shown & witness::COUNTER != 0,
         stacks: found.span.is_some() && attrs.iter().any(Attr::has_chains),
         groups: attrs.iter().any(Attr::tells_group),
         switch_records: switches.iter().any(|&kind| found.census[kind as usize] > 0),
     };
-    info.capabilities = Capabilities::of(&info.events, beside);
+    info.capabilities = Capabilities::of(&info.events, extras);
 }
 
 /// Threads known before the first event: from records with time 0, else from saved comms.

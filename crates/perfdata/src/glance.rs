@@ -18,7 +18,7 @@ use crate::schema::{Schema, When};
 use crate::source::Source;
 use crate::walk::{Walked, resync, walk};
 use crate::window::Window;
-use holdup_trace::{Beside, Capabilities, ErrorKind, Glance, Result};
+use holdup_trace::{Capabilities, ErrorKind, Extras, Glance, Result};
 use holdup_tracepoint::{Big, Endian, Little};
 use std::fs::File;
 use std::path::Path;
@@ -63,7 +63,7 @@ fn look(path: &Path) -> Result<Glance, ErrorKind> {
     });
     describe::presences(&mut info.events, &schema, |i, _| seen.attrs.get(i) == Some(&true));
     let listed = Capabilities::promised(&info.events, promised(&facts.attrs));
-    info.capabilities = Capabilities::seen(&info.events, seen.beside(&facts.attrs));
+    info.capabilities = Capabilities::seen(&info.events, seen.extras(&facts.attrs));
     Ok(Glance {
         info,
         quality: facts.quality,
@@ -161,9 +161,9 @@ impl Seen {
     }
 
     /// Kinds of data found so far in addition to tracepoints.
-    fn beside(&self, attrs: &[Attr]) -> Beside {
+    fn extras(&self, attrs: &[Attr]) -> Extras {
         let met = || attrs.iter().zip(&self.attrs).filter(|(_, seen)| **seen).map(|(a, _)| a);
-        Beside {
+        Extras {
             stacks: met().any(Attr::has_chains),
             counters: met().any(Attr::counts_hardware),
             switch_records: self.switches,
@@ -173,8 +173,8 @@ impl Seen {
 }
 
 /// Kinds of data that perf was asked for in addition to tracepoints.
-fn promised(attrs: &[Attr]) -> Beside {
-    Beside {
+fn promised(attrs: &[Attr]) -> Extras {
+    Extras {
         stacks: attrs.iter().any(Attr::has_chains),
         counters: attrs.iter().any(Attr::counts_hardware),
         switch_records: attrs.iter().any(|a| a.has(flag::CONTEXT_SWITCH)),

@@ -183,15 +183,15 @@ pub(crate) type Rename<'a> = dyn FnMut(&mut [u8]) + 'a;
 /// The packet `content` without names; `None` if nothing is left of it.
 pub(crate) fn packet(known: &Known, rename: &mut Rename<'_>, content: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(content.len());
-    let mut told = false;
+    let mut kept = false;
     let mut writer = Writer { known, rename };
     let _ = Fields::of(content).each(|number, value| {
         let before = out.len();
         writer.field(PACKET, number, value, &mut out);
         // Readers must know that a writer restarted, or that packets are missing.
-        told |= out.len() > before && (!FRAME.contains(&number) || number == 13);
+        kept |= out.len() > before && (!FRAME.contains(&number) || number == 13);
     });
-    told.then_some(out)
+    kept.then_some(out)
 }
 
 struct Writer<'a, 'b> {

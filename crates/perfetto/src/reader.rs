@@ -10,7 +10,7 @@ use crate::table::Table;
 use crate::unpack::unpack;
 use holdup_map::Bytes;
 use holdup_trace::{
-    Beside, Capabilities, ErrorKind, Opened, Quality, QualityCode, Reader, Result, Run, RunDecoder,
+    Capabilities, ErrorKind, Extras, Opened, Quality, QualityCode, Reader, Result, Run, RunDecoder,
     StateTable, Task, TraceInfo, union,
 };
 use std::path::Path;
@@ -85,8 +85,8 @@ impl Perfetto {
         info.events = table.descs.clone();
         info.events.extend(sampled.describe(table.descs.len()));
         let (stacks, counters) = (sampled.has_chains(), sampled.has_counters());
-        let beside = Beside { stacks, counters, ..Beside::default() };
-        info.capabilities = Capabilities::of(&info.events, beside);
+        let extras = Extras { stacks, counters, ..Extras::default() };
+        info.capabilities = Capabilities::of(&info.events, extras);
         info.span = lined.iter().fold(sampled.span(), |all, l| union(all, Some(l.span())));
         info.clock.name = clock.name().to_owned();
         if clock.shifted {

@@ -35,12 +35,12 @@ pub(crate) struct Source {
     pub(crate) file: Bytes,
     pub(crate) unpacked: Bytes,
     /// Whether it was reported that the file shrank.
-    told: AtomicBool,
+    reported: AtomicBool,
 }
 
 impl Source {
     pub(crate) fn new(file: Bytes, unpacked: Bytes) -> Source {
-        Source { file, unpacked, told: AtomicBool::new(false) }
+        Source { file, unpacked, reported: AtomicBool::new(false) }
     }
 
     #[inline]
@@ -55,6 +55,6 @@ impl Source {
     /// Whether the file has been cut off since it was opened; true only for the first call after
     /// that.
     pub(crate) fn has_shrunk(&self) -> bool {
-        self.file.shrank() && !self.told.swap(true, Ordering::Relaxed)
+        self.file.shrank() && !self.reported.swap(true, Ordering::Relaxed)
     }
 }

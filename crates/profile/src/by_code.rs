@@ -4,7 +4,7 @@
 use crate::context::CodeTable;
 use crate::moments::{InCode, Watch};
 use crate::own::{Own, Place};
-use holdup_passes::{Analysis, Fact, Judge, each_fact_beside};
+use holdup_passes::{Analysis, Fact, Judge, each_fact_with};
 use holdup_symbols::{Options, Symbols};
 use holdup_trace::{Batch, Event, Nanos, Pid, Reader, Result, Tid, TraceInfo};
 use rustc_hash::FxHashMap;
@@ -33,7 +33,7 @@ pub(crate) fn read(
         take(fact, &mut watch.borrow_mut());
         ControlFlow::Continue(())
     };
-    each_fact_beside(reader, whole, judge, &mut see, &mut take)?;
+    each_fact_with(reader, whole, judge, &mut see, &mut take)?;
     let comms = whole.all_threads().map(|(_, t)| (t.tid, whole.comm(t))).collect();
     Ok((watch.into_inner().context.finish(), comms))
 }

@@ -5,7 +5,7 @@ use crate::collect::plainest;
 use crate::context::CodeTable;
 use crate::moments::{Actor, InCode, Moment, Watch};
 use crate::own::{Found, Own, Place};
-use holdup_passes::{Analysis, Fact, Judge, LockWait, LockWaiter, Object, Slept, each_fact_beside};
+use holdup_passes::{Analysis, Fact, Judge, LockWait, LockWaiter, Object, Slept, each_fact_with};
 use holdup_passes::{HolderFunction, HolderTime, Return, Slot, percent, tell_functions};
 use holdup_symbols::{Options, Symbols};
 use holdup_syscalls::wait_kind;
@@ -56,10 +56,10 @@ impl Spot {
     pub fn words_with(&self, more: Option<String>) -> Option<String> {
         let function = self.function.as_deref()?;
         let at = self.line.as_ref().or(self.dso.as_ref()).cloned();
-        let beside: Vec<String> = at.into_iter().chain(more).collect();
-        Some(match beside.is_empty() {
+        let details: Vec<String> = at.into_iter().chain(more).collect();
+        Some(match details.is_empty() {
             true => function.to_owned(),
-            false => format!("{function} ({})", beside.join(", ")),
+            false => format!("{function} ({})", details.join(", ")),
         })
     }
 }
@@ -244,7 +244,7 @@ struct Adding<'a> {
     calls: FxHashMap<u32, Sums>,
     threads: FxHashMap<Actor, Weights>,
     /// Whether threads contend by calls of a number; looked up once per number.
-    of_turns: FxHashMap<u32, bool>,
+    ended_by_thread: FxHashMap<u32, bool>,
     /// The latest calls of each thread that are no contention, oldest first.
     returned: FxHashMap<Slot, VecDeque<Return>>,
     /// When a thread last finished waiting for an object.
@@ -303,8 +303,8 @@ impl Adding<'_> {
     }
 
     fn returned(&mut self, call: &Return) {
-        let is_of_turns = || wait_kind(&self.whole.call_name(call.nr)).is_for_contention();
-        if !*self.of_turns.entry(call.nr).or_insert_with(is_of_turns) {
+        let is_of_thread = || wait_kind(&self.whole.call_name(call.nr)).is_for_contention();
+        if !*self.ended_by_thread.entry(call.nr).or_insert_with(is_of_thread) {
             let calls = self.returned.entry(call.slot).or_default();
             // If a hold has more calls than this, only the last ones are kept.
             if calls.len() >= CALLS {
@@ -353,7 +353,7 @@ pub fn code<'a>(
         locks: FxHashMap::default(),
         calls: FxHashMap::default(),
         threads: FxHashMap::default(),
-        of_turns: FxHashMap::default(),
+        ended_by_thread: FxHashMap::default(),
         returned: FxHashMap::default(),
         had: FxHashMap::default(),
     });
@@ -370,7 +370,7 @@ pub fn code<'a>(
         let mut adding = adding.borrow_mut();
         events.iter().for_each(|e| adding.see(e, batch));
     };
-    each_fact_beside(reader, whole, judge, &mut see, &mut take)?;
+    each_fact_with(reader, whole, judge, &mut see, &mut take)?;
     let Adding { watch, objects, locks, calls, threads, .. } = adding.into_inner();
     let table = watch.context.finish();
     let symbols = symbols(info, &table, places);

@@ -122,7 +122,7 @@ impl Context {
         let frames = addresses.iter().enumerate().map(|(i, &address)| {
             let kernel = i < in_kernel;
             let frame = match names.get(i) {
-                Some(&name) => memory.told(name, address, kernel),
+                Some(&name) => memory.named(name, address, kernel),
                 None => memory.frame(pid, address, kernel),
             };
             // The first kernel frame and the first user frame are where execution stopped, not
@@ -201,12 +201,12 @@ impl CodeTable {
 }
 
 fn code(origins: &[Origin], pid: Pid, frame: &Frame) -> Code {
-    let (mapping, told) = match origins.get(frame.origin as usize) {
+    let (mapping, named) = match origins.get(frame.origin as usize) {
         Some(Origin::Mapped(mapping)) => (Some(*mapping), None),
-        Some(Origin::Told(name)) => (None, Some(*name)),
+        Some(Origin::Named(name)) => (None, Some(*name)),
         None => (None, None),
     };
-    Code { pid, mapping, told, address: frame.address, kernel: frame.kernel }
+    Code { pid, mapping, named, address: frame.address, kernel: frame.kernel }
 }
 
 fn kernel_text(origins: &[Origin], names: &Names) -> Option<Mapping> {

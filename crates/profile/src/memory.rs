@@ -46,7 +46,7 @@ pub(crate) enum Origin {
     /// A file was mapped there.
     Mapped(Mapping),
     /// The trace itself names it.
-    Told(FrameName),
+    Named(FrameName),
 }
 
 impl Origin {
@@ -54,7 +54,7 @@ impl Origin {
     pub(crate) fn mapping(&self) -> Option<&Mapping> {
         match self {
             Origin::Mapped(mapping) => Some(mapping),
-            Origin::Told(_) => None,
+            Origin::Named(_) => None,
         }
     }
 }
@@ -128,8 +128,8 @@ impl Memory {
     }
 
     /// The frame of an address that the trace names.
-    pub(crate) fn told(&mut self, name: FrameName, address: u64, kernel: bool) -> Frame {
-        Frame { address, origin: self.id(Origin::Told(name)), kernel, returns: false }
+    pub(crate) fn named(&mut self, name: FrameName, address: u64, kernel: bool) -> Frame {
+        Frame { address, origin: self.id(Origin::Named(name)), kernel, returns: false }
     }
 
     /// Everything mapped or named so far, by number.

@@ -82,7 +82,7 @@ pub(crate) fn collect(
     let output = Mutex::new(writer);
     let (own, others) = session.cpus.split_at(session.cpus.len().min(CPUS_A_THREAD));
     let stop = AtomicBool::new(false);
-    let (tell, told) = mpsc::channel();
+    let (tell, tids_from) = mpsc::channel();
     let (ended, took, gone, (earlier, files, (looks, groups))) = thread::scope(|scope| {
         // Ends the other threads in any case.
         let _stop = Stop(&stop);
@@ -104,7 +104,7 @@ pub(crate) fn collect(
         };
         if in_first_pid_namespace() {
             let others = helpers.len() + usize::from(looks.is_some());
-            let tids = std::iter::once(own_tid()).chain(told.iter().take(others));
+            let tids = std::iter::once(own_tid()).chain(tids_from.iter().take(others));
             // No reason to give up: the recorder is then in its own recording.
             let _ = session.leave_out(&tids.collect::<Vec<u32>>());
         }
@@ -195,7 +195,7 @@ impl Watch<'_, '_, '_> {
         let mut poll = Poll::of(std::iter::once(signals.as_fd()).chain(files));
         let deadline = course.deadline();
         let began = Instant::now();
-        let (mut next_round, mut told) = (began + ROUND, 0);
+        let (mut next_round, mut shown_s) = (began + ROUND, 0);
         self.look();
         loop {
             poll.wait(Some(deadline.map_or(next_round, |deadline| deadline.min(next_round))));
@@ -217,8 +217,8 @@ impl Watch<'_, '_, '_> {
                 self.change_files()?;
                 next_round = Instant::now() + ROUND;
                 let elapsed = began.elapsed();
-                if let Some(tell) = course.tell.filter(|_| elapsed.as_secs() > told) {
-                    told = elapsed.as_secs();
+                if let Some(tell) = course.tell.filter(|_| elapsed.as_secs() > shown_s) {
+                    shown_s = elapsed.as_secs();
                     tell(elapsed, &self.earlier.and(lock(self.output).written()));
                 }
             }

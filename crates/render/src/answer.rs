@@ -102,7 +102,7 @@ impl Answer {
                 serde_json::to_writer_pretty(&mut *out, &self.envelope(shown))?;
                 writeln!(out)
             }
-            Format::Html => html::write(&self.envelope(shown), html::Beside::default(), out),
+            Format::Html => html::write(&self.envelope(shown), html::Extras::default(), out),
             Format::Csv { separator } => {
                 write_line(self.columns.iter(), separator, out)?;
                 shown.iter().try_for_each(|row| {

@@ -190,7 +190,7 @@ impl FleetReport {
                 writeln!(out)
             }
             // The page draws its tables from the JSON.
-            Format::Html => html::write(&self.json(&tables), html::Beside::default(), out),
+            Format::Html => html::write(&self.json(&tables), html::Extras::default(), out),
             Format::Csv { separator } => csv::write_tables(&tables, separator, out),
             Format::Markdown => {
                 writeln!(out, "# holdup fleet\n\n{}\n", markdown::plain(&self.words()))?;

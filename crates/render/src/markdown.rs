@@ -145,7 +145,7 @@ fn write_diagnosis(d: &Diagnosis, trace: &TraceHead, out: &mut dyn Write) -> io:
     }
     if let Some(chosen) = &d.chosen {
         writeln!(out, "* {}", plain(&chosen.course()))?;
-        for line in chosen.slept().iter().chain(&chosen.beside()) {
+        for line in chosen.slept().iter().chain(&chosen.concurrent()) {
             writeln!(out, "* {}", plain(line))?;
         }
     }

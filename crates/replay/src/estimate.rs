@@ -193,7 +193,7 @@ struct Chained {
     changes: Vec<Change>,
     /// Whether threads contend for most of them. Words that threads wake each other through may
     /// also hand on work.
-    in_turns: bool,
+    is_contended: bool,
     /// If they contend: the CPU time of going to sleep and of waking. Each kind of call counts in
     /// proportion to these objects' share of the waits in it. A thread that finds a lock free needs
     /// a fraction of that time.
@@ -210,17 +210,18 @@ impl Chained {
         let mut freed: BTreeSet<Object> = BTreeSet::new();
         for o in objects {
             all_ns += o.wait_ns;
-            if o.of.iter().any(|&object| judged.turns.are_at(object)) {
+            if o.of.iter().any(|&object| judged.contenders.are_at(object)) {
                 turns_ns += o.wait_ns;
                 freed.extend(&o.of);
             }
         }
-        let in_turns = turns_ns * 2 > all_ns;
-        if !in_turns {
-            return Chained { changes, in_turns, calls_ns: 0 };
+        let is_contended = turns_ns * 2 > all_ns;
+        if !is_contended {
+            return Chained { changes, is_contended, calls_ns: 0 };
         }
         let mut by: BTreeMap<WaitKind, (u64, u64)> = BTreeMap::new();
-        for row in judged.waits.iter().map(|w| &w.row).filter(|row| row.cause.is_turns()) {
+        for row in judged.waits.iter().map(|w| &w.row).filter(|row| row.cause.is_ended_by_thread())
+        {
             let Some(call) = row.call.as_deref() else { continue };
             let (ours, all) = by.entry(wait_kind(call)).or_default();
             *all += row.sum.waits;
@@ -228,10 +229,10 @@ impl Chained {
             *ours += if is_ours { row.sum.waits } else { 0 };
         }
         let of = |(kind, (ours, all)): (WaitKind, (u64, u64))| {
-            let ns = u128::from(judged.analysis.in_turns_ns(|of| of == kind));
+            let ns = u128::from(judged.analysis.sleep_and_wake_ns(|of| of == kind));
             (ns * u128::from(ours) / u128::from(all.max(1))) as Nanos
         };
-        Chained { changes, in_turns, calls_ns: by.into_iter().map(of).sum() }
+        Chained { changes, is_contended, calls_ns: by.into_iter().map(of).sum() }
     }
 }
 
@@ -249,7 +250,8 @@ fn follow_chains(
     if of.changes.is_empty() {
         return;
     }
-    let Some(left) = relief::left(program, waits, &of.changes, of.in_turns.then_some(of.calls_ns))
+    let Some(left) =
+        relief::left(program, waits, &of.changes, of.is_contended.then_some(of.calls_ns))
     else {
         return;
     };

@@ -49,8 +49,8 @@ pub fn predict(
     view.unwatched = free.unwatched;
     // With enough CPUs, other threads take nothing from the chosen ones.
     let more = |change: &Change| matches!(*change, Change::Cpus(n) if n > program.cpus);
-    let beside = program.chosen && changes.iter().any(more);
-    view.alone = view.free && program.has_background() && !beside;
+    let adds_cpus = program.chosen && changes.iter().any(more);
+    view.alone = view.free && program.has_background() && !adds_cpus;
     // A thread that takes its CPU from a holder hinders the work there, and gets its share of CPU
     // time elsewhere, however far the work has come.
     view.fair = view.alone && view.has_first();
@@ -59,9 +59,9 @@ pub fn predict(
     }
     let (mut prediction, idle) = replayed(&view, seeds);
     if view.free {
-        let by = match (view.fair, beside) {
+        let by = match (view.fair, adds_cpus) {
             (true, _) => free.missed_fairly(program),
-            (false, true) => free.missed_beside(idle),
+            (false, true) => free.missed_with_background(idle),
             (false, false) => free.missed(idle),
         };
         for ns in
@@ -111,7 +111,7 @@ fn unchanged_but_free(program: &Program) -> Free {
             alone_ns: free.wall_ns,
             unwatched: false,
             idle,
-            idle_beside: idle,
+            idle_with_background: idle,
         };
         if known.off_pct().abs() > program.free_pct {
             return known;
@@ -168,8 +168,8 @@ impl Free {
     }
 
     /// As [`Free::missed`], if programs other than the work are replayed with it.
-    fn missed_beside(self, idle: f64) -> f64 {
-        Free { alone_ns: self.free_ns, idle: self.idle_beside, ..self }.missed(idle)
+    fn missed_with_background(self, idle: f64) -> f64 {
+        Free { alone_ns: self.free_ns, idle: self.idle_with_background, ..self }.missed(idle)
     }
 
     /// How much longer the traced order takes, as a fraction of the time without it.

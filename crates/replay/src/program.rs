@@ -33,7 +33,7 @@ pub(crate) enum Op {
     Wake { thread: u32, number: u32 },
     /// Its sleep is over, but idle CPUs let it queue for a busy one for this long, behind this
     /// thread. The flag: a CPU idled already when it began to queue.
-    Beside(Nanos, u32, bool),
+    Queues(Nanos, u32, bool),
     /// Its sleep is over, and it takes the CPU from this thread.
     Preempts(u32),
     /// Loses its CPU if another thread is further behind; idle CPUs leave it there for this long.
@@ -201,7 +201,7 @@ pub(crate) struct Free {
     pub(crate) unwatched: bool,
     /// The share of CPU time that idled: alone, and with the threads outside the work.
     pub(crate) idle: f64,
-    pub(crate) idle_beside: f64,
+    pub(crate) idle_with_background: f64,
 }
 
 impl ThreadProgram {

@@ -171,14 +171,14 @@ struct Team {
 /// working threads, weighted by CPU time. `None` if more is changed than that threads no longer
 /// wait for some objects.
 ///
-/// If threads contend for the objects, `in_turns` is the CPU time of the calls in which they went
+/// If threads contend for the objects, `calls_ns` is the CPU time of the calls in which they went
 /// to sleep for them or woke others, which goes too. Of two contending threads one may nearly
 /// always have the lock. Without it both do as much: a team becomes faster than its fastest thread.
 pub(crate) fn left(
     program: &Program,
     waits: &Waits,
     changes: &[Change],
-    in_turns: Option<Nanos>,
+    calls_ns: Option<Nanos>,
 ) -> Option<f64> {
     let freed = freed(program, changes)?;
     let is_freed = |object: ObjectId| freed.get(object.0 as usize).copied().unwrap_or(false);
@@ -205,7 +205,7 @@ pub(crate) fn left(
         }
         // A thread that does not sleep need not get a CPU again either.
         let freed = is_freed(wait.object);
-        let to = if freed && in_turns.is_some() { wait.goes_on } else { wait.to };
+        let to = if freed && calls_ns.is_some() { wait.goes_on } else { wait.to };
         for thread in wait.waker.into_iter().chain([wait.thread]).filter(|_| freed) {
             calls[thread as usize] += 1;
         }
@@ -221,7 +221,7 @@ pub(crate) fn left(
         gone[thread as usize].add(from, to, ns);
     }
     let mut teams: BTreeMap<(&[u8], u32), Team> = BTreeMap::new();
-    let by_call = in_turns.unwrap_or(0) as f64 / calls.iter().sum::<u64>().max(1) as f64;
+    let by_call = calls_ns.unwrap_or(0) as f64 / calls.iter().sum::<u64>().max(1) as f64;
     for ((t, gone), &calls) in program.threads.iter().zip(&gone).zip(&calls) {
         if !t.works || t.run_ns == 0 || t.to == t.from {
             continue;
@@ -238,7 +238,7 @@ pub(crate) fn left(
         let slept = (calls as f64 * by_call).min(run / 2.0);
         let part = (span - gone.until(end) as f64 - slept).max(run - slept) / span;
         let role = role(t.comm.as_bytes());
-        let team = if in_turns.is_some() { (role, 0) } else { (role, t.tid) };
+        let team = if calls_ns.is_some() { (role, 0) } else { (role, t.tid) };
         let team = teams.entry(team).or_default();
         team.run += run;
         team.in_time += run / part;
@@ -294,7 +294,7 @@ mod tests {
         p.times = vec![0, 90, 90, 0, 90, 100];
         (p.threads[0].comm, p.threads[1].comm) = ("worker-0".into(), "worker-1".into());
         let changes = [Change::Lock(LOCK, LockChange::None)];
-        let of = |in_turns| left(&p, &Waits::of(&p), &changes, in_turns).unwrap();
+        let of = |calls_ns| left(&p, &Waits::of(&p), &changes, calls_ns).unwrap();
         assert!((of(Some(0)) - 0.5).abs() < 0.06, "{}", of(Some(0)));
         assert!((of(None) - (90.0 * 1.0 + 10.0 * 0.1) / 100.0).abs() < 0.1, "{}", of(None));
         // A fifth of the CPU time was in calls that are no longer made.

@@ -141,7 +141,7 @@ impl Finder<'_> {
         let mut words: BTreeMap<Option<u32>, Vec<ObjectId>> = BTreeMap::new();
         let mut files = Vec::new();
         // What threads of one kind tell each other, such as signals.
-        let mut told = Vec::new();
+        let mut descriptors = Vec::new();
         for (o, id) in self.program.objects.iter().zip(0..).map(|(o, i)| (o, ObjectId(i))) {
             if o.wait_ns == 0 || o.is_device {
                 continue;
@@ -165,7 +165,7 @@ impl Finder<'_> {
                 | ObjectKind::Epoll
                 | ObjectKind::Poll
                 | ObjectKind::Signal
-                | ObjectKind::Descriptor => told.push(id),
+                | ObjectKind::Descriptor => descriptors.push(id),
                 ObjectKind::KernelLock | ObjectKind::Uninterruptible if o.is_kernel_lock => {
                     found.push(self.of_objects(Resource::KernelLock, vec![id]))
                 }
@@ -173,12 +173,12 @@ impl Finder<'_> {
             }
         }
         for words in words.into_values() {
-            let turns = self.in_turns(words, |_, _| true);
+            let turns = self.is_contended(words, |_, _| true);
             found.push(self.of_words(self.futex(&turns), turns));
         }
         let role = |slot| role(self.analysis.comm(self.analysis.thread(slot)).as_bytes()).to_vec();
-        let told = self.in_turns(told, |a, b| role(a) == role(b));
-        found.push(self.of_words(Resource::Service, told));
+        let descriptors = self.is_contended(descriptors, |a, b| role(a) == role(b));
+        found.push(self.of_words(Resource::Service, descriptors));
         found.push(self.of_objects(Resource::Service, files));
         found
     }
@@ -215,7 +215,7 @@ impl Finder<'_> {
 
     /// The objects that the same threads hand to each other: the thread that ends most of the
     /// waiting waits for the object itself at other times.
-    fn in_turns(
+    fn is_contended(
         &self,
         mut ids: Vec<ObjectId>,
         alike: impl Fn(Slot, Slot) -> bool,
@@ -349,7 +349,7 @@ impl Finder<'_> {
     /// Threads that do too much.
     fn threads(&self, judged: &Attribution<'_>) -> Vec<Scarce> {
         let (p, limits) = (self.program, &judged.thresholds);
-        let alone = p.cpus > 1 && !judged.alone.in_turns;
+        let alone = p.cpus > 1 && !judged.alone.is_contended;
         let mut found = Vec::new();
         let parts = p.cpus.clamp(*PARTS.start(), *PARTS.end());
         let mut irqs = Vec::new();
@@ -379,7 +379,7 @@ impl Finder<'_> {
                     true => Resource::Server,
                     false => Resource::Parallelism,
                 };
-                let served_ns = t.ends_ns.saturating_sub(judged.turns.ended_ns(t.slot));
+                let served_ns = t.ends_ns.saturating_sub(judged.contenders.ended_ns(t.slot));
                 if is_part(served_ns, p.traced_wall_ns, limits.get(&MATTERS)) {
                     found.push(one(resource, Change::Split(i, parts), false));
                 } else if alone && is_part(t.run_ns, all, limits.get(&ALONE)) {

@@ -59,7 +59,7 @@ pub struct Code {
     /// The mapping at that time; `None` if the trace does not say.
     pub mapping: Option<Mapping>,
     /// Its name in the trace itself, for which no file is needed.
-    pub told: Option<FrameName>,
+    pub named: Option<FrameName>,
     /// The address.
     pub address: u64,
     /// Whether it is kernel code.
@@ -165,8 +165,8 @@ impl<'a> Symbols<'a> {
         if let Some(known) = self.known.get(code) {
             return known.clone();
         }
-        let named = match (code.told, code.kernel) {
-            (Some(told), kernel) => self.name_told(told, kernel),
+        let named = match (code.named, code.kernel) {
+            (Some(named), kernel) => self.name_as_written(named, kernel),
             (None, true) => self.name_kernel(code),
             (None, false) => self.name_user(code),
         };
@@ -278,14 +278,14 @@ impl<'a> Symbols<'a> {
     }
 
     /// The name of code that the trace itself names, spelled as if found in a file.
-    fn name_told(&mut self, told: FrameName, kernel: bool) -> Named {
-        let dso = match (told.dso, kernel) {
+    fn name_as_written(&mut self, named: FrameName, kernel: bool) -> Named {
+        let dso = match (named.dso, kernel) {
             (NameId::NONE, true) => Some(kernel::NAME.into()),
             (NameId::NONE, false) => None,
             (file, true) => Some(self.dso(file, kernel_dso)),
-            (file, false) => Some(self.dso(file, told_dso)),
+            (file, false) => Some(self.dso(file, dso_as_written)),
         };
-        let function = self.info.names.bytes(told.function);
+        let function = self.info.names.bytes(named.function);
         let function = (!function.is_empty()).then(|| demangle::demangle(&function).into());
         Named { dso, function }
     }
@@ -412,7 +412,7 @@ fn user_dso(file: &str) -> String {
 }
 
 /// As [`user_dso`]; for mappings without a file perf names the list of JIT-compiled functions.
-fn told_dso(file: &str) -> String {
+fn dso_as_written(file: &str) -> String {
     let name = user_dso(file);
     match name.strip_prefix("perf-").and_then(|rest| rest.strip_suffix(".map")) {
         Some(pid) if pid.parse::<u32>().is_ok() => format!("[JIT] tid {pid}"),

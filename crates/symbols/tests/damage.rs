@@ -35,7 +35,7 @@ impl Case {
     }
 
     fn code(&self, address: u64) -> Code {
-        Code { pid: Pid(7), mapping: Some(self.mapping), told: None, address, kernel: false }
+        Code { pid: Pid(7), mapping: Some(self.mapping), named: None, address, kernel: false }
     }
 
     fn options(&self) -> Options {
@@ -199,7 +199,7 @@ fn what_the_kernel_made_has_the_name_it_was_mapped_by() {
     let mut symbols = Symbols::new(&info, None, off);
     let mut name = |file: &str| {
         let mapping = Some(mapped(file));
-        symbols.name(&Code { pid: Pid(7), mapping, told: None, address: 5, kernel: true })
+        symbols.name(&Code { pid: Pid(7), mapping, named: None, address: 5, kernel: true })
     };
     let program = "bpf_prog_6deef7357e7b4530_on_switch";
     let named = name(program);

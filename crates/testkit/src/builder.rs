@@ -1,7 +1,7 @@
 //! A trace in memory, written down event by event.
 
 use holdup_trace::{
-    ArgsRef, Batch, Beside, Capabilities, Cpu, Descriptors, Event, EventDesc, EventId, EventKind,
+    ArgsRef, Batch, Capabilities, Cpu, Descriptors, Event, EventDesc, EventId, EventKind, Extras,
     Frame, Groups, Mapping, NameId, Nanos, Opened, Pid, Presence, Quality, QualityCode, Reader,
     Reading, Result, Run, RunDecoder, Runtime, StackRef, Task, TaskState, Tid, TraceInfo, What,
 };
@@ -446,8 +446,8 @@ impl TraceBuilder {
             self.complete_pairs();
         }
         let groups = self.events.iter().any(|(e, _)| matches!(e.what, What::InGroup { .. }));
-        let beside = Beside { stacks: !self.frames.is_empty(), groups, ..Beside::default() };
-        self.info.capabilities = Capabilities::of(&self.info.events, beside);
+        let extras = Extras { stacks: !self.frames.is_empty(), groups, ..Extras::default() };
+        self.info.capabilities = Capabilities::of(&self.info.events, extras);
         self.info.span = self.events.first().zip(self.events.last()).map(|(a, b)| (a.0.ts, b.0.ts));
         let runs = self.events.first().map(|e| Run { first_ts: e.0.ts }).into_iter().collect();
         let mut quality = Quality::default();

@@ -2,7 +2,7 @@
 
 use holdup_syscalls::{Arch, entry_number};
 use holdup_trace::{
-    Beside, Capabilities, Event, EventDesc, EventId, EventKind, Opened, Presence, Reader,
+    Capabilities, Event, EventDesc, EventId, EventKind, Extras, Opened, Presence, Reader,
     RunDecoder, Sieve, What,
 };
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ impl<'a> ChosenCalls<'a> {
         if !info.capabilities.syscalls.are_all() {
             return None;
         }
-        let beside = Beside {
+        let extras = Extras {
             stacks: info.capabilities.stacks,
             counters: info.capabilities.counters,
             // If records show the switches, events are not needed.
@@ -61,7 +61,7 @@ impl<'a> ChosenCalls<'a> {
             };
             ids.insert(nr, CallIds { enter: event("enter"), exit: event("exit") });
         }
-        info.capabilities = Capabilities::of(&info.events, beside);
+        info.capabilities = Capabilities::of(&info.events, extras);
         let opened = Opened { info, ..reader.opened().clone() };
         Some(ChosenCalls { reader, opened, ids })
     }

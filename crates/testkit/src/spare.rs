@@ -19,7 +19,7 @@ pub struct SpareCpus<'a> {
 impl SpareCpus<'_> {
     /// A view of a trace from a machine with `cpus` CPUs. `None` if it is empty, or has no
     /// `sched_switch`.
-    pub fn beside(reader: &dyn Reader, cpus: u16) -> Option<SpareCpus<'_>> {
+    pub fn added_to(reader: &dyn Reader, cpus: u16) -> Option<SpareCpus<'_>> {
         let info = reader.info();
         let (first_ts, _) = info.span?;
         let switch = info.events.iter().position(|e| e.short_name() == "sched_switch")?;

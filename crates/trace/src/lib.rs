@@ -55,7 +55,7 @@ pub use mapping::{BuildId, Built, Mapping};
 pub use names::{LocalNames, NameId, Names, fits};
 pub use quality::{Quality, QualityCode, QualityEntry, Severity};
 pub use reader::{Opened, Reader, Run, RunDecoder, Sieve};
-pub use recorded::{Beside, Recorded};
+pub use recorded::{Extras, Recorded};
 pub use refs::{ArgsRef, MappingRef, ReadingsRef, StackRef};
 pub use runtime::{GO_FUNCTIONS, JAVA_FUNCTIONS, Parked, Runtime, Runtimes};
 pub use shell::shell_word;

@@ -28,7 +28,7 @@ use std::collections::{BTreeSet, HashSet};
 
 /// What a file contains in addition to named events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Beside {
+pub struct Extras {
     /// Call chains.
     pub stacks: bool,
     /// Samples of a hardware counter, or readings of several.
@@ -162,37 +162,37 @@ impl Recorded {
 
 impl Capabilities {
     /// What a file can prove with these events and with its other content.
-    pub fn of(events: &[EventDesc], beside: Beside) -> Capabilities {
-        Capabilities::from(&Recorded::of(events), counting_work(events, beside))
+    pub fn of(events: &[EventDesc], extras: Extras) -> Capabilities {
+        Capabilities::from(&Recorded::of(events), counting_work(events, extras))
     }
 
     /// What the events that were seen prove, whatever the recorder was asked for: for samples of a
     /// file, which may lack events that the file contains.
-    pub fn seen(events: &[EventDesc], beside: Beside) -> Capabilities {
+    pub fn seen(events: &[EventDesc], extras: Extras) -> Capabilities {
         let if_seen = |p| if p == Presence::Seen { p } else { Presence::Described };
-        Capabilities::from(&Recorded::taking(events, if_seen), counting_work(events, beside))
+        Capabilities::from(&Recorded::taking(events, if_seen), counting_work(events, extras))
     }
 
     /// What the events that the recorder was asked for would prove, if all occurred.
-    pub fn promised(events: &[EventDesc], beside: Beside) -> Capabilities {
+    pub fn promised(events: &[EventDesc], extras: Extras) -> Capabilities {
         let as_seen = |p| if p == Presence::Enabled { Presence::Seen } else { p };
-        Capabilities::from(&Recorded::taking(events, as_seen), counting_work(events, beside))
+        Capabilities::from(&Recorded::taking(events, as_seen), counting_work(events, extras))
     }
 
-    fn from(recorded: &Recorded, beside: Beside) -> Capabilities {
+    fn from(recorded: &Recorded, extras: Extras) -> Capabilities {
         let mut caps = Capabilities::proven_by(|kind| recorded.has(kind));
         caps.syscalls = recorded.calls.clone();
-        caps.switches |= beside.switch_records;
-        caps.stacks = beside.stacks;
-        caps.counters = beside.counters;
-        caps.groups = beside.groups || recorded.has(EventKind::AttachTask);
+        caps.switches |= extras.switch_records;
+        caps.stacks = extras.stacks;
+        caps.counters = extras.counters;
+        caps.groups = extras.groups || recorded.has(EventKind::AttachTask);
         caps
     }
 }
 
 /// Counters distinguish work from stalls only if they count both cycles and instructions; samples
 /// of one of them say where time goes.
-fn counting_work(events: &[EventDesc], beside: Beside) -> Beside {
+fn counting_work(events: &[EventDesc], extras: Extras) -> Extras {
     const CYCLES: &[&str] =
         &["cycles", "cpu-cycles", "cpu_cycles", "cpu_clk_unhalted", "ls_not_halted_cyc"];
     const INSTRUCTIONS: &[&str] = &["instructions", "inst_retired", "ex_ret_instr"];
@@ -204,8 +204,8 @@ fn counting_work(events: &[EventDesc], beside: Beside) -> Beside {
             names.iter().any(|known| known.eq_ignore_ascii_case(name))
         })
     };
-    let counters = beside.counters && counts(CYCLES) && counts(INSTRUCTIONS);
-    Beside { counters, ..beside }
+    let counters = extras.counters && counts(CYCLES) && counts(INSTRUCTIONS);
+    Extras { counters, ..extras }
 }
 
 impl EventKind {
@@ -255,7 +255,7 @@ mod tests {
     }
 
     fn proven(events: &[EventDesc]) -> Vec<&'static str> {
-        let list = Capabilities::of(events, Beside::default()).list();
+        let list = Capabilities::of(events, Extras::default()).list();
         list.into_iter().filter(|c| c.1).map(|c| c.0).collect()
     }
 
@@ -315,7 +315,7 @@ mod tests {
     }
 
     fn calls(events: &[EventDesc]) -> Calls {
-        Capabilities::of(events, Beside::default()).syscalls
+        Capabilities::of(events, Extras::default()).syscalls
     }
 
     #[test]
@@ -352,7 +352,7 @@ mod tests {
 
     #[test]
     fn what_a_list_promises_is_a_choice_or_all() {
-        let promised = |n| Capabilities::promised(&named(n, Enabled), Beside::default()).syscalls;
+        let promised = |n| Capabilities::promised(&named(n, Enabled), Extras::default()).syscalls;
         assert_eq!(promised(ALL_SEEN + 1).chosen().map(<[_]>::len), Some(ALL_SEEN + 1));
         assert_eq!(promised(ALL_LISTED), Calls::All);
     }
@@ -374,7 +374,7 @@ mod tests {
                 presence: Seen,
             };
             let events: Vec<EventDesc> = names.iter().map(counter).collect();
-            Capabilities::of(&events, Beside { counters: true, ..Beside::default() }).counters
+            Capabilities::of(&events, Extras { counters: true, ..Extras::default() }).counters
         };
         assert!(counts(&["cycles:u", "instructions:u"]));
         assert!(counts(&["cpu_core/cycles/", "cpu_core/instructions/"]));
@@ -384,8 +384,8 @@ mod tests {
 
     #[test]
     fn switches_may_come_from_records_instead() {
-        let beside = Beside { switch_records: true, ..Beside::default() };
-        assert!(Capabilities::of(&[], beside).switches);
-        assert_eq!(Capabilities::of(&[], Beside::default()), Capabilities::default());
+        let extras = Extras { switch_records: true, ..Extras::default() };
+        assert!(Capabilities::of(&[], extras).switches);
+        assert_eq!(Capabilities::of(&[], Extras::default()), Capabilities::default());
     }
 }

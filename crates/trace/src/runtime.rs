@@ -211,9 +211,9 @@ impl Runtimes {
         };
         // Before Go 1.20 all semaphores had one reason, and most belonged to mutexes. Since then
         // this reason is used for the semaphores of descriptors and of the garbage collector.
-        let told_apart = reasons.iter().any(|reason| Parked::of_go(reason) == Parked::Mutex);
+        let distinguished = reasons.iter().any(|reason| Parked::of_go(reason) == Parked::Mutex);
         let parked = reasons.iter().map(|reason| match Parked::of_go(reason) {
-            Parked::Semaphore if !told_apart => Parked::Mutex,
+            Parked::Semaphore if !distinguished => Parked::Mutex,
             parked => parked,
         });
         parked.collect()

@@ -2,7 +2,7 @@
 //! the time that all events take.
 
 use crate::{
-    Beside, Capabilities, Event, EventKind, Opened, Presence, Quality, Reader, RunDecoder, Sieve,
+    Capabilities, Event, EventKind, Extras, Opened, Presence, Quality, Reader, RunDecoder, Sieve,
     SymbolTable, What,
 };
 
@@ -16,13 +16,13 @@ impl<'a> Switches<'a> {
     /// The switches of `reader`, with what it knows about threads.
     pub fn of(reader: &'a dyn Reader) -> Switches<'a> {
         let mut info = reader.info().clone();
-        let beside = Beside { switch_records: info.capabilities.switches, ..Beside::default() };
+        let extras = Extras { switch_records: info.capabilities.switches, ..Extras::default() };
         for event in &mut info.events {
             if EventKind::of(&event.system, event.short_name()) != Some(EventKind::Switch) {
                 event.presence = Presence::Described;
             }
         }
-        info.capabilities = Capabilities::of(&info.events, beside);
+        info.capabilities = Capabilities::of(&info.events, extras);
         info.symbols = SymbolTable::default();
         let (quality, runs) = (Quality::default(), reader.runs().to_vec());
         Switches { reader, opened: Opened { info, quality, runs } }

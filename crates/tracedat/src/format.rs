@@ -1,7 +1,7 @@
 //! The events a file describes, as tables indexed by their id.
 
 use crate::stacks::{Recorders, StackPlan};
-use holdup_trace::{Beside, Capabilities, EventDesc, EventId, Presence, QualityCode};
+use holdup_trace::{Capabilities, EventDesc, EventId, Extras, Presence, QualityCode};
 use holdup_tracepoint::{Abi, Format, Plan};
 use std::collections::BTreeSet;
 
@@ -186,7 +186,7 @@ impl EventTable {
     /// What the requested events would prove; `None` if the file describes all events of its
     /// machine and does not say which were requested.
     pub(crate) fn listed(&self) -> Option<Capabilities> {
-        self.selected.then(|| Capabilities::promised(&self.descs, Beside::default()))
+        self.selected.then(|| Capabilities::promised(&self.descs, Extras::default()))
     }
 }
 

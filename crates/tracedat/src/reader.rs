@@ -13,7 +13,7 @@ use crate::stacks::Recorders;
 use crate::time::TimeMap;
 use crate::{Content, LatencyText, v6, v7};
 use holdup_trace::{
-    Beside, Capabilities, Cpu, ErrorKind, Opened, Quality, QualityCode, Reader, Result, Run,
+    Capabilities, Cpu, ErrorKind, Extras, Opened, Quality, QualityCode, Reader, Result, Run,
     RunDecoder, SymbolTable, TraceInfo, progress,
 };
 use holdup_tracepoint::{Abi, Big, Endian, Little};
@@ -193,7 +193,7 @@ impl Parts {
         let proven = if whole { Capabilities::of } else { Capabilities::seen };
         info.capabilities = {
             let stacks = table.last_stack.is_some();
-            proven(&info.events, Beside { stacks, ..Beside::default() })
+            proven(&info.events, Extras { stacks, ..Extras::default() })
         };
         let span_known = total.events > 0 && total.blank == 0;
         info.span = span_known.then_some((total.first, total.last));

@@ -1,9 +1,9 @@
 //! Every judgement alone, on hand-made traces: a trace in which it holds, and a similar one in
 //! which it does not.
 
+mod background;
 mod calls;
 mod machine;
 mod objects;
-mod people;
 mod scene;
 mod threads;

@@ -113,7 +113,7 @@ fn who_has_a_lock_nearly_always_and_waits_for_it_too_is_no_server() {
     let judged = Attribution::from(&analysis);
     assert_eq!(judged.server, None);
     assert!(judged.ledger.ns(Leaf::ThreadSync) > 50 * MS, "{:?}", judged.ledger);
-    assert!(judged.alone.in_turns && !judged.alone.is_one, "{:?}", judged.alone);
+    assert!(judged.alone.is_contended && !judged.alone.is_one, "{:?}", judged.alone);
 }
 
 #[test]
@@ -146,5 +146,5 @@ fn who_writes_to_a_full_pipe_waits_for_a_server_and_takes_no_turns() {
     let judged = Attribution::from(&analysis);
     assert_eq!(judged.server.map(|s| tid(&analysis, s.slot)), Some(7));
     let pipe = analysis.objects().max_by_key(|o| o.wait_ns).unwrap();
-    assert!(!judged.turns.are_at(pipe.object));
+    assert!(!judged.contenders.are_at(pipe.object));
 }

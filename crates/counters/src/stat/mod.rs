@@ -32,7 +32,7 @@ pub enum Error {
         "line {line}: this is the human-readable output of perf stat; use the machine-readable \
          format: perf stat -j -o FILE ... (or -x,)"
     )]
-    ForPeople {
+    NotJson {
         /// The line that shows it.
         line: usize,
     },
@@ -91,7 +91,7 @@ pub fn parse(bytes: &[u8]) -> Result<Stat, Error> {
             continue;
         }
         if is_for_people(line) {
-            return Err(Error::ForPeople { line: number + 1 });
+            return Err(Error::NotJson { line: number + 1 });
         }
         if line.is_empty() || line.starts_with('#') {
             continue;

@@ -84,7 +84,7 @@ fn a_stream_cut_anywhere_is_read_as_far_as_it_goes() {
         let mut before = 0;
         let len = sample(spec)[1].1.len();
         // Every byte around the ends of packets, and every eleventh elsewhere.
-        let tried = |cut: &usize| cut % 11 == 0 || (cut + 8) % 4096 < 48;
+        let tried = |cut: &usize| cut.is_multiple_of(11) || (cut + 8) % 4096 < 48;
         for cut in (0..len).filter(tried) {
             let mut files = sample(spec);
             files[1].1.truncate(cut);

@@ -43,7 +43,7 @@ pub(crate) fn write(input: &Path, keep: Keep, output: &Path) -> Result<Written, 
             strings,
             stays: false,
             round: false,
-            told: false,
+            noted: false,
             out,
             at: 0,
             buffer: Vec::new(),
@@ -72,7 +72,7 @@ struct Copy<'a, 'b> {
     /// Whether something was written since the last FINISHED_ROUND.
     round: bool,
     /// Pipe mode: whether the note that says which part this is was written.
-    told: bool,
+    noted: bool,
     out: &'a mut BufWriter<&'b File>,
     /// Bytes written.
     at: u64,
@@ -218,8 +218,8 @@ impl Copy<'_, '_> {
 
     /// Adapt a record; false if the record is left out.
     fn changed(&mut self, rec: &RawRecord<'_>, bytes: &mut Vec<u8>, payload: &mut Vec<u8>) -> bool {
-        if self.pipe && !self.told && rec.kind < record::HEADER_ATTR {
-            self.told = true;
+        if self.pipe && !self.noted && rec.kind < record::HEADER_ATTR {
+            self.noted = true;
             let note = tables::command_line(self.order, &[], &self.keep.cut);
             let mut with = self.feature_record(feature::CMDLINE, &note);
             with.append(bytes);
@@ -235,7 +235,7 @@ impl Copy<'_, '_> {
                 let content = bytes.get(16..).unwrap_or(&[]).to_vec();
                 let cut = self.keep.cut.clone();
                 let content = tables::section(self.order, number, content, &cut, &mut self.strings);
-                self.told |= number == feature::CMDLINE;
+                self.noted |= number == feature::CMDLINE;
                 let Some(content) = content else { return false };
                 *bytes = self.feature_record(number, &content);
                 true

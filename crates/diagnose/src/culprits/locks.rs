@@ -6,7 +6,7 @@ use crate::facts::Facts;
 use crate::report::{Culprit, Person, Role};
 use holdup_attribution::limits::NAMED;
 use holdup_attribution::{Blamed, Leaf, Sleeper};
-use holdup_passes::{LockPeople, Slot, percent};
+use holdup_passes::{LockThreads, Slot, percent};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ pub(crate) fn kernel_locks(
     }
     let matters = |ns: Nanos| facts.at_least(facts.pct(ns), &NAMED).holds();
     let mut culprits: Vec<Culprit> = Vec::new();
-    for lock in facts.analysis.lock_people() {
+    for lock in facts.analysis.lock_threads() {
         let mut addresses = [Some(lock.address), lock.contended_at].into_iter().flatten();
         let object = addresses.find_map(|a| slept_for.remove(format!("{a:#x}").as_str()));
         let idle = object.map_or(0, |o| o.idle_ns(Leaf::KernelLocks));
@@ -51,7 +51,7 @@ pub(crate) fn kernel_locks(
 }
 
 /// A lock that lock events show; `object` is the same lock among what threads slept for.
-fn named(facts: &Facts<'_>, lock: &LockPeople, object: Option<&Blamed>) -> Culprit {
+fn named(facts: &Facts<'_>, lock: &LockThreads, object: Option<&Blamed>) -> Culprit {
     let idle = object.map_or_else(
         // Sleepers at other things count too: CPUs idled for this lock at most as the ledger says.
         || lock.block_ns.min(facts.leaf(Leaf::KernelLocks)),
@@ -91,7 +91,7 @@ fn named(facts: &Facts<'_>, lock: &LockPeople, object: Option<&Blamed>) -> Culpr
 }
 
 /// The threads that held the lock while others waited, by its release events.
-fn holders(facts: &Facts<'_>, lock: &LockPeople) -> Vec<Person> {
+fn holders(facts: &Facts<'_>, lock: &LockThreads) -> Vec<Person> {
     let waited: Nanos = lock.waiters.iter().map(|(_, ns)| ns).sum();
     let person = |&(slot, ns, for_it): &(Slot, Nanos, Nanos)| {
         let t = facts.thread(slot);

@@ -18,7 +18,7 @@ mod threads;
 
 pub(crate) use drivers::{driver, worker};
 pub(crate) use locks::kernel_locks;
-pub(crate) use objects::{devices, freed, turns};
+pub(crate) use objects::{contention, devices, freed};
 pub(crate) use quota::{throttled, throttled_group};
 pub(crate) use threads::{alone, barriers, busiest, queued, runs, server};
 

@@ -14,7 +14,7 @@ use std::cmp::Reverse;
 /// the calls that threads waited in, if system calls were recorded. CPU time spent in such calls
 /// (`awake`) is charged to the object if there is only one. For threads that yield and do not sleep
 /// only the program is known.
-pub(crate) fn turns(
+pub(crate) fn contention(
     facts: &Facts<'_>,
     class: Class,
     (asleep, awake): (Leaf, Leaf),
@@ -143,7 +143,7 @@ pub(super) fn culprit(facts: &Facts<'_>, o: &Blamed, ns: Nanos) -> Culprit {
 
 fn role(o: &Blamed) -> Role {
     match o.rule {
-        WaitRule::LockContention | WaitRule::IdleTimeout => Role::Turns,
+        WaitRule::LockContention | WaitRule::IdleTimeout => Role::Contended,
         WaitRule::OneServer => Role::Served,
         WaitRule::BarrierImbalance => Role::Barrier,
         WaitRule::KernelLock => Role::KernelLock,

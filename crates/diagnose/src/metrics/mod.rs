@@ -141,11 +141,11 @@ impl<'a> View<'a> {
 /// Judge figures. `path` is their file, for the commands.
 pub fn judge(path: &str, figures: &Figures, thresholds: Thresholds) -> Diagnosis {
     let case = figures.name.as_deref().map_or(String::new(), |c| format!(" --case {c}"));
-    judge_beside(&format!("--metrics {path}{case}"), figures, &[], thresholds)
+    judge_with(&format!("--metrics {path}{case}"), figures, &[], thresholds)
 }
 
 /// Judge figures together with runs of perf stat. `options` name both, for the commands.
-pub fn judge_beside(
+pub fn judge_with(
     options: &str,
     figures: &Figures,
     measured: &[Measured],

@@ -43,7 +43,7 @@
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Application Serialization and
 //! case 3 (one semaphore: 63 % of processing time in semop).
 
-use super::{Fixtures, Rule, Told, cost, finding, in_cpus};
+use super::{Explanation, Fixtures, Rule, cost, finding, in_cpus};
 use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Evidence, Finding};
@@ -65,13 +65,13 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn check(facts: &Facts<'_>) -> Finding {
-    turns(
+    contention(
         facts,
         &RULE,
-        &Turns {
+        &ContentionLeaves {
             cause: Cause::KernelService,
             asleep: Leaf::KernelServices,
-            awake: Leaf::ServiceTurns,
+            awake: Leaf::ServiceCalls,
             spins: Leaf::ServiceSpin,
             at: "services of the kernel",
             nobody: "no thread waits in a kernel service",
@@ -84,7 +84,7 @@ fn check(facts: &Facts<'_>) -> Finding {
 }
 
 /// The leaves of the two rules about contention.
-pub(super) struct Turns {
+pub(super) struct ContentionLeaves {
     pub(super) cause: Cause,
     /// Idle CPU time of threads that sleep for an object.
     pub(super) asleep: Leaf,
@@ -97,7 +97,7 @@ pub(super) struct Turns {
     pub(super) advice: [&'static str; 2],
 }
 
-impl Turns {
+impl ContentionLeaves {
     /// Threads that wait without sleeping for threads of the same kind.
     fn spinning<'a>(&self, facts: &'a Facts<'_>) -> Vec<&'a Spinning> {
         let services = self.cause == Cause::KernelService;
@@ -110,16 +110,16 @@ impl Turns {
 fn slow_holders(lock: &Culprit) -> Option<String> {
     let most = lock.holders_did.first()?;
     (!most.runs && most.pct > 50.0)
-        .then(|| format!("; for {:.0} % of that time its holders are {}", most.pct, most.told()))
+        .then(|| format!("; for {:.0} % of that time its holders are {}", most.pct, most.phrase()))
 }
 
 /// Threads contend: their sleep leaves CPUs idle, and going to sleep and waking costs CPU time.
-pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
+pub(super) fn contention(facts: &Facts<'_>, rule: &Rule, of: &ContentionLeaves) -> Finding {
     let (idle, cpu, spun) = (facts.leaf(of.asleep), facts.leaf(of.awake), facts.leaf(of.spins));
     let spinning = of.spinning(facts);
     let (waited, by_call) = facts.waiting_for(of.cause);
     let leaves = (of.asleep, of.awake);
-    let culprits = culprits::turns(facts, rule.class, leaves, &by_call, &spinning);
+    let culprits = culprits::contention(facts, rule.class, leaves, &by_call, &spinning);
     // A lock that is held while sleeping costs hardly any CPU time, but all the others' time.
     let priced = facts.worth_removing(rule.class).and(culprits.first()).and_then(|c| c.waited_ns);
     let at = match culprits.first() {
@@ -130,8 +130,8 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
         Some(c) => format!("in {}", c.name),
         None => format!("in {}", of.at),
     };
-    let told = match by_call.first() {
-        _ if spun > idle + cpu => Told {
+    let explanation = match by_call.first() {
+        _ if spun > idle + cpu => Explanation {
             story: "spinning",
             summary: format!(
                 "threads wait {at} without sleeping: {:.1} of {} CPUs are lost to that",
@@ -144,9 +144,9 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
                 of.advice[1].to_owned(),
             ],
         },
-        None if priced.is_none() => Told::plain("nobody-waits", of.nobody),
-        _ => Told {
-            story: "turns",
+        None if priced.is_none() => Explanation::plain("nobody-waits", of.nobody),
+        _ => Explanation {
+            story: "contention",
             summary: match priced {
                 Some(waited) => format!(
                     "threads contend {at}: on average {:.1} threads wait for it{}",
@@ -163,7 +163,7 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
             advice: of.advice.map(str::to_owned).to_vec(),
         },
     };
-    let mut f = finding(facts, rule, told);
+    let mut f = finding(facts, rule, explanation);
     let (wakers, most) = facts.wakers(of.cause);
     let of_wanted = cost(facts, &f);
     let slept = match facts.analysis.outside() {

@@ -9,7 +9,7 @@
 //!
 //! Source: PARbench on the p690, loads above 100 %.
 
-use super::{Fixtures, Rule, Told, finding};
+use super::{Explanation, Fixtures, Rule, finding};
 use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
@@ -42,7 +42,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     let occupied = facts.analysis.occupied_ns().max(1) as f64;
     let demand = facts.at_least(facts.demand as f64 / occupied / cpus, &QUEUE);
     let lacked = facts.at_least(facts.pct(lacked_ns), &MATTERS);
-    let told = Told {
+    let explanation = Explanation {
         story: "more-threads-than-cpus",
         summary: format!(
             "for {of_time:.0} % of the time no CPU is idle, while {:.1} threads want {cpus} CPUs",
@@ -61,7 +61,7 @@ fn check(facts: &Facts<'_>) -> Finding {
         demand: worth.times,
         worth,
         is_too_little: false,
-        ..finding(facts, &RULE, told)
+        ..finding(facts, &RULE, explanation)
     };
     f.evidence = vec![
         Evidence::checked(

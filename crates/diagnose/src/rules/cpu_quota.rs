@@ -33,7 +33,7 @@
 //!
 //! Source: Linux, `Documentation/scheduler/sched-bwc.rst`.
 
-use super::{Fixtures, Rule, Told, cost, finding, in_cpus};
+use super::{Explanation, Fixtures, Rule, cost, finding, in_cpus};
 use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
@@ -59,7 +59,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     let groups = culprits::throttled(facts);
     let ms = |ns: u64| ns as f64 / 1e6;
     let cpus = quota.period_ns.zip(quota.quota_ns).map(|(p, q)| q as f64 / p.max(1) as f64);
-    let told = match groups.first() {
+    let explanation = match groups.first() {
         Some(program) => {
             let limit = match (quota.period_ns, cpus) {
                 _ if read.is_some() => String::new(),
@@ -72,7 +72,7 @@ fn check(facts: &Facts<'_>) -> Finding {
                 _ => String::new(),
             };
             let of = read.map_or_else(String::new, |l| format!(" of {:.2} CPUs", l.cpus()));
-            Told {
+            Explanation {
                 story: "quota",
                 summary: format!(
                     "a CPU quota{of} keeps {} off idle CPUs{limit}: {:.1} of {} CPUs are idle \
@@ -92,9 +92,9 @@ fn check(facts: &Facts<'_>) -> Finding {
                 ],
             }
         }
-        None => Told::plain("nobody-throttled", "no quota keeps a thread off the CPUs"),
+        None => Explanation::plain("nobody-throttled", "no quota keeps a thread off the CPUs"),
     };
-    let mut f = finding(facts, &RULE, told);
+    let mut f = finding(facts, &RULE, explanation);
     f.evidence = vec![cost(facts, &f)];
     if facts.at_least(facts.pct(idle), &NAMED).holds() {
         f.evidence.push(Evidence::of(

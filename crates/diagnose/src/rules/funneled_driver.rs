@@ -19,7 +19,7 @@
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Workload Imbalance (funneling).
 
-use super::{Fixtures, Rule, Told, cost, finding, in_cpus, not_judged};
+use super::{Explanation, Fixtures, Rule, cost, finding, in_cpus, not_judged};
 use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Evidence, Finding};
@@ -46,7 +46,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     let cpu = driver.busiest.cpu;
     let idle = in_cpus(facts, facts.leaf(Leaf::Driver));
     let by = culprit(facts, cpu);
-    let mut f = finding(facts, &RULE, told(facts, driver, by.as_ref(), idle));
+    let mut f = finding(facts, &RULE, explain(facts, driver, by.as_ref(), idle));
     let of_wanted = cost(facts, &f);
     f.evidence = vec![
         Evidence::of(
@@ -77,12 +77,12 @@ fn check(facts: &Facts<'_>) -> Finding {
     f
 }
 
-fn told(facts: &Facts<'_>, driver: &Driver, by: Option<&Culprit>, idle: f64) -> Told {
+fn explain(facts: &Facts<'_>, driver: &Driver, by: Option<&Culprit>, idle: f64) -> Explanation {
     match &driver.funnel {
         Some(Funnel::Worker(worker)) => {
             let of_time = worker.ns() as f64 * 100.0 / facts.wall.max(1) as f64;
             let worker = as_culprit(facts, worker);
-            Told {
+            Explanation {
                 story: "one-worker",
                 summary: format!(
                     "{} {} is busy {of_time:.0} % of the time, with one work item after the other, \
@@ -96,7 +96,7 @@ fn told(facts: &Facts<'_>, driver: &Driver, by: Option<&Culprit>, idle: f64) -> 
                 ],
             }
         }
-        Some(Funnel::Cpu) | None => Told {
+        Some(Funnel::Cpu) | None => Explanation {
             story: "confined-driver",
             summary: format!(
                 "CPU {} spends {:.0} % of its time on driver work{}, which is {:.0} % of all \

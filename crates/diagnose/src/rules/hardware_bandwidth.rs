@@ -38,7 +38,7 @@
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Hardware Configuration.
 
-use super::{Fixtures, Rule, Told, cost, finding, in_cpus, not_judged};
+use super::{Explanation, Fixtures, Rule, cost, finding, in_cpus, not_judged};
 use crate::comparison::{Slowdown, Source};
 use crate::counted;
 use crate::facts::Facts;
@@ -72,8 +72,9 @@ fn check(facts: &Facts<'_>) -> Finding {
         return f;
     };
     let slower = slower(facts, best);
-    let told = Told { story: "slowed-down", summary: summary(facts, best), advice: advice() };
-    let mut f = finding(facts, &RULE, told);
+    let explanation =
+        Explanation { story: "slowed-down", summary: summary(facts, best), advice: advice() };
+    let mut f = finding(facts, &RULE, explanation);
     let (metric, place) = (best.source.metric(), best.source.place());
     f.evidence.push(Evidence::checked(metric, &slower, "% more", place));
     if best.proven_ns().is_some() {

@@ -15,7 +15,7 @@
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Hardware Configuration.
 
-use super::{Fixtures, Rule, Told, cost, finding, in_cpus};
+use super::{Explanation, Fixtures, Rule, cost, finding, in_cpus};
 use crate::culprits;
 use crate::facts::{Facts, NOT_RECORDED};
 use crate::report::{Class, Evidence, Finding};
@@ -39,8 +39,8 @@ pub(super) const RULE: Rule = Rule {
 fn check(facts: &Facts<'_>) -> Finding {
     let idle = facts.leaf(Leaf::Io);
     let (waited, by_call) = facts.waiting_for(Cause::Io);
-    let told = match by_call.first() {
-        Some((call, _)) => Told {
+    let explanation = match by_call.first() {
+        Some((call, _)) => Explanation {
             story: "disk",
             summary: format!(
                 "{}: {:.1} of {} CPUs are idle meanwhile",
@@ -53,9 +53,9 @@ fn check(facts: &Facts<'_>) -> Finding {
                     .to_owned(),
             ],
         },
-        None => Told::plain("nobody-waits", "no thread waits for a disk"),
+        None => Explanation::plain("nobody-waits", "no thread waits for a disk"),
     };
-    let mut f = finding(facts, &RULE, told);
+    let mut f = finding(facts, &RULE, explanation);
     f.evidence = vec![cost(facts, &f)];
     f.evidence.push(Evidence::of(
         "threads asleep waiting for disks, on average",

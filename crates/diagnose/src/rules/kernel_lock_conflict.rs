@@ -48,7 +48,7 @@
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Kernel Locking Conflict and case 2.
 
-use super::{Fixtures, Rule, Told, cost, finding, in_cpus};
+use super::{Explanation, Fixtures, Rule, cost, finding, in_cpus};
 use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
@@ -93,7 +93,7 @@ enum Story<'a> {
 }
 
 impl Story<'_> {
-    fn told(&self, cpus: u32, lost: f64, idle: f64) -> Told {
+    fn explain(&self, cpus: u32, lost: f64, idle: f64) -> Explanation {
         let of = format!("{lost:.1} of {cpus} CPUs are lost, {idle:.1} of them idle");
         let (story, summary) = match self {
             Story::Asleep { call } => {
@@ -137,7 +137,10 @@ impl Story<'_> {
                 ),
             ),
             Story::Nobody => {
-                return Told::plain("nobody-waits", "no thread waits for a lock of the kernel");
+                return Explanation::plain(
+                    "nobody-waits",
+                    "no thread waits for a lock of the kernel",
+                );
             }
         };
         let mut advice = vec![
@@ -162,7 +165,7 @@ impl Story<'_> {
                          sched -g -F 999 --duration 10s, which records no system calls"
                     .to_owned();
         }
-        Told { story, summary, advice }
+        Explanation { story, summary, advice }
     }
 }
 
@@ -194,8 +197,9 @@ fn check(facts: &Facts<'_>) -> Finding {
         (_, _, Some(call)) if inferred > 0 => Story::Costly { call },
         _ => Story::Nobody,
     };
-    let told = story.told(facts.analysis.cpus, in_cpus(facts, idle + burnt), in_cpus(facts, idle));
-    let mut f = finding(facts, &RULE, told);
+    let explanation =
+        story.explain(facts.analysis.cpus, in_cpus(facts, idle + burnt), in_cpus(facts, idle));
+    let mut f = finding(facts, &RULE, explanation);
     if let Some((_, s)) = full {
         f.ruled_out = None;
         f.lacked_ns = (s.callers_ns as f64 * (1.0 - 100.0 / s.wanted_pct)) as u64;

@@ -132,24 +132,24 @@ pub const ALL: &[Rule] = &[
 ];
 
 /// A rule's story, in one sentence.
-pub(crate) struct Told {
+pub(crate) struct Explanation {
     /// Stable id.
     pub(crate) story: &'static str,
     pub(crate) summary: String,
     pub(crate) advice: Vec<String>,
 }
 
-impl Told {
+impl Explanation {
     /// A story without advice.
-    fn plain(story: &'static str, summary: impl Into<String>) -> Told {
-        Told { story, summary: summary.into(), advice: Vec::new() }
+    fn plain(story: &'static str, summary: impl Into<String>) -> Explanation {
+        Explanation { story, summary: summary.into(), advice: Vec::new() }
     }
 }
 
 /// A finding of the rule's class. It costs the ledger's leaves that were lost to resources of that
 /// class, and holds if that matters.
-fn finding(facts: &Facts<'_>, rule: &Rule, told: Told) -> Finding {
-    costing(facts, rule, lost(facts, rule.class), told)
+fn finding(facts: &Facts<'_>, rule: &Rule, explanation: Explanation) -> Finding {
+    costing(facts, rule, lost(facts, rule.class), explanation)
 }
 
 /// The leaves lost to resources of a class. Time in which one thread had work counts only if it was
@@ -160,8 +160,8 @@ fn lost(facts: &Facts<'_>, class: Class) -> Vec<Part> {
     // Threads that never sleep do not contend, whatever the calls cost.
     let counts = |leaf: Leaf| match leaf {
         Leaf::Serial => alone,
-        Leaf::ThreadTurns => facts.leaf(Leaf::ThreadSync) > 0,
-        Leaf::ServiceTurns => facts.leaf(Leaf::KernelServices) > 0,
+        Leaf::ThreadSyncCalls => facts.leaf(Leaf::ThreadSync) > 0,
+        Leaf::ServiceCalls => facts.leaf(Leaf::KernelServices) > 0,
         _ => true,
     };
     let leaves = facts.judged.ledger.leaves();
@@ -171,7 +171,7 @@ fn lost(facts: &Facts<'_>, class: Class) -> Vec<Part> {
 }
 
 /// A finding that costs these parts of leaves.
-fn costing(facts: &Facts<'_>, rule: &Rule, leaves: Vec<Part>, told: Told) -> Finding {
+fn costing(facts: &Facts<'_>, rule: &Rule, leaves: Vec<Part>, explanation: Explanation) -> Finding {
     let lost = leaves.iter().map(|p| p.ns).sum();
     let weight = weight(facts, &leaves);
     let small = (!weight.holds()).then(|| {
@@ -190,13 +190,13 @@ fn costing(facts: &Facts<'_>, rule: &Rule, leaves: Vec<Part>, told: Told) -> Fin
         worth: Worth::bound(weight.value),
         wanted_pct: weight.value,
         lacked_ns: 0,
-        story: told.story,
-        summary: told.summary,
+        story: explanation.story,
+        summary: explanation.summary,
         culprits: Vec::new(),
         evidence: Vec::new(),
         is_too_little: small.is_some(),
         ruled_out: small,
-        advice: told.advice,
+        advice: explanation.advice,
     }
 }
 
@@ -328,7 +328,7 @@ fn too_little(f: &mut Finding, why: String) {
 
 /// A finding about something that the trace cannot show.
 fn not_judged(facts: &Facts<'_>, rule: &Rule, why: String) -> Finding {
-    let mut f = costing(facts, rule, Vec::new(), Told::plain(NOT_JUDGED, why.clone()));
+    let mut f = costing(facts, rule, Vec::new(), Explanation::plain(NOT_JUDGED, why.clone()));
     f.ruled_out = Some(why);
     f
 }

@@ -17,7 +17,7 @@
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section MP/UP Overhead.
 
-use super::{Fixtures, Rule, Told, finding, not_judged};
+use super::{Explanation, Fixtures, Rule, finding, not_judged};
 use crate::comparison::Overhead;
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Evidence, Finding};
@@ -74,7 +74,7 @@ fn check(facts: &Facts<'_>) -> Finding {
         return not_judged(facts, &RULE, why);
     };
     let kernel = facts.total_pct(Total::Kernel);
-    let told = Told {
+    let explanation = Explanation {
         story: "costlier-calls",
         summary: format!(
             "system calls made alone cost {:.1} % more than in the baseline; the kernel takes \
@@ -87,7 +87,7 @@ fn check(facts: &Facts<'_>) -> Finding {
                 .to_owned(),
         ],
     };
-    let mut f = finding(facts, &RULE, told);
+    let mut f = finding(facts, &RULE, explanation);
     f.evidence = vec![
         Evidence::of(
             "additional CPU time of system calls compared with the baseline",

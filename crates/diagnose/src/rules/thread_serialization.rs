@@ -29,7 +29,7 @@
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Thread Serialization and case 1.
 
-use super::application_serialization::{Turns, turns};
+use super::application_serialization::{ContentionLeaves, contention};
 use super::{Fixtures, Rule};
 use crate::facts::Facts;
 use crate::report::{Class, Finding};
@@ -51,13 +51,13 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn check(facts: &Facts<'_>) -> Finding {
-    turns(
+    contention(
         facts,
         &RULE,
-        &Turns {
+        &ContentionLeaves {
             cause: Cause::ThreadSync,
             asleep: Leaf::ThreadSync,
-            awake: Leaf::ThreadTurns,
+            awake: Leaf::ThreadSyncCalls,
             spins: Leaf::Spin,
             at: "the threads library (futex)",
             nobody: "no thread waits in the threads library",

@@ -24,7 +24,7 @@
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Workload Imbalance and case 4.
 
-use super::{Fixtures, Rule, Told, cost, costing, in_cpus, lost};
+use super::{Explanation, Fixtures, Rule, cost, costing, in_cpus, lost};
 use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding, Part};
@@ -75,7 +75,7 @@ enum Story {
 }
 
 impl Story {
-    fn told(&self, facts: &Facts<'_>, lost: Nanos) -> Told {
+    fn explain(&self, facts: &Facts<'_>, lost: Nanos) -> Explanation {
         let (cpus, idle) = (facts.analysis.cpus, in_cpus(facts, lost));
         let runs = facts.judged.alone.longest.map_or(0.0, |(_, running)| running.value);
         let (story, summary, advice) = match *self {
@@ -136,10 +136,10 @@ impl Story {
                 "widen the CPU affinity of the waiting threads (taskset -p, cpusets)",
             ),
             Story::Spread => {
-                return Told::plain("spread", "the work is spread over the CPUs");
+                return Explanation::plain("spread", "the work is spread over the CPUs");
             }
         };
-        Told { story, summary, advice: vec![advice.to_owned()] }
+        Explanation { story, summary, advice: vec![advice.to_owned()] }
     }
 }
 
@@ -166,8 +166,8 @@ fn check(facts: &Facts<'_>) -> Finding {
         _ if bound > 0 => Story::Bound,
         _ => Story::Spread,
     };
-    let told = story.told(facts, leaves.iter().map(|p| p.ns).sum());
-    let mut f = costing(facts, &RULE, leaves, told);
+    let explanation = story.explain(facts, leaves.iter().map(|p| p.ns).sum());
+    let mut f = costing(facts, &RULE, leaves, explanation);
     // If no thread is bound the leaf does not exist, and nothing is lost to it.
     let share = |metric: &str, leaf: Leaf| {
         Evidence::of(metric, facts.leaf_pct(leaf), "% of capacity", leaf.source())

@@ -3,7 +3,7 @@
 
 use holdup_attribution::{Attribution, JUDGE, analyze};
 use holdup_diagnose::phases::{self, Wanted};
-use holdup_diagnose::{Beside, Thresholds, diagnose_beside};
+use holdup_diagnose::{Extras, Thresholds, diagnose_with_extras};
 use holdup_passes::Options;
 use holdup_profile::{Around, KnowsCode, Spot, code};
 use holdup_testkit::{MemTrace, TraceBuilder};
@@ -48,7 +48,7 @@ fn trace() -> TraceBuilder {
 }
 
 /// The code around the mutex, and around the thread that holds it, between two times.
-fn told(trace: &MemTrace, span: (u64, u64)) -> (Option<Around>, Option<Around>) {
+fn around(trace: &MemTrace, span: (u64, u64)) -> (Option<Around>, Option<Around>) {
     let analysis = analyze(trace, &Options::default()).unwrap();
     let words = Attribution::from(&analysis).object_words();
     let found = code(trace, &analysis, span, &JUDGE, &words, Default::default()).unwrap();
@@ -86,20 +86,20 @@ fn counts(spots: &[Spot]) -> Vec<Counted<'_>> {
 
 #[test]
 fn calls_of_who_has_it_are_told() {
-    let (object, thread) = told(&with_calls(trace()).build(), (0, u64::MAX));
+    let (object, thread) = around(&with_calls(trace()).build(), (0, u64::MAX));
     let calls = object.unwrap().calls;
     let shown: Vec<(&str, u64, f64)> =
         calls.iter().map(|c| (c.call.as_str(), c.ns, c.pct)).collect();
     assert_eq!(shown, [("fsync", 1_000_000, 25.0)], "calls to wake others are left out");
     assert!(thread.unwrap().calls.is_empty());
-    let (object, _) = told(&trace().build(), (0, u64::MAX));
+    let (object, _) = around(&trace().build(), (0, u64::MAX));
     assert!(object.unwrap().calls.is_empty());
 }
 
 #[test]
 fn a_wait_has_the_code_of_both_sides() {
     let trace = trace().build();
-    let (object, thread) = told(&trace, (0, u64::MAX));
+    let (object, thread) = around(&trace, (0, u64::MAX));
     let object = object.unwrap();
     let ns = Some(SLEEP.1 - SLEEP.0);
     assert_eq!(counts(&object.waits), [("prog", "libc.so.6", ns, None, 100.0)]);
@@ -115,7 +115,7 @@ fn a_wait_has_the_code_of_both_sides() {
 #[test]
 fn what_lies_outside_of_the_judged_part_does_not_count() {
     let trace = trace().build();
-    let (object, thread) = told(&trace, (2_500_000, u64::MAX));
+    let (object, thread) = around(&trace, (2_500_000, u64::MAX));
     assert_eq!(object, None, "the sleep began before");
     assert_eq!(thread.unwrap().runs.iter().filter_map(|s| s.samples).sum::<u64>(), 1);
 }
@@ -136,7 +136,7 @@ fn a_wake_up_by_an_interrupt_is_nobodys_code() {
         .sys_exit(SLEEP.1 + 200, 0, 12, FUTEX, 0)
         .switch(9_000_000, 0, 12, 0, "S")
         .build();
-    let (object, _) = told(&handled, (0, u64::MAX));
+    let (object, _) = around(&handled, (0, u64::MAX));
     let object = object.unwrap();
     assert_eq!(counts(&object.waits), [("prog", "", Some(SLEEP.1 - SLEEP.0), None, 100.0)]);
     assert!(object.wakes.is_empty() && object.runs.is_empty());
@@ -169,7 +169,8 @@ fn without_chains_there_is_nothing_and_the_report_says_how_to_get_them() {
     let judged =
         phases::read(&trace, &Options::default(), &Thresholds::default(), Wanted::default())
             .unwrap();
-    let judged = diagnose_beside(trace.info(), &judged, Beside::default(), Thresholds::default());
+    let judged =
+        diagnose_with_extras(trace.info(), &judged, Extras::default(), Thresholds::default());
     let finding = judged.findings.iter().find(|f| f.rule == "thread-serialization").unwrap();
     assert_eq!(finding.ruled_out, None, "{finding:?}");
     assert!(finding.culprits.iter().all(|c| c.code.is_none()));

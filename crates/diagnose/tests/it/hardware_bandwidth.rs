@@ -4,7 +4,7 @@
 use holdup_attribution::analyze;
 use holdup_diagnose::phases::{self, Wanted};
 use holdup_diagnose::{
-    Beside, Class, Diagnosis, Finding, Measured, Thresholds, diagnose, diagnose_beside,
+    Class, Diagnosis, Extras, Finding, Measured, Thresholds, diagnose, diagnose_with_extras,
 };
 use holdup_passes::{Analysis, Options};
 use holdup_testkit::{ChosenCalls, MemTrace, TraceBuilder};
@@ -264,8 +264,8 @@ fn judge_measured(trace: &MemTrace, measured: &[Measured]) -> (Diagnosis, Findin
     let judged =
         phases::read(trace, &Options::default(), &Thresholds::default(), Wanted::default())
             .unwrap();
-    let beside = Beside { measured, ..Beside::default() };
-    let d = diagnose_beside(trace.info(), &judged, beside, Thresholds::default());
+    let extras = Extras { measured, ..Extras::default() };
+    let d = diagnose_with_extras(trace.info(), &judged, extras, Thresholds::default());
     let f = d.findings.iter().find(|f| f.class == Class::HardwareBandwidth).unwrap().clone();
     (d, f)
 }

@@ -12,7 +12,7 @@ pub(crate) enum Other {
     /// A frame of a call chain.
     Frame,
     /// Another line that belongs to the event or the frame before it.
-    Beside,
+    Attached,
     /// The recorder lost events of this CPU; how many, if it says.
     Lost(Cpu, Option<u64>),
     /// The CPU's earlier events were overwritten while recording.
@@ -38,7 +38,7 @@ pub(crate) fn other(syntax: Syntax, line: &[u8]) -> Other {
             }
             _ if blank(line[0]) => match hex(text) {
                 Some((_, n)) if text.get(n).is_none_or(|&b| blank(b)) => Other::Frame,
-                _ => Other::Beside,
+                _ => Other::Attached,
             },
             _ => Other::Bad,
         };
@@ -144,7 +144,7 @@ mod tests {
         let p = |s: &str| other(Syntax::Perf, s.as_bytes());
         assert_eq!(p("\tffffffff813af60a update_se+0x13a ([kernel.kallsyms])"), Other::Frame);
         assert_eq!(p("        b3cea6c4\tLock::unlock() (/system/lib/libc.so)"), Other::Frame);
-        assert_eq!(p("  convoy.c:31"), Other::Beside);
+        assert_eq!(p("  convoy.c:31"), Other::Attached);
         assert_eq!(p("what"), Other::Bad);
         for chatter in [
             "'trace' not valid for hardware events. Ignoring.",

@@ -76,9 +76,9 @@ fn interval(ratio: f64, level: f64, mut resample: impl FnMut() -> Option<f64>) -
     // A pair from 0 to something grew infinitely.
     let mut all: Vec<f64> = (0..RESAMPLES).map(|_| resample().unwrap_or(f64::INFINITY)).collect();
     all.sort_by(f64::total_cmp);
-    let beside = (1.0 - level) / 2.0;
+    let tail = (1.0 - level) / 2.0;
     let bound = |q| Some(quantile_of_sorted(&all, q)).filter(|b| b.is_finite());
-    Some(Interval { ratio, low: bound(beside)?, high: bound(1.0 - beside) })
+    Some(Interval { ratio, low: bound(tail)?, high: bound(1.0 - tail) })
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ impl Engine {
     pub(crate) fn restart(&mut self, now: Nanos) {
         let now = now.max(self.now);
         let slots: Vec<Slot> = self.threads.iter().map(|(slot, _)| slot).collect();
-        slots.into_iter().for_each(|slot| self.told(now, slot));
+        slots.into_iter().for_each(|slot| self.settle_reason(now, slot));
         let cpus: Vec<Cpu> = self.cpus.iter().map(|(c, _)| c).collect();
         for cpu in cpus {
             // A thread only presumed to run still is; what it did before is unknown.
@@ -102,14 +102,14 @@ impl Engine {
         let end = end.max(self.now);
         self.now = end;
         // If no event says its CPU, no CPU is more silent than the others.
-        let told = self.cpus.iter().any(|(_, c)| c.met);
+        let has_met = self.cpus.iter().any(|(_, c)| c.met);
         for &cpu in cpus {
             // A busy CPU has at least its timer's interrupts; but if only some tasks were recorded,
             // the interrupts of others were not.
             let silent_is_idle = self.system_wide && (self.caps.irqs || self.caps.softirqs);
             let c = self.cpus.get_mut(cpu);
             if !c.seen {
-                self.quality.add(QualityCode::SilentCpu, (told && !c.met) as u64);
+                self.quality.add(QualityCode::SilentCpu, (has_met && !c.met) as u64);
                 // A thread sent to this CPU ran there: its events are missing.
                 let idle = silent_is_idle && !c.is_target && !self.lost;
                 let what: fn(&mut CpuState, Nanos) = match idle {

@@ -169,11 +169,10 @@ impl Engine {
             running0,
             irq0: t.irq_ns,
             runnable0: t.woken_ns + t.preempted_ns,
-            blocked0: t.blocked_ns,
             alone: Some(self.costs.enter()),
             inside: true,
             woke: false,
-            beside: false,
+            with_sibling: false,
             stolen: 0,
         });
         c.counts.scalls += 1;
@@ -194,9 +193,9 @@ impl Engine {
     /// A call that changes the address space begins.
     #[inline(never)]
     fn space_begins(&mut self, cpu: Cpu, slot: Slot) {
-        let beside = self.has_sibling(cpu, slot);
+        let with_sibling = self.has_sibling(cpu, slot);
         if let Some(call) = &mut self.threads[slot].living.call {
-            call.beside = beside;
+            call.with_sibling = with_sibling;
         }
     }
 
@@ -274,7 +273,7 @@ impl Engine {
         let elapsed = now - call.start;
         let (running, interrupted) = (running - call.running0, t.irq_ns - call.irq0);
         let (start, alone, woke) = (call.start, call.alone, call.woke);
-        let beside = call.beside;
+        let with_sibling = call.with_sibling;
         let stolen = call.stolen;
         // If the exit does not give the number (LTTng up to 2.5), that of the entry is used.
         // rt_sigreturn returns as number -1, with the registers of the interrupted code: it has no
@@ -290,7 +289,7 @@ impl Engine {
         let (own, runnable, blocked) = if running == elapsed && interrupted == 0 {
             stats.running += elapsed;
             if woke {
-                stats.in_turns += elapsed;
+                stats.sleeps_and_wakes += elapsed;
             }
             (elapsed, 0, 0)
         } else {
@@ -303,7 +302,7 @@ impl Engine {
             stats.runnable += runnable;
             stats.blocked += blocked;
             if woke || blocked > 0 {
-                stats.in_turns += own;
+                stats.sleeps_and_wakes += own;
             }
             (own, runnable, blocked)
         };
@@ -320,7 +319,7 @@ impl Engine {
             let mutex = self.waits.call_returns(now, slot, t.pid, traits.class, start, ret);
             if let Some(mutex) = mutex {
                 if !woke && blocked == 0 {
-                    t.living.calls.entry(nr).in_turns += own;
+                    t.living.calls.entry(nr).sleeps_and_wakes += own;
                 }
                 if let Some(steps) = &mut self.waits.steps {
                     steps.contended(slot, mutex, own);
@@ -330,7 +329,7 @@ impl Engine {
         count_call(&mut c.counts, traits, ret);
         if traits.space {
             let (pid, slept) = (t.pid, blocked > 0);
-            let call = SpaceCall { nr, slot, pid, own, siblings: (beside, false), slept };
+            let call = SpaceCall { nr, slot, pid, own, siblings: (with_sibling, false), slept };
             self.space_ends(now, e.cpu, call);
         }
     }

@@ -84,7 +84,7 @@ impl Engine {
     /// A thread turns out to be on `cpu`, and the switch was not recorded: it was in its old state
     /// until `left`, and runs here since `since`; the time in between is unknown.
     fn arrives(&mut self, now: Nanos, slot: Slot, left: Nanos, since: Nanos, cpu: Cpu) {
-        self.told(now, slot);
+        self.settle_reason(now, slot);
         let before = self.threads[slot].since;
         match self.threads[slot].state {
             State::Woken(_) | State::Preempted(_) => {

@@ -57,7 +57,7 @@ impl Engine {
         let kind = LockKind::from_flags(flags);
         let caller = self.locks.code.caller(chain);
         if self.locks.lockdep.acquires {
-            self.locks.lockdep.told(lock, kind, waiter);
+            self.locks.lockdep.waits_at(lock, kind, waiter);
         }
         let open = self.locks.contention.begin(now, Key { lock, kind, caller, waiter }, away);
         if let Some(slot) = waiter.slot() {

@@ -100,7 +100,7 @@ pub(crate) struct Engine {
     /// The recording has the event `sched_blocked_reason`.
     reasons: bool,
     /// At least one such event occurs in the trace.
-    reasons_told: bool,
+    reasons_named: bool,
     /// At least one such event has occurred so far.
     pub(crate) reasons_seen: bool,
     /// Functions that `sched_blocked_reason` named, and whether they take locks.
@@ -183,7 +183,7 @@ impl Engine {
                 .collect(),
             unused_ids,
             reasons: recorded.has(EventKind::BlockedReason),
-            reasons_told: info.events.iter().any(|e| {
+            reasons_named: info.events.iter().any(|e| {
                 e.presence == Presence::Seen
                     && EventKind::of(&e.system, e.short_name()) == Some(EventKind::BlockedReason)
             }),

@@ -24,7 +24,7 @@ impl Engine {
     pub(super) fn transition(&mut self, now: Nanos, slot: Slot, to: State) {
         let from = self.threads[slot].state;
         if from != State::Blocked {
-            self.told(now, slot);
+            self.settle_reason(now, slot);
         }
         match (from.is_ready(), to.is_ready()) {
             (true, _) => {

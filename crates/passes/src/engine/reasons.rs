@@ -15,7 +15,7 @@ use super::Engine;
 use crate::judge::{BlockedFor, Ended};
 use crate::slot::Slot;
 use crate::state::State;
-use crate::untold::Reason;
+use crate::unsettled::Reason;
 use crate::waits::{Caller, Wait};
 use holdup_trace::{NameId, Nanos, Tid};
 
@@ -34,9 +34,9 @@ impl Engine {
             name => (Caller::Name(name), self.is_locking(name)),
         };
         let t = &mut self.threads[slot];
-        if t.uninterruptible && (t.state == State::Blocked || t.living.untold.is_some()) {
+        if t.uninterruptible && (t.state == State::Blocked || t.living.unsettled.is_some()) {
             t.living.reason = Some(Reason { io_wait, caller, lock });
-            self.told(now, slot);
+            self.settle_reason(now, slot);
         }
     }
 
@@ -48,15 +48,15 @@ impl Engine {
 
     /// The reason of a sleep that is over has come, or will not come any more.
     #[inline]
-    pub(super) fn told(&mut self, now: Nanos, slot: Slot) {
-        if self.reasons && self.threads[slot].living.untold.is_some() {
-            self.judge_untold(now, slot);
+    pub(super) fn settle_reason(&mut self, now: Nanos, slot: Slot) {
+        if self.reasons && self.threads[slot].living.unsettled.is_some() {
+            self.judge_unsettled(now, slot);
         }
     }
 
     #[cold]
-    fn judge_untold(&mut self, now: Nanos, slot: Slot) {
-        let Some(over) = self.threads[slot].living.untold.take() else { return };
+    fn judge_unsettled(&mut self, now: Nanos, slot: Slot) {
+        let Some(over) = self.threads[slot].living.unsettled.take() else { return };
         self.judge_sleep(now, slot, *over);
         if over.counted && self.threads[slot].state == State::Waking {
             self.wake_up_begins(now, slot);
@@ -68,7 +68,7 @@ impl Engine {
         let t = &self.threads[slot];
         t.uninterruptible
             && t.living.reason.is_none()
-            && (self.reasons_told || self.reasons_seen && ended == Ended::Trace)
+            && (self.reasons_named || self.reasons_seen && ended == Ended::Trace)
     }
 
     /// What a sleep that ends was for, as far as the kernel says. A lock with events of its own

@@ -237,7 +237,7 @@ impl Engine {
     /// A thread gets a CPU `from` another thread (it was queued) or from the idle task (it waited
     /// for the CPU to wake up).
     pub(super) fn enters(&mut self, now: Nanos, cpu: Cpu, slot: Slot, from: Option<Slot>) {
-        self.told(now, slot);
+        self.settle_reason(now, slot);
         let from_idle = from == Some(Slot::IDLE);
         let trust_wakeups = self.caps.wakeups && !self.lost;
         let woken = self.threads[slot].since;
@@ -348,10 +348,10 @@ impl Engine {
         other: Tid,
     ) {
         let current = self.cpus.get_mut(cpu).current.map(|(tid, _)| tid);
-        let beside = self.recorded.has(EventKind::Switch);
+        let recorded = self.recorded.has(EventKind::Switch);
         // System-wide it repeats `sched_switch`. In a recording of some tasks only this event says
         // when they get a CPU, because `sched_switch` belongs to the thread that leaves.
-        if beside && (self.system_wide || out && current != Some(e.tid)) {
+        if recorded && (self.system_wide || out && current != Some(e.tid)) {
             return;
         }
         if out {

@@ -17,7 +17,7 @@ use super::Engine;
 use crate::judge::{BlockedFor, Outside};
 use crate::locks::is_locking;
 use crate::slot::Slot;
-use crate::untold::Reason;
+use crate::unsettled::Reason;
 use crate::waits::{Caller, Class};
 use holdup_syscalls::{Arch, WaitKind};
 use holdup_trace::{Cpu, Nanos, SymbolTable};
@@ -133,9 +133,9 @@ impl Engine {
     /// A thread goes into an uninterruptible sleep in a call of this kind. If the call does not
     /// tell the reason, the chain just recorded does. Returns whether it is a device.
     pub(super) fn sleeps_for(&mut self, cpu: Cpu, slot: Slot, kind: Option<WaitKind>) -> bool {
-        let untold =
+        let unsettled =
             matches!(kind, None | Some(WaitKind::Other | WaitKind::Socket | WaitKind::Memory));
-        let Some((on, reason)) = self.untraced.reason.take().filter(|_| untold) else {
+        let Some((on, reason)) = self.untraced.reason.take().filter(|_| unsettled) else {
             return false;
         };
         if on != cpu || self.threads[slot].contending > 0 {

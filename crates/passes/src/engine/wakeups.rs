@@ -10,7 +10,7 @@ use crate::past::HolderDid;
 use crate::slot::Slot;
 use crate::state::{Mode, State};
 use crate::threads::{EarlyWake, Thread, role};
-use crate::untold::Untold;
+use crate::unsettled::Unsettled;
 use crate::waits::{End, Finished, Object};
 use holdup_syscalls::WaitKind;
 use holdup_trace::{Cpu, Event, NameId, Nanos, Pid, Tid};
@@ -106,7 +106,7 @@ impl Engine {
         target: Cpu,
         early: bool,
     ) {
-        self.told(now, slot);
+        self.settle_reason(now, slot);
         match self.threads[slot].state {
             State::Running(cpu) if self.is_presumed(slot, cpu) => {
                 if early || !self.cpus.get_mut(cpu).is_blind() {
@@ -140,7 +140,7 @@ impl Engine {
                     self.ready(now, slot, target);
                 } else if self.caps.wakeups {
                     self.transition(now, slot, State::Waking);
-                    if counted && self.threads[slot].living.untold.is_none() {
+                    if counted && self.threads[slot].living.unsettled.is_none() {
                         self.wake_up_begins(now, slot);
                     }
                     self.taken_by_blind(now, slot, target);
@@ -284,7 +284,7 @@ impl Engine {
         waker: Option<(Slot, bool)>,
         ended: Ended,
     ) {
-        self.told(now, slot);
+        self.settle_reason(now, slot);
         if self.threads[slot].state == State::Waking {
             return self.end_wake_up(now, slot);
         }
@@ -337,10 +337,10 @@ impl Engine {
             let by = by.map(|w| (w, self.threads[w].running_at(now)));
             self.waits.slept((wait.start, now), slot, wait.object, by);
         }
-        let over = Untold { wait, now, end, ended, g, counted: mark.is_some() };
+        let over = Unsettled { wait, now, end, ended, g, counted: mark.is_some() };
         if ended == Ended::Woken && self.awaits_reason(slot) {
             let t = &mut self.threads[slot];
-            t.living.untold = Some(Box::new(over));
+            t.living.unsettled = Some(Box::new(over));
             if let Some(lane) = &mut t.lane {
                 lane.awaits_reason();
             }
@@ -365,19 +365,19 @@ impl Engine {
     }
 
     /// Everything is known about a sleep that ever will be: judges what it was for.
-    pub(super) fn judge_sleep(&mut self, now: Nanos, slot: Slot, over: Untold) {
-        let Untold { wait, now: over_at, end, ended, g, counted } = over;
+    pub(super) fn judge_sleep(&mut self, now: Nanos, slot: Slot, over: Unsettled) {
+        let Unsettled { wait, now: over_at, end, ended, g, counted } = over;
         self.io_ends(now, slot, ended);
         let wait = self.blocked_in(over_at, slot, wait);
         let nr = self.threads[slot].living.sleeps_in();
         let facts = self.wait_end(over_at, slot, &end, wait.object, ended);
         let cause = (self.judge.cause)(&facts);
         if let Some(lane) = &mut self.threads[slot].lane {
-            lane.told(SleptFor { cause, object: wait.object, waker: end.waker });
+            lane.learn(SleptFor { cause, object: wait.object, waker: end.waker });
         }
         if let Some(past) = &mut self.threads[slot].past {
             let kind = self.waits.kind_of(wait.object);
-            past.told(HolderDid::slept(cause, kind, wait.object, nr));
+            past.learn(HolderDid::slept(cause, kind, wait.object, nr));
         }
         let finished = Finished { slot, wait, now: over_at, end, facts, cause, nr, g, counted };
         let waker = end.waker.map(|w| &self.threads[w]);
@@ -442,7 +442,7 @@ impl Engine {
                 && !self.lost
                 && self.cpus.any_blind(),
             ended_before: self.waits.was_ended(object),
-            in_turns: self.waits.in_turns(object),
+            is_contended: self.waits.is_contended(object),
             lock: self.waits.is_lock(object),
             activity,
             between_processes,

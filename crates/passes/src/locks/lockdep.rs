@@ -327,7 +327,7 @@ impl Lockdep {
 
     /// A `contention_begin` of this kind for a lock at `lock`: the map that `waiter` is acquiring
     /// is in this lock if the addresses say so.
-    pub(crate) fn told(&mut self, lock: u64, kind: LockKind, waiter: Waiter) {
+    pub(crate) fn waits_at(&mut self, lock: u64, kind: LockKind, waiter: Waiter) {
         let acquiring = self
             .held
             .get(&waiter)
@@ -341,7 +341,7 @@ impl Lockdep {
         }
     }
 
-    /// The lockdep map in the lock at `lock`, if [`Lockdep::told`] found one.
+    /// The lockdep map in the lock at `lock`, if [`Lockdep::waits_at`] found one.
     pub(crate) fn map_of(&self, lock: u64) -> Option<u64> {
         self.maps.get(&lock).copied()
     }

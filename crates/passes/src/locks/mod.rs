@@ -15,17 +15,17 @@ mod holders;
 mod kind;
 mod known;
 mod lockdep;
-mod people;
 mod rows;
 mod stats;
+mod threads;
 mod turns;
 
 pub(crate) use caller::is_locking;
 pub use kind::{LockKind, LockSource};
 pub use known::known_lock;
-pub use people::LockPeople;
 pub(crate) use rows::SWAPPER;
 pub use rows::{LockBy, LockRow};
+pub use threads::LockThreads;
 
 use crate::slot::Slot;
 use crate::threads::Threads;

@@ -40,10 +40,10 @@ impl Analysis {
 
     /// CPU time in calls of these kinds that slept or ended the sleep of another thread: the cost
     /// of waiting for each other, without the waiting time.
-    pub fn in_turns_ns(&self, kinds: impl Fn(WaitKind) -> bool) -> Nanos {
+    pub fn sleep_and_wake_ns(&self, kinds: impl Fn(WaitKind) -> bool) -> Nanos {
         let of_kind = |nr: u32| kinds(holdup_syscalls::wait_kind(&self.call_name(nr)));
         let calls = self.calls().iter().filter(|(nr, _)| of_kind(**nr));
-        calls.map(|(_, sum)| sum.stats.in_turns).sum()
+        calls.map(|(_, sum)| sum.stats.sleeps_and_wakes).sum()
     }
 
     /// Every thread that made one of these calls, in order of appearance.

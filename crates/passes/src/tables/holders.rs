@@ -59,7 +59,7 @@ pub struct HolderFunction {
 
 impl HolderTime {
     /// `waiting for a disk (fsync)`: the activity in words, for sentences.
-    pub fn told(&self) -> String {
+    pub fn phrase(&self) -> String {
         match &self.call {
             Some(call) => format!("{} ({call})", self.title),
             None => self.title.to_owned(),

@@ -9,9 +9,9 @@ use holdup_trace::Nanos;
 impl Analysis {
     /// CPU time of a thread in calls by which threads contend for a mutex, by mutex, unordered.
     /// Without other threads there would be no such calls.
-    pub fn turns_at(&self, slot: Slot) -> impl Iterator<Item = (Object, Nanos)> {
+    pub fn fought_for(&self, slot: Slot) -> impl Iterator<Item = (Object, Nanos)> {
         let steps = self.engine.waits.steps.as_ref();
-        steps.into_iter().flat_map(move |steps| steps.turns(slot))
+        steps.into_iter().flat_map(move |steps| steps.fought_for(slot))
     }
 
     /// The address of a lock of the kernel; `None` for other objects and if it is not known.

@@ -37,7 +37,8 @@ impl Waits {
         let object = wait.object;
         let mut pieces = std::mem::take(&mut self.pieces);
         pieces.clear();
-        let follows = f.by_application() && (cause.is_turns() || cause == Cause::KernelLock);
+        let follows =
+            f.by_application() && (cause.is_ended_by_thread() || cause == Cause::KernelLock);
         if let (Some(w), true) = (end.waker, follows) {
             let lock = self.is_lock(object);
             // A waker that never waited has no trail.

@@ -158,7 +158,6 @@ impl FutexOp {
 }
 
 const FUTEX_PRIVATE: u64 = 128;
-const FUTEX_CLOCK_REALTIME: u64 = 256;
 const FUTEX2_PRIVATE: u64 = 128;
 
 /// Decode the arguments of a call of class `Futex`, `Futex2Wait` or `Futex2Wake`.

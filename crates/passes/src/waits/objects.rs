@@ -201,9 +201,9 @@ impl Analysis {
         match self.descriptors.get(&object) {
             Some(seen) if !seen.name.is_empty() => {
                 let waits_itself = first.and_then(|t| self.pid(t)) == pid;
-                let told =
+                let names_number =
                     waits_itself || seen.name.ends_with(')') && seen.name.contains(" of pid ");
-                if told { seen.name.clone() } else { format!("{} ({number})", seen.name) }
+                if names_number { seen.name.clone() } else { format!("{} ({number})", seen.name) }
             }
             _ => number,
         }

@@ -144,7 +144,7 @@ impl Waits {
     }
 
     /// Whether threads that wait for it also end others' waits for it, at least twice so far.
-    pub(crate) fn in_turns(&self, object: Object) -> bool {
+    pub(crate) fn is_contended(&self, object: Object) -> bool {
         self.things[object.0 as usize].turns > 1
     }
 

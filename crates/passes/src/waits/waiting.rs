@@ -168,7 +168,7 @@ impl Waits {
         if !end.early {
             let thing = self.thing(object);
             thing.spans.add(span);
-            thing.peer = cause.is_turns();
+            thing.peer = cause.is_ended_by_thread();
             match cause {
                 cause if cause.is_idle() => thing.idle_wait += span,
                 Cause::Io => thing.device_wait += span,

@@ -26,8 +26,8 @@ fn ends(trace: TraceBuilder) -> Analysis {
     let ledger = Attribution::from(&a).ledger;
     assert_eq!(ledger.leaves().map(|l| l.1).sum::<u64>(), ledger.capacity_ns);
     // No other threads exist: the thread that ends the waits counts as a server.
-    let turns = ledger.ns(Leaf::ThreadTurns) + ledger.ns(Leaf::ServedTurns);
-    assert_eq!(turns, a.in_turns_ns(WaitKind::is_library));
+    let turns = ledger.ns(Leaf::ThreadSyncCalls) + ledger.ns(Leaf::ServerCalls);
+    assert_eq!(turns, a.sleep_and_wake_ns(WaitKind::is_library));
     a
 }
 
@@ -35,9 +35,9 @@ fn ends(trace: TraceBuilder) -> Analysis {
 fn turns(a: &Analysis) -> (u64, Vec<(u32, u64)>) {
     let at = |tid| {
         let slot = a.all_threads().find(|(_, t)| t.tid.0 == tid).map(|(slot, _)| slot).unwrap();
-        (tid, a.turns_at(slot).map(|(_, ns)| ns).sum())
+        (tid, a.fought_for(slot).map(|(_, ns)| ns).sum())
     };
-    (a.in_turns_ns(WaitKind::is_library), vec![at(7), at(8)])
+    (a.sleep_and_wake_ns(WaitKind::is_library), vec![at(7), at(8)])
 }
 
 #[test]

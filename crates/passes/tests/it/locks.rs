@@ -432,8 +432,8 @@ fn who_releases_a_contended_lock_held_it_while_others_waited() {
     assert_eq!(row.holder, Some(Some(1)));
     assert_eq!(row.holder_ns, Some(Some(200)));
     assert_eq!(row.pct_holder, Some(Some(46.875)), "(200 + 100) of 640");
-    let people = a.lock_people();
-    let held: Vec<(u32, u64, u64)> = people[0]
+    let locks = a.lock_threads();
+    let held: Vec<(u32, u64, u64)> = locks[0]
         .holders
         .iter()
         .map(|&(slot, held, waited)| (a.thread(slot).tid.0, held, waited))
@@ -470,6 +470,6 @@ fn a_window_counts_turns_from_its_start() {
     // From 350 to 400 two threads wait for A; then C for B.
     assert_eq!(row.holder, Some(Some(2)));
     assert_eq!(row.holder_ns, Some(Some(280)));
-    let held: Vec<u64> = a.lock_people()[0].holders.iter().map(|h| h.2).collect();
+    let held: Vec<u64> = a.lock_threads()[0].holders.iter().map(|h| h.2).collect();
     assert_eq!(held, [280, 100]);
 }

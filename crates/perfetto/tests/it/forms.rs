@@ -73,7 +73,7 @@ fn scenario() -> MemTrace {
 }
 
 /// All events with their fields, names spelled out.
-fn told(reader: &dyn Reader) -> (Vec<String>, holdup_trace::Quality) {
+fn content(reader: &dyn Reader) -> (Vec<String>, holdup_trace::Quality) {
     let mut all = Vec::new();
     let info = reader.info();
     let quality = merge::drive(reader, 2, &mut |events: &[Event], batch: &Batch| {
@@ -104,14 +104,14 @@ fn read(bytes: &[u8]) -> Perfetto {
 #[test]
 fn events_come_back_as_they_were_written() {
     let trace = scenario();
-    let (mut wanted, _) = told(&trace);
+    let (mut wanted, _) = content(&trace);
     // At equal times this reader orders events by CPU, the builder by insertion.
     wanted.sort();
     for generic in [Generic::Named, Generic::Described] {
         for packing in [Packing::None, Packing::Deflate, Packing::Zstd] {
             let form = PerfettoForm { generic, packing, ..PerfettoForm::default() };
             let reader = read(&perfetto(&trace, &form));
-            let (mut got, quality) = told(&reader);
+            let (mut got, quality) = content(&reader);
             assert!(got.is_sorted_by_key(|e| e.split(' ').next().unwrap().parse::<u64>().unwrap()));
             got.sort();
             assert_eq!(got.len(), wanted.len());
@@ -134,10 +134,10 @@ fn events_come_back_as_they_were_written() {
 fn lists_of_switches_are_those_of_the_events() {
     let trace = scenario();
     let plain = read(&perfetto(&trace, &PerfettoForm::default()));
-    let (wanted, _) = told(&plain);
+    let (wanted, _) = content(&plain);
     for per_bundle in [3, 200] {
         let form = PerfettoForm { compact: true, per_bundle, ..PerfettoForm::default() };
-        let (got, quality) = told(&read(&perfetto(&trace, &form)));
+        let (got, quality) = content(&read(&perfetto(&trace, &form)));
         assert!(quality.is_empty(), "{quality:?}");
         assert_eq!(got.len(), wanted.len());
         // The thread switched out by each CPU's first switch, and its priority, are not recorded.

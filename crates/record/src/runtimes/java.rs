@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// The library's name.
 const LIBRARY: &str = "libjvm.so";
 /// Its folder relative to that of the launcher: since JDK 9, and before.
-const BESIDE: [&str; 3] = ["../lib/server", "../jre/lib/amd64/server", "../jre/lib/aarch64/server"];
+const NEARBY: [&str; 3] = ["../lib/server", "../jre/lib/amd64/server", "../jre/lib/aarch64/server"];
 /// Names of `ObjectMonitor`'s functions in the library: the beginning of the mangled names, up to
 /// the arguments. JDK 22 renamed them.
 const CLASS: &str = "_ZN13ObjectMonitor";
@@ -31,7 +31,7 @@ pub(super) fn of_launcher(program: &Path) -> Option<PathBuf> {
     // The usual name is a symbolic link.
     let program = program.canonicalize().ok()?;
     let folder = program.parent().filter(|_| program.file_name().is_some_and(|n| n == "java"))?;
-    BESIDE.iter().map(|beside| folder.join(beside).join(LIBRARY)).find(|path| path.is_file())
+    NEARBY.iter().map(|nearby| folder.join(nearby).join(LIBRARY)).find(|path| path.is_file())
 }
 
 /// The library in a process, named as in its `maps`.

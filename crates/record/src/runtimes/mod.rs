@@ -64,8 +64,8 @@ impl Found {
     /// What the file says about them, if the first probe is the event with this number.
     pub(crate) fn runtimes(&self, first: usize) -> Runtimes {
         let numbered = (first..).zip(&self.probes);
-        let told = numbered.filter(|(_, probe)| !probe.reasons.is_empty());
-        let reasons = told.filter_map(|(number, probe)| {
+        let with_reasons = numbered.filter(|(_, probe)| !probe.reasons.is_empty());
+        let reasons = with_reasons.filter_map(|(number, probe)| {
             Some((u16::try_from(number).ok()?, probe.reasons.clone()))
         });
         let shown = |path: &PathBuf| path.display().to_string();

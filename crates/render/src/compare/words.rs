@@ -363,8 +363,8 @@ pub(super) fn reason(reason: &Reason) -> String {
             words += &format!("{a} to {b}");
         }
     }
-    if let Some(people) = &reason.people {
-        words += &format!(": {people}");
+    if let Some(threads) = &reason.threads {
+        words += &format!(": {threads}");
     }
     words
 }

@@ -42,7 +42,7 @@ pub const ENTRIES: usize = 500;
 
 /// What the page shows in addition to the report.
 #[derive(Default)]
-pub struct Beside {
+pub struct Extras {
     /// Tables, in the order to show them.
     pub tables: Vec<Table>,
     /// The blocking graph.
@@ -107,8 +107,8 @@ struct Edges<'a> {
 }
 
 /// Write a page about `report`, with additional data.
-pub fn write<R: Serialize>(report: &R, beside: Beside, out: &mut dyn Write) -> io::Result<()> {
-    let Beside { mut tables, mut graph, timeline } = beside;
+pub fn write<R: Serialize>(report: &R, extras: Extras, out: &mut dyn Write) -> io::Result<()> {
+    let Extras { mut tables, mut graph, timeline } = extras;
     for table in &mut tables {
         table.entries = Some(table.entries.unwrap_or(ENTRIES).min(ENTRIES));
     }
@@ -171,10 +171,10 @@ pub(crate) fn write_report(report: &crate::Report, out: &mut dyn Write) -> io::R
         Body::Ledger(_) | Body::Diagnosis(_) | Body::Guide(_) | Body::Info(_) => Vec::new(),
         Body::Graph(body) => {
             let graph = Some(body.graph.clone());
-            return write(report, Beside { graph, ..Beside::default() }, out);
+            return write(report, Extras { graph, ..Extras::default() }, out);
         }
     };
-    write(report, Beside { tables, ..Beside::default() }, out)
+    write(report, Extras { tables, ..Extras::default() }, out)
 }
 
 #[cfg(test)]
@@ -184,7 +184,7 @@ mod tests {
 
     fn page(report: &Value) -> String {
         let mut out = Vec::new();
-        write(report, Beside::default(), &mut out).unwrap();
+        write(report, Extras::default(), &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 

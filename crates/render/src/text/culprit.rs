@@ -39,7 +39,7 @@ pub(crate) fn culprit(c: &Culprit) -> String {
     let does = match c.role {
         Role::Costs if c.ns == 0 => return subject,
         Role::Costs => format!("costs {time} of CPU time"),
-        Role::Turns => format!("{waiting} contend{s}{costs}"),
+        Role::Contended => format!("{waiting} contend{s}{costs}"),
         Role::Spins => format!("{waiting} call{s} it instead of sleeping{costs}"),
         Role::Handover => format!("{waiting} wait{s} for data or a signal{costs}"),
         Role::Barrier => format!("{waiting} wait{s} until the last thread arrives{costs}"),
@@ -62,10 +62,10 @@ pub(crate) fn culprit(c: &Culprit) -> String {
     if !c.holders.is_empty() {
         let guess = c.holders.iter().all(|h| h.inferred);
         let (before, first, then) = match c.role {
-            Role::Turns | Role::KernelLock if guess => {
+            Role::Contended | Role::KernelLock if guess => {
                 ("inferred from wake-ups: held for ", "by", "by")
             }
-            Role::Turns | Role::KernelLock => ("held for ", "by", "by"),
+            Role::Contended | Role::KernelLock => ("held for ", "by", "by"),
             Role::Barrier => ("", "was for", "for"),
             _ => ("", "was ended by", "by"),
         };
@@ -79,8 +79,8 @@ pub(crate) fn culprit(c: &Culprit) -> String {
             format!("{pct} % {words} {}", who(h))
         };
         line.push_str(&format!("; {before}{}", list(&c.holders, c.holders_in_all, people)));
-        if let Some(told) = holders_did(&c.holders_did) {
-            line.push_str(&format!("; {told}"));
+        if let Some(phrase) = holders_did(&c.holders_did) {
+            line.push_str(&format!("; {phrase}"));
         }
         for worth in c.holders_worth.iter().filter(|worth| worth.times >= MENTIONED) {
             line.push_str(&format!(
@@ -92,8 +92,8 @@ pub(crate) fn culprit(c: &Culprit) -> String {
         let people = |(_, w): (usize, &Person)| format!("{} {}", who(w), duration(w.ns));
         line.push_str(&format!("; longest {}", list(&c.waiters, c.waiters_in_all, people)));
     }
-    for told in c.told_by_code() {
-        line.push_str(&format!("; {told}"));
+    for phrase in c.phrases_of_code() {
+        line.push_str(&format!("; {phrase}"));
     }
     line
 }
@@ -101,7 +101,7 @@ pub(crate) fn culprit(c: &Culprit) -> String {
 /// `meanwhile its holders spent 61 % waiting for a disk (fsync), 25 % in their own code`: the two
 /// largest parts of at least a tenth.
 fn holders_did(times: &[HolderTime]) -> Option<String> {
-    let one = |t: &HolderTime| format!("{:.0} % {}", t.pct, t.told());
+    let one = |t: &HolderTime| format!("{:.0} % {}", t.pct, t.phrase());
     let words: Vec<String> = times.iter().take(2).filter(|t| t.pct >= 10.0).map(one).collect();
     (!words.is_empty()).then(|| format!("meanwhile its holders spent {}", words.join(", ")))
 }
@@ -150,7 +150,7 @@ mod tests {
             holders_in_all: Some(5),
             waiters: vec![person(2, 9, 60.0, false), person(3, 8, 40.0, false)],
             waiters_in_all: Some(8),
-            role: Role::Turns,
+            role: Role::Contended,
             ..Culprit::default()
         };
         assert_eq!(
@@ -181,7 +181,7 @@ mod tests {
             ],
             holders_worth: vec![worth("without their sleep", 1.4), worth("with a CPU", 1.01)],
             waiters_in_all: Some(2),
-            role: Role::Turns,
+            role: Role::Contended,
             ..Culprit::default()
         };
         assert_eq!(

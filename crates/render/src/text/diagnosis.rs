@@ -39,7 +39,7 @@ pub(crate) fn write(
         page.separate(out)?;
         writeln!(out, "{}", options.paint().title("Chosen threads"))?;
         wrapped(&chosen.course(), "  ", "    ", width, out)?;
-        for line in chosen.slept().iter().chain(&chosen.beside()) {
+        for line in chosen.slept().iter().chain(&chosen.concurrent()) {
             wrapped(line, "  ", "    ", width, out)?;
         }
     }

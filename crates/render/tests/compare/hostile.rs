@@ -28,7 +28,7 @@ pub(crate) fn gate() -> GateReport {
     let verdict = &mut report.verdict;
     verdict.inform.push(number(&name, 3e6, 4e6, Finding::Worse));
     verdict.problems = vec![Problem { code: "background-load", words: evil(), remedy: evil() }];
-    verdict.why = vec![Reason { row: row(&name, Some(1.0), Some(2.0)), people: Some(evil()) }];
+    verdict.why = vec![Reason { row: row(&name, Some(1.0), Some(2.0)), threads: Some(evil()) }];
     verdict.set_aside = vec![evil()];
     verdict.expired = vec![Waiver { metric: evil(), until: evil(), until_day: 0, reason: evil() }];
     report

@@ -84,11 +84,11 @@ pub(crate) fn gate(outcome: Outcome, primary: Judged) -> GateReport {
     let why = vec![
         Reason {
             row: row("waits[\"mutex work\"].per_work", Some(3.1e6), Some(3.9e6)),
-            people: Some(
+            threads: Some(
                 "4 threads wait for mutex 0x55d0; held meanwhile by work (tid 71) 92 %".to_owned(),
             ),
         },
-        Reason { row: row("locks[\"futex_wake\"].per_work", Some(0.0), Some(21e3)), people: None },
+        Reason { row: row("locks[\"futex_wake\"].per_work", Some(0.0), Some(21e3)), threads: None },
     ];
     GateReport {
         verdict: Verdict {

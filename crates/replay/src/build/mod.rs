@@ -6,11 +6,11 @@
 //! not for one: under a change another thread may arrive last.
 
 mod barriers;
-mod beside;
 mod bound;
 mod ends;
 mod holds;
 mod objects;
+mod queues;
 mod runs;
 mod taken;
 mod thread;

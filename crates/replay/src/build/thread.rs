@@ -1,7 +1,7 @@
 //! The program of one thread.
 
-use super::beside::{delay, ran_to};
 use super::objects::Class;
+use super::queues::{delay, ran_to};
 use super::writer::Writer;
 use super::{Builder, work};
 use crate::program::{ObjectId, Op, ThreadProgram};
@@ -78,7 +78,7 @@ impl Builder<'_> {
                 }
                 Did::Delay(ns) if i == 0 => first_delay = ns,
                 Did::WaitedWhileIdle { .. } | Did::TakenOver { .. } if after_run => {
-                    if let Some(Op::Beside(ns, ..)) = self.queues(step, allowed) {
+                    if let Some(Op::Queues(ns, ..)) = self.queues(step, allowed) {
                         writer.push(step.at, Op::LosesCpu(ns));
                     }
                 }
@@ -129,7 +129,7 @@ impl Builder<'_> {
             self.objects[id.0 as usize].hold_ns += to - from;
         }
         let mut turns: Vec<(ObjectId, Nanos)> =
-            analysis.turns_at(slot).map(|(mutex, ns)| (self.id(mutex), ns)).collect();
+            analysis.fought_for(slot).map(|(mutex, ns)| (self.id(mutex), ns)).collect();
         turns.sort_unstable();
         let comm = analysis.comm(t);
         let done =

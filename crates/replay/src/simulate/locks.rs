@@ -84,7 +84,7 @@ mod tests {
 
     /// Each thread runs for these times before, in and after a hold; each thread after the first
     /// waited for the one before.
-    fn in_turns(order: Order, threads: &[[u64; 3]]) -> Program {
+    fn contending(order: Order, threads: &[[u64; 3]]) -> Program {
         let count = threads.len() as u32;
         let steps = threads.iter().zip(0..).map(|(&[before, within, after], i)| {
             let wait = (i > 0).then_some(Op::Wait { number: i, object: LOCK, delay: 0 });
@@ -105,16 +105,16 @@ mod tests {
     #[test]
     fn once_anything_is_changed_whoever_comes_first_has_the_lock() {
         let threads = [[1_000, 2_000, 0], [1_500, 2_000, 7_000_000]];
-        let p = in_turns(Order::Taken, &threads);
+        let p = contending(Order::Taken, &threads);
         assert_eq!(wall(&p, &[]), 7_005_000, "one waits for the other");
         assert_eq!(freely(&p, &[SLOW_FIRST]).wall_ns, 7_003_500, "nobody waits");
-        let p = in_turns(Order::Traced, &threads);
+        let p = contending(Order::Traced, &threads);
         assert_eq!(wall(&p, &[SLOW_FIRST]), 10_002_000, "it waits for the slow one");
     }
 
     #[test]
     fn a_shorter_hold_makes_others_wait_less() {
-        let p = in_turns(Order::Taken, &[[0, 4_000, 9_000], [1_000, 4_000, 9_000]]);
+        let p = contending(Order::Taken, &[[0, 4_000, 9_000], [1_000, 4_000, 9_000]]);
         assert_eq!(wall(&p, &[]), 17_000);
         assert_eq!(wall(&p, &[Change::Lock(LOCK, LockChange::Hold(0.5))]), 13_000);
         assert_eq!(wall(&p, &[Change::Lock(LOCK, LockChange::None)]), 14_000);
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn what_the_order_alone_makes_is_no_gain() {
         // In the trace the thread that came later had the lock first.
-        let p = in_turns(Order::Taken, &[[3_000, 2_000, 0], [1_000, 2_000, 29_000]]);
+        let p = contending(Order::Taken, &[[3_000, 2_000, 0], [1_000, 2_000, 29_000]]);
         assert_eq!(wall(&p, &[]), 36_000);
         assert_eq!(wall(&p, &[Change::Cpus(64)]), 36_000, "32,000 if nobody waits in vain");
         assert_eq!(p.free.get().map(|o| o.free_ns), Some(32_000));
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn locks_whose_order_alone_changes_too_much_keep_it() {
-        let p = in_turns(Order::Taken, &[[6_000, 2_000, 0], [1_000, 2_000, 9_000]]);
+        let p = contending(Order::Taken, &[[6_000, 2_000, 0], [1_000, 2_000, 9_000]]);
         // The second would be done at 12,000; so it waits, as in the trace, for the first, which is
         // late now.
         assert_eq!(wall(&p, &[SLOW_FIRST]), 8_000_000 + 11_000);

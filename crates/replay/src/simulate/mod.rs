@@ -1,19 +1,19 @@
 //! The simulated machine: CPUs, a scheduler, and threads that follow their programs.
 
-mod beside;
 mod events;
 mod locks;
 mod pieces;
+mod queues;
 mod scheduler;
 mod steps;
 
 use crate::bits::BitSet;
 use crate::change::View;
 use crate::program::{ObjectId, Op};
-use beside::Resting;
 use events::Events;
 use holdup_trace::Nanos;
 use pieces::Pieces;
+use queues::Resting;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -4,9 +4,9 @@
 //! first, for a time slice if others wait. This preserves what the traced scheduler did about
 //! priorities, groups and fairness. The rest is as in Linux: a woken thread goes to an idle CPU, if
 //! possible its last one; else it preempts the thread that is furthest ahead, or queues for that
-//! CPU (see [`super::beside`]). Ties and lengths of slices are drawn from a seed.
+//! CPU (see [`super::queues`]). Ties and lengths of slices are drawn from a seed.
 
-use super::beside::Queues;
+use super::queues::Queues;
 use super::{Cpu, Machine, NOBODY, Queue, State, What};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
@@ -27,7 +27,7 @@ impl Machine<'_> {
 
     /// A thread is ready; an idle CPU takes it after `delay`.
     pub(super) fn wake(&mut self, thread: u32, mut delay: u32) {
-        let beside = self.left_beside(thread);
+        let queues = self.left_queueing(thread);
         self.find_course(thread);
         if self.view.fair {
             // It has no claim to the time that it slept.
@@ -39,12 +39,12 @@ impl Machine<'_> {
         t.state = State::Ready;
         let (mine, last) = (t.course, t.last_cpu);
         let looks_ns = self.view.program.looks_ns;
-        if let Some(Queues { behind, ns, idle }) = beside {
+        if let Some(Queues { behind, ns, idle }) = queues {
             let cpu = self.home(thread, behind);
             // It takes an idle CPU, unless it did not in the trace.
             if self.cpus[cpu as usize].thread != NOBODY && (idle || self.idle == 0) {
                 return match ns {
-                    Some(ns) => self.queue_beside(thread, cpu, ns.max(looks_ns)),
+                    Some(ns) => self.queue_there(thread, cpu, ns.max(looks_ns)),
                     None => self.preempt(thread, cpu),
                 };
             }
@@ -72,7 +72,7 @@ impl Machine<'_> {
         }
         if allowed == u64::MAX && looks_ns > 0 && !self.view.free {
             let cpu = self.home(thread, NOBODY);
-            return self.queue_beside(thread, cpu, looks_ns);
+            return self.queue_there(thread, cpu, looks_ns);
         }
         // The thread that has run most is preempted.
         let candidates = (0..self.cpus.len() as u32).filter(|&c| allowed >> (c % 64) & 1 == 1);
@@ -98,7 +98,7 @@ impl Machine<'_> {
     }
 
     /// A thread is ready, and queues for `cpu` alone until others have idled for `ns`.
-    fn queue_beside(&mut self, thread: u32, cpu: u32, ns: Nanos) {
+    fn queue_there(&mut self, thread: u32, cpu: u32, ns: Nanos) {
         let mine = self.threads[thread as usize].course;
         let gives_way = self.course_on(cpu) > mine.saturating_add(WAKE_UP_NS);
         self.rest(thread, cpu, ns);

@@ -74,7 +74,7 @@ impl Machine<'_> {
                     return true;
                 }
             }
-            Op::Beside(..) | Op::Preempts(_) => {}
+            Op::Queues(..) | Op::Preempts(_) => {}
             Op::LosesCpu(ns) => stays = self.loses_cpu(thread, ns),
             Op::Hold(lock) => {
                 // A holder that does not sleep waits for no other lock.

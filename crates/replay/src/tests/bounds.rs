@@ -123,7 +123,7 @@ fn a_figure_that_breaks_a_law_says_which() {
         alone_ns: 10,
         unwatched: false,
         idle: 0.0,
-        idle_beside: 0.0,
+        idle_with_background: 0.0,
     };
     let _ = p.free.set(missed);
     let found = predict(&p, &[Change::Lock(LOCK, LockChange::None)], Seeds::ONE).unwrap();
@@ -136,8 +136,8 @@ fn a_figure_that_breaks_a_law_says_which() {
 fn more_cpus_free_chosen_threads_of_the_others() {
     let mut p = program(1, &[vec![Op::Run(40_000_000)], vec![Op::Run(40_000_000)]]);
     (p.threads[1].works, p.threads[1].is_background) = (false, true);
-    let beside = wall(&p, &[]);
-    assert!(beside > 70_000_000, "{beside}");
+    let both = wall(&p, &[]);
+    assert!(both > 70_000_000, "{both}");
     assert!(wall(&p, &[Change::Cpus(2)]) > 60_000_000);
     let mut p = program(1, &[vec![Op::Run(40_000_000)], vec![Op::Run(40_000_000)]]);
     (p.threads[1].works, p.threads[1].is_background, p.chosen) = (false, true, true);

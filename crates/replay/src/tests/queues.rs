@@ -3,7 +3,7 @@
 use super::*;
 
 /// `other` are the steps of a thread outside the work.
-fn beside_work(cpus: u32, work: Vec<Op>, other: Vec<Op>) -> Program {
+fn with_other_work(cpus: u32, work: Vec<Op>, other: Vec<Op>) -> Program {
     let mut p = program(cpus, &[work, other]);
     p.threads[1].works = false;
     p
@@ -11,23 +11,23 @@ fn beside_work(cpus: u32, work: Vec<Op>, other: Vec<Op>) -> Program {
 
 #[test]
 fn a_thread_that_was_left_beside_an_idle_cpu_is_left_there_again() {
-    let queues = [Op::Run(1), Op::Sleep(999_999, ObjectId::NONE), Op::Beside(2_000_000, 1, true)];
+    let queues = [Op::Run(1), Op::Sleep(999_999, ObjectId::NONE), Op::Queues(2_000_000, 1, true)];
     let work = [&queues[..], &[Op::Run(4_000_000)]].concat();
     // Until another CPU has idled for 2 ms, or its own is free.
-    let p = beside_work(2, work.clone(), vec![Op::Run(50_000_000)]);
+    let p = with_other_work(2, work.clone(), vec![Op::Run(50_000_000)]);
     assert_eq!(wall(&p, &[]), 7_000_000);
-    let p = beside_work(2, work, vec![Op::Run(1_500_000)]);
+    let p = with_other_work(2, work, vec![Op::Run(1_500_000)]);
     assert_eq!(wall(&p, &[]), 5_500_000);
 }
 
 #[test]
 fn an_idle_cpu_is_taken_where_none_was_left_idle_and_the_other_thread_is_there() {
-    let queues = [Op::Run(1), Op::Sleep(999_999, ObjectId::NONE), Op::Beside(2_000_000, 1, false)];
+    let queues = [Op::Run(1), Op::Sleep(999_999, ObjectId::NONE), Op::Queues(2_000_000, 1, false)];
     let work = [&queues[..], &[Op::Run(4_000_000)]].concat();
-    let p = beside_work(2, work.clone(), vec![Op::Run(50_000_000)]);
+    let p = with_other_work(2, work.clone(), vec![Op::Run(50_000_000)]);
     assert_eq!(wall(&p, &[]), 5_000_000);
     // No thread is in its way now: the other comes by itself, at another time.
-    let p = beside_work(2, work, vec![Op::Run(10), Op::Sleep(90_000_000, ObjectId::NONE)]);
+    let p = with_other_work(2, work, vec![Op::Run(10), Op::Sleep(90_000_000, ObjectId::NONE)]);
     assert_eq!(wall(&p, &[]), 7_000_000);
 }
 
@@ -36,7 +36,7 @@ fn an_idle_cpu_is_taken_where_none_was_left_idle_and_the_other_thread_is_there()
 fn two_threads_do_not_share_a_cpu_for_ever_beside_an_idle_one() {
     let second = vec![
         Op::Sleep(1_000_000, ObjectId::NONE),
-        Op::Beside(10_000_000, 0, true),
+        Op::Queues(10_000_000, 0, true),
         Op::Run(40_000_000),
     ];
     let mut p = program(2, &[vec![Op::Run(40_000_000)], second]);
@@ -51,7 +51,7 @@ fn who_took_the_cpu_when_it_was_woken_takes_it_again() {
         let mut work = vec![Op::Run(1), Op::Sleep(999_999, ObjectId::NONE)];
         work.extend(wakes);
         work.push(Op::Run(1_000_000));
-        wall(&beside_work(1, work, vec![Op::Run(10_000_000)]), &[])
+        wall(&with_other_work(1, work, vec![Op::Run(10_000_000)]), &[])
     };
     assert_eq!(with(Some(Op::Preempts(1))), 2_000_000);
     assert_eq!(with(None), 4_000_001, "at the end of the slice");
@@ -62,17 +62,17 @@ fn who_took_the_cpu_when_it_was_woken_takes_it_again() {
 #[test]
 fn who_lost_its_cpu_to_a_thread_that_is_not_there_loses_it_again() {
     let work = vec![Op::Run(1_000), Op::LosesCpu(300), Op::Run(1_000)];
-    let p = beside_work(2, work.clone(), vec![]);
+    let p = with_other_work(2, work.clone(), vec![]);
     assert_eq!(wall(&p, &[]), 2_300);
     // No CPU idled: the thread that took it is replayed, and takes it by itself.
-    let p = beside_work(2, vec![Op::Run(1_000), Op::LosesCpu(0), Op::Run(1_000)], vec![]);
+    let p = with_other_work(2, vec![Op::Run(1_000), Op::LosesCpu(0), Op::Run(1_000)], vec![]);
     assert_eq!(wall(&p, &[]), 2_000);
 }
 
 #[test]
 fn slices_are_as_long_as_they_were() {
     let work = vec![Op::Run(8_000_000)];
-    let mut p = beside_work(1, work, vec![Op::Run(8_000_000)]);
+    let mut p = with_other_work(1, work, vec![Op::Run(8_000_000)]);
     assert_eq!(wall(&p, &[]), 14_000_000);
     p.slice_ns = 5_000_000;
     assert_eq!(wall(&p, &[]), 13_000_000);
@@ -88,11 +88,11 @@ proptest! {
         looks_ns in 0..4_000_000_u64,
     ) {
         let resting = threads.iter().zip(rests).map(|(steps, (ns, behind, idle))| {
-            let mut all = vec![Op::Beside(ns, behind, idle)];
+            let mut all = vec![Op::Queues(ns, behind, idle)];
             for &op in steps {
                 all.push(op);
                 match op {
-                    Op::Sleep(..) => all.push(Op::Beside(ns, behind, idle)),
+                    Op::Sleep(..) => all.push(Op::Queues(ns, behind, idle)),
                     Op::Wait { .. } => all.push(Op::Preempts(behind)),
                     Op::Run(_) => all.push(Op::LosesCpu(if idle { ns } else { 0 })),
                     _ => {}

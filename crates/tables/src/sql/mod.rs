@@ -51,8 +51,8 @@ fn run(frames: &Frames, query: &Query, ordered: bool) -> Result<DataFrame, Error
             context.register(&table, frame);
         }
     }
-    let plan = context.execute(&query.to_string()).map_err(|e| told(&e))?;
-    let rows = plan.collect().map_err(|e| told(&e))?;
+    let plan = context.execute(&query.to_string()).map_err(|e| failure(&e))?;
+    let rows = plan.collect().map_err(|e| failure(&e))?;
     if ordered { Ok(rows) } else { sorted(rows) }
 }
 
@@ -64,11 +64,11 @@ fn sorted(rows: DataFrame) -> Result<DataFrame, Error> {
     let columns: Vec<_> =
         rows.columns().iter().map(|c| polars_lazy::dsl::col(c.name().clone())).collect();
     let order = SortMultipleOptions::default().with_nulls_last(true);
-    rows.lazy().sort_by_exprs(columns, order).collect().map_err(|e| told(&e))
+    rows.lazy().sort_by_exprs(columns, order).collect().map_err(|e| failure(&e))
 }
 
 /// polars' message, without its kinds of errors and its advice to Python programmers.
-fn told(error: &PolarsError) -> Error {
+fn failure(error: &PolarsError) -> Error {
     let text = match error {
         PolarsError::ComputeError(text) if text.contains(".parquet: ") => {
             return Error::Input(text.to_string());

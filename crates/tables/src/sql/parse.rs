@@ -13,7 +13,7 @@ pub(crate) fn query(sql: &str) -> Result<Query, Error> {
         .with_options(options)
         .try_with_sql(sql)
         .and_then(|mut parser| parser.parse_statements())
-        .map_err(|e| told(&e))?;
+        .map_err(|e| failure(&e))?;
     match <[Statement; 1]>::try_from(statements) {
         Ok([Statement::Query(query)]) => Ok(*query),
         Ok([_]) => Err(Error::sql("only SELECT is supported: the tables cannot be changed")),
@@ -28,7 +28,7 @@ pub(crate) fn place(at: Location) -> Option<Place> {
 }
 
 /// The parser's message, which has the position at its end.
-fn told(error: &ParserError) -> Error {
+fn failure(error: &ParserError) -> Error {
     let text = match error {
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text.as_str(),
         ParserError::RecursionLimitExceeded => "the query is nested too deeply",

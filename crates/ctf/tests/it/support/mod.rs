@@ -22,7 +22,7 @@ pub(crate) fn events<T>(trace: &CtfTrace, mut f: impl FnMut(&Event) -> T) -> (Ve
 
 /// An event as both tools can express it: time in steps of the clock, CPU, name, fields.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Clone)]
-pub(crate) struct Told {
+pub(crate) struct Read {
     pub(crate) ts: u64,
     pub(crate) cpu: u16,
     pub(crate) name: String,
@@ -89,9 +89,9 @@ fn fields(trace: &CtfTrace, what: &What, lttng: bool) -> Vec<(&'static str, Stri
 }
 
 /// The events that this crate reads.
-pub(crate) fn ours(trace: &CtfTrace) -> (Vec<Told>, Quality) {
+pub(crate) fn ours(trace: &CtfTrace) -> (Vec<Read>, Quality) {
     let lttng = trace.info().format.contains("lttng");
-    events(trace, |e| Told {
+    events(trace, |e| Read {
         ts: e.ts,
         cpu: e.cpu.0,
         name: trace.info().events[usize::from(e.id.0)].name.clone(),

@@ -259,12 +259,12 @@ struct ReasonBody<'a> {
     #[serde(flatten)]
     row: DiffRow<'a>,
     /// Which threads wait for which threads now, if known.
-    people: Option<&'a str>,
+    threads: Option<&'a str>,
 }
 
 impl<'a> ReasonBody<'a> {
     fn of(reason: &'a Reason) -> ReasonBody<'a> {
-        ReasonBody { row: DiffRow::of(&reason.row), people: reason.people.as_deref() }
+        ReasonBody { row: DiffRow::of(&reason.row), threads: reason.threads.as_deref() }
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) fn write(comparison: &Comparison, out: &mut dyn Write) -> io::Result<
 
 /// Write a page that shows the same.
 pub(super) fn write_page(comparison: &Comparison, out: &mut dyn Write) -> io::Result<()> {
-    crate::html::write(comparison, crate::html::Beside::default(), out)
+    crate::html::write(comparison, crate::html::Extras::default(), out)
 }
 
 impl Serialize for Comparison {

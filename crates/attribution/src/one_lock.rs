@@ -4,7 +4,7 @@
 //! * **a ring**: each of several objects has only one waiter (its own semaphore, condition variable
 //!   or event descriptor), and the waiters wake each other. A lock that gives each waiter an object
 //!   of its own looks like this: latches and lightweight locks of a database, row locks. Separate
-//!   locks of separate threads are separate rings;
+//!   locks of separate threads are separate cycles;
 //! * **tries**: threads of one program try for file locks of one kind, fail, and nap. Each process
 //!   has a descriptor of its own, and no wake-up shows that they refer to one file. Their calls
 //!   show which thread got the lock meanwhile.
@@ -16,7 +16,7 @@ use crate::blamed::{Blamed, Sleeper};
 use crate::graph::components;
 use crate::object::WaitRule;
 use crate::table::{Holder, absorb};
-use crate::{Attribution, People};
+use crate::{Attribution, ObjectThreads};
 use holdup_passes::{Analysis, ByThread, HoldSum, ObjectKind, PairSum, Slot, role};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
@@ -29,12 +29,12 @@ impl Attribution<'_> {
     /// The objects that threads waited for, in no order, with the objects of one lock joined.
     /// Threads that the filters leave out are among the sleepers, as they are in the sums.
     pub fn blamed(&self) -> Vec<Blamed> {
-        join(self.analysis, self.blamed_one_by_one(), &self.people)
+        join(self.analysis, self.blamed_one_by_one(), &self.by_object)
     }
 }
 
 /// Join the objects that are one lock.
-fn join(analysis: &Analysis, objects: Vec<Blamed>, people: &People) -> Vec<Blamed> {
+fn join(analysis: &Analysis, objects: Vec<Blamed>, by_object: &ObjectThreads) -> Vec<Blamed> {
     let program = |s: Slot| role(analysis.comm(analysis.thread(s)).as_bytes()).to_vec();
     let like = |b: &Blamed| -> Option<Likeness> {
         let longest = b.sleepers.first()?;
@@ -46,14 +46,14 @@ fn join(analysis: &Analysis, objects: Vec<Blamed>, people: &People) -> Vec<Blame
         let Some(like) = like(b) else { continue };
         if is_tried(b) {
             tried.entry(like).or_default().push(i);
-        } else if b.sleepers.len() == 1 && in_turns(b.rule) {
+        } else if b.sleepers.len() == 1 && is_contended(b.rule) {
             lonely.entry(like).or_default().push(i);
         }
     }
     let mut sets: Vec<Vec<usize>> = lonely
         .into_values()
         .filter(|alike| alike.len() > 1)
-        .flat_map(|alike| rings(&alike, &objects, &people.ended_by))
+        .flat_map(|alike| cycles(&alike, &objects, &by_object.ended_by))
         .collect();
     sets.extend(tried.into_values());
     let mut set_of = vec![None; objects.len()];
@@ -84,9 +84,9 @@ fn join(analysis: &Analysis, objects: Vec<Blamed>, people: &People) -> Vec<Blame
             b.row.waiters = b.sleepers.len() as u64;
         }
         if is_tried(&b) {
-            name_holders(&mut b, analysis, &people.held_by, &program);
+            name_holders(&mut b, analysis, &by_object.held_by, &program);
         } else {
-            let wakers = b.objects.iter().filter_map(|o| people.ended_by.get(o));
+            let wakers = b.objects.iter().filter_map(|o| by_object.ended_by.get(o));
             let wakers = wakers.flat_map(BTreeMap::keys).collect::<BTreeSet<_>>().len();
             b.holders_in_all = wakers.max(b.row.holders.len()) as u64;
         }
@@ -95,7 +95,7 @@ fn join(analysis: &Analysis, objects: Vec<Blamed>, people: &People) -> Vec<Blame
     out
 }
 
-fn in_turns(rule: WaitRule) -> bool {
+fn is_contended(rule: WaitRule) -> bool {
     matches!(rule, WaitRule::LockContention | WaitRule::HandoverContention)
 }
 
@@ -103,11 +103,11 @@ fn in_turns(rule: WaitRule) -> bool {
 fn is_tried(b: &Blamed) -> bool {
     matches!(b.kind, ObjectKind::PosixLock | ObjectKind::Flock)
         && b.row.retries > 0
-        && in_turns(b.rule)
+        && is_contended(b.rule)
 }
 
 /// Among objects with one waiter each: those whose waiters wake each other.
-fn rings(alike: &[usize], objects: &[Blamed], ended_by: &ByThread<PairSum>) -> Vec<Vec<usize>> {
+fn cycles(alike: &[usize], objects: &[Blamed], ended_by: &ByThread<PairSum>) -> Vec<Vec<usize>> {
     let waiter = |i: usize| objects[i].sleepers[0].slot;
     let mut of: BTreeMap<Slot, Vec<usize>> = BTreeMap::new();
     for (place, &i) in alike.iter().enumerate() {
@@ -121,8 +121,8 @@ fn rings(alike: &[usize], objects: &[Blamed], ended_by: &ByThread<PairSum>) -> V
             wakers.filter_map(|w| of.get(w)).flatten().copied().collect()
         })
         .collect();
-    let rings = components(&next).into_iter().filter(|ring| ring.len() > 1);
-    rings.map(|ring| ring.into_iter().map(|place| alike[place]).collect()).collect()
+    let cycles = components(&next).into_iter().filter(|ring| ring.len() > 1);
+    cycles.map(|ring| ring.into_iter().map(|place| alike[place]).collect()).collect()
 }
 
 /// Add one more object to a lock, except its sleepers.

@@ -1,6 +1,6 @@
 //! Threads that contend for an object with the threads they wake: waking is no service.
 
-use crate::People;
+use crate::ObjectThreads;
 use crate::limits::{MATTERS, Thresholds};
 use holdup_passes::{Analysis, Object, ObjectKind, PairSum, Slot, WaitRow, percent};
 use holdup_trace::Nanos;
@@ -18,7 +18,7 @@ fn is_one_thing(kind: ObjectKind) -> bool {
 /// until there is something in it, the writer until there is room: they do not contend.
 fn in_one_call(analysis: &Analysis, rows: &[WaitRow], thresholds: &Thresholds) -> BTreeSet<Object> {
     let mut by: BTreeMap<Object, BTreeMap<u32, u64>> = BTreeMap::new();
-    for row in rows.iter().filter(|row| row.cause.is_turns()) {
+    for row in rows.iter().filter(|row| row.cause.is_ended_by_thread()) {
         if let Some(nr) = row.nr {
             let calls = by.entry(analysis.final_object(row.object)).or_default();
             *calls.entry(nr).or_default() += row.sum.waits;
@@ -37,29 +37,29 @@ fn in_one_call(analysis: &Analysis, rows: &[WaitRow], thresholds: &Thresholds) -
 /// just woken, finds it taken again. That looks like a busy server but is none: what it does for
 /// itself keeps the other waiting.
 #[derive(Clone, Debug, Default)]
-pub struct Turns {
+pub struct Contenders {
     at: BTreeSet<(Object, Slot)>,
     ended_ns: BTreeMap<Slot, Nanos>,
 }
 
-impl Turns {
+impl Contenders {
     pub(crate) fn of(
         analysis: &Analysis,
         rows: &[WaitRow],
-        people: &People,
+        by_object: &ObjectThreads,
         thresholds: &Thresholds,
-    ) -> Turns {
+    ) -> Contenders {
         let in_one_call = in_one_call(analysis, rows, thresholds);
-        let mut turns = Turns::default();
+        let mut contenders = Contenders::default();
         for o in analysis.objects().filter(|o| is_one_thing(o.kind)) {
             // A thread that wakes all waiters tells them something; it hands the object to none.
             let taken = o.is_lock || !o.wakes_all && in_one_call.contains(&o.object);
             if !taken {
                 continue;
             }
-            let Some(ended) = people.ended_by.get(&o.object) else { continue };
+            let Some(ended) = by_object.ended_by.get(&o.object) else { continue };
             let takes = |(slot, pair): &(&Slot, &PairSum)| {
-                let own = people.waited_by.get(&o.object).and_then(|by| by.get(slot));
+                let own = by_object.waited_by.get(&o.object).and_then(|by| by.get(slot));
                 let own = own.map_or(0, |pair| pair.waits);
                 // A thread that holds a lock and waited for it before contends for it, however
                 // rarely it waits.
@@ -73,11 +73,11 @@ impl Turns {
                 continue;
             }
             for (slot, pair) in ended.iter().filter(takes) {
-                turns.at.insert((o.object, *slot));
-                *turns.ended_ns.entry(*slot).or_default() += pair.wait_ns;
+                contenders.at.insert((o.object, *slot));
+                *contenders.ended_ns.entry(*slot).or_default() += pair.wait_ns;
             }
         }
-        turns
+        contenders
     }
 
     /// Whether a thread contends for an object with the threads that wait for it.

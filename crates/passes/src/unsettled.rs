@@ -15,7 +15,7 @@ pub(crate) struct Reason {
 
 /// A sleep that is over and whose reason may still come.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Untold {
+pub(crate) struct Unsettled {
     pub(crate) wait: Wait,
     /// When it ended, and the blame integral then.
     pub(crate) now: Nanos,

@@ -37,7 +37,7 @@ impl Builder<'_> {
         match step.what {
             Did::TakenOver { ns: 0, .. } => None,
             Did::TakenOver { ns, behind, idle } | Did::WaitedWhileIdle { ns, behind, idle } => {
-                Some(Op::Beside(ns, number(behind), idle))
+                Some(Op::Queues(ns, number(behind), idle))
             }
             Did::Preempts(whom) => Some(Op::Preempts(number(whom))),
             _ => None,

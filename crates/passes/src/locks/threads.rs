@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 /// A kernel lock that threads waited for.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct LockPeople {
+pub struct LockThreads {
     /// Its address, as in the table of locks; with lockdep the address of the `lockdep_map` in it.
     pub address: u64,
     /// Its address in the contention events, if different.
@@ -99,7 +99,7 @@ impl Analysis {
 
     /// Every lock of the kernel that threads waited for, by address. Times are lockdep's if it was
     /// recorded, as in the table of locks; callers always come from the contention events.
-    pub fn lock_people(&self) -> Vec<LockPeople> {
+    pub fn lock_threads(&self) -> Vec<LockThreads> {
         let locks = &self.engine.locks;
         let lockdep = !locks.lockdep.sums.is_empty();
         let mut sums: BTreeMap<u64, Sum> = BTreeMap::new();
@@ -134,7 +134,7 @@ impl Analysis {
         let function = |(caller, ns)| Some((locks.names.get(&caller).cloned()?, ns));
         sums.into_iter()
             .filter(|(_, s)| s.spin + s.block > 0)
-            .map(|(address, s)| LockPeople {
+            .map(|(address, s)| LockThreads {
                 address,
                 likely: self.likely(s.family(), &s.callers),
                 contended_at: s.contended_at,

@@ -5,7 +5,7 @@ use holdup_attribution::{Attribution, UnrelatedProgram, WaitsBy};
 use holdup_testkit::MemTrace;
 
 /// perf starts `work`; `other` runs concurrently, as the child of another process.
-fn beside(parent_of_other: u32) -> MemTrace {
+fn with_other(parent_of_other: u32) -> MemTrace {
     machine(2)
         .task(5, 5, None, "perf")
         .task(6, 6, None, "shell")
@@ -20,7 +20,7 @@ fn beside(parent_of_other: u32) -> MemTrace {
 
 #[test]
 fn who_was_not_started_by_the_recorder_is_background_load() {
-    let analysis = measured(&beside(6));
+    let analysis = measured(&with_other(6));
     let background = Attribution::from(&analysis).background;
     assert!(background.work_known && background.work.contains(&7), "{background:?}");
     let other = UnrelatedProgram { comm: "other".to_owned(), cgroup: None, ns: 100 * MS };
@@ -30,7 +30,7 @@ fn who_was_not_started_by_the_recorder_is_background_load() {
 
 #[test]
 fn who_was_is_work() {
-    let analysis = measured(&beside(5));
+    let analysis = measured(&with_other(5));
     let background = Attribution::from(&analysis).background;
     assert_eq!(background.programs, []);
     assert_eq!(background.work.iter().copied().collect::<Vec<_>>(), [7, 8]);

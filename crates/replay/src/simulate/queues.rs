@@ -39,11 +39,11 @@ pub(super) struct Queues {
 
 impl Machine<'_> {
     /// How `thread`, which is woken now, queued.
-    pub(super) fn left_beside(&mut self, thread: u32) -> Option<Queues> {
+    pub(super) fn left_queueing(&mut self, thread: u32) -> Option<Queues> {
         let t = &mut self.threads[thread as usize];
         let op = *self.view.program.ops.get(t.at as usize).filter(|_| t.at < t.end)?;
         let queues = match op {
-            Op::Beside(ns, behind, idle) => Queues { behind, ns: Some(ns), idle },
+            Op::Queues(ns, behind, idle) => Queues { behind, ns: Some(ns), idle },
             Op::Preempts(behind) => Queues { behind, ns: None, idle: false },
             _ => return None,
         };
