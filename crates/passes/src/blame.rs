@@ -107,11 +107,13 @@ pub(crate) struct WaitKey {
 /// The part of a wait that a share of idle time is for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Over {
-    /// When it began, and the integral then.
+    /// When it began.
     pub(crate) from: Nanos,
+    /// The integral when it began.
     pub(crate) g_from: u128,
-    /// When it ended, and the integral then.
+    /// When it ended.
     pub(crate) to: Nanos,
+    /// The integral when it ended.
     pub(crate) g_to: u128,
 }
 
@@ -119,14 +121,17 @@ pub(crate) struct Over {
 #[derive(Clone, Debug)]
 struct IdleBins {
     grid: Grid,
-    /// The bin that is filled now, and its limits.
+    /// The bin that is filled now.
     bin: u16,
+    /// When that bin began.
     begin: Nanos,
+    /// When that bin ends.
     border: Nanos,
     /// The integral when each bin so far began.
     integrals: Vec<u128>,
-    /// The sums when this bin began.
+    /// The idle time of the scheduler when this bin began.
     scheduler_mark: Nanos,
+    /// The integral of queue lengths when this bin began.
     queue_mark: u128,
     rows: Vec<IdleBin>,
 }
@@ -230,11 +235,13 @@ pub(crate) struct Blame {
     pub queue_ns: u128,
     /// Time with threads on two or more CPUs.
     pub several_ns: Nanos,
-    /// Time without an idle CPU, and the integral of `queue_ns` over it.
+    /// Time without an idle CPU.
     pub full_ns: Nanos,
+    /// The part of `queue_ns` in that time.
     pub full_queue_ns: u128,
-    /// Running threads (CPUs not idle), and the integral of their number.
+    /// Running threads: CPUs that are not idle.
     running: u32,
+    /// The integral of their number.
     running_ns: Nanos,
     /// The sums of waits.
     pub waits: FxHashMap<WaitKey, WaitSum>,

@@ -80,8 +80,9 @@ pub(crate) struct CpuState {
     pub(crate) presumed_at: Nanos,
     /// A thread has been seen on this CPU.
     pub(crate) used: bool,
-    /// A switch out of idle was recorded; the other field: one happened and was not recorded.
+    /// A switch out of idle was recorded.
     pub(crate) idle_left_seen: bool,
+    /// A switch out of idle happened and was not recorded.
     pub(crate) idle_left_unseen: bool,
 
     pub(crate) user: Nanos,
@@ -99,8 +100,9 @@ pub(crate) struct CpuState {
     /// Charged to a thread whose mode is not known yet; moves to user or kernel once it is.
     pub(crate) undecided: Nanos,
 
-    /// The bin of the timeline that `charged_to` is in, and where it ends.
+    /// The bin of the timeline that `charged_to` is in.
     pub(crate) bin: u16,
+    /// When that bin ends.
     pub(crate) border: Nanos,
     /// The totals when the bin began.
     pub(crate) mark: Spent,

@@ -101,9 +101,9 @@ struct Course {
     contended: Vec<Contended>,
     contends: Option<(Nanos, u64)>,
     turns: FxHashMap<Object, Nanos>,
-    /// The CPUs that it ran on, by the lowest six bits of their number; and the CPUs that it waited
-    /// for although others idled.
+    /// The CPUs that it ran on, by the lowest six bits of their number.
     cpus: u64,
+    /// The CPUs that it waited for although others idled, likewise.
     waited_for: u64,
     /// The CPUs that it ran on since its first wait of that kind.
     since: u64,
@@ -112,8 +112,9 @@ struct Course {
     queued: Queued,
     /// Its share of idle time in total.
     waited_while_idle: Nanos,
-    /// Its steps are written up to this time, and up to this running time of the thread.
+    /// Its steps are written up to this time.
     at: Nanos,
+    /// Its steps are written up to this running time of the thread.
     ran: Nanos,
     begun: bool,
 }

@@ -29,9 +29,9 @@ pub(crate) struct Call {
     pub(crate) running0: Nanos,
     pub(crate) irq0: Nanos,
     pub(crate) runnable0: Nanos,
-    /// No other thread was in the kernel when it began; `None` if it began before the part. And
-    /// whether this call counts as being in the kernel now ([`crate::costs`]).
+    /// No other thread was in the kernel when it began; `None` if it began before the part.
     pub(crate) alone: Option<bool>,
+    /// This call counts as being in the kernel now ([`crate::costs`]).
     pub(crate) inside: bool,
     /// It ended the sleep of another thread.
     pub(crate) woke: bool,
