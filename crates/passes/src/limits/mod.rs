@@ -54,7 +54,7 @@ impl LimitKind {
 #[allow(clippy::manual_non_exhaustive, reason = "nor may the rest of this crate make one")]
 pub struct Threshold {
     /// `rule-id.name`; the part before the point is the table in the file. Some tables belong to no
-    /// single rule: `all`, `verdict`, and those of the attribution and the replay.
+    /// single rule: `all`, and those of the attribution and the replay (`server`, `replay` …).
     pub key: &'static str,
     /// Its value if no file sets it.
     pub default: f64,
