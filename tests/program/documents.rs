@@ -112,7 +112,11 @@ fn the_table_of_crates_is_what_cargo_builds() {
     }
     let crates = crates();
     let names = |of: Vec<&String>| of.into_iter().cloned().collect::<BTreeSet<String>>();
-    assert_eq!(names(listed.keys().collect()), names(crates.keys().collect()));
+    let (listed_names, made) = (names(listed.keys().collect()), names(crates.keys().collect()));
+    let missing: Vec<_> = made.difference(&listed_names).collect();
+    assert!(missing.is_empty(), "the table of crates in ARCHITECTURE.md lacks {missing:?}");
+    let gone: Vec<_> = listed_names.difference(&made).collect();
+    assert!(gone.is_empty(), "ARCHITECTURE.md lists {gone:?}, which is no crate");
     for (name, uses) in crates.iter().filter(|(name, _)| *name != "holdup") {
         assert_eq!(
             listed[name].iter().cloned().collect::<BTreeSet<_>>(),
