@@ -29,6 +29,7 @@ pub(crate) struct Call {
     pub(crate) running0: Nanos,
     pub(crate) irq0: Nanos,
     pub(crate) runnable0: Nanos,
+    pub(crate) blocked0: Nanos,
     /// No other thread was in the kernel when it began; `None` if it began before the part.
     pub(crate) alone: Option<bool>,
     /// This call counts as being in the kernel now ([`crate::costs`]).
@@ -52,6 +53,7 @@ impl Call {
             irq0: 0,
             stolen: 0,
             runnable0: 0,
+            blocked0: 0,
             alone: None,
             ..*self
         };

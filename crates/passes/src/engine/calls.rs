@@ -93,6 +93,7 @@ impl Engine {
         if !plain {
             return None;
         }
+        debug_assert!(t.undecided.is_empty() && !t.spins);
         // Same as in `charge`.
         let span = now.saturating_sub(c.charged_to);
         if span >= SHORTEST {
@@ -169,6 +170,7 @@ impl Engine {
             running0,
             irq0: t.irq_ns,
             runnable0: t.woken_ns + t.preempted_ns,
+            blocked0: t.blocked_ns,
             alone: Some(self.costs.enter()),
             inside: true,
             woke: false,
@@ -287,6 +289,7 @@ impl Engine {
         stats.returned(elapsed, ret);
         // Most calls keep their CPU from beginning to end.
         let (own, runnable, blocked) = if running == elapsed && interrupted == 0 {
+            debug_assert_eq!(t.blocked_ns, call.blocked0);
             stats.running += elapsed;
             if woke {
                 stats.sleeps_and_wakes += elapsed;

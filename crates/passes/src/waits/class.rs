@@ -158,6 +158,9 @@ impl FutexOp {
 }
 
 const FUTEX_PRIVATE: u64 = 128;
+const FUTEX_CLOCK_REALTIME: u64 = 256;
+// The mask that finds an operation drops it.
+const _: () = assert!(FUTEX_CLOCK_REALTIME & 0x7f == 0);
 const FUTEX2_PRIVATE: u64 = 128;
 
 /// Decode the arguments of a call of class `Futex`, `Futex2Wait` or `Futex2Wake`.
