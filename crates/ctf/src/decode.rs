@@ -227,7 +227,7 @@ fn decode(here: &Here<'_>, names: &mut LocalNames, mut out: Place<'_>, quality: 
         EventKind::Waking => {
             let (tid, prio, target) = (v.tid(0), v.prio(1), v.cpu(2));
             let comm = v.name(reg::TEXT, tid);
-            out.put(here, names, What::Waking { tid, comm, prio, target });
+            out.put(here, names, What::Waking { tid, comm, prio, target, in_irq: false });
         }
         EventKind::Wakeup => {
             let (tid, prio, target) = (v.tid(0), v.prio(1), v.cpu(2));

@@ -401,7 +401,7 @@ mod tests {
     fn a_wake_up_by_an_interrupt_stays_one() {
         let mut spots = Spots::default();
         let (tid, comm, prio, target) = (Tid(9), NameId::NONE, 120, Cpu(0));
-        let wakes = What::Waking { tid, comm, prio, target };
+        let wakes = What::Waking { tid, comm, prio, target, in_irq: false };
         at(&mut spots, 10, What::SoftirqEntry { vec: 4 });
         let woken = at(&mut spots, 11, wakes);
         at(&mut spots, 12, What::SoftirqExit { vec: 4 });

@@ -363,7 +363,7 @@ mod tests {
         let begin =
             What::ContentionBegin { lock: 1, flags: 1, stack: holdup_trace::StackRef::NONE };
         let none = NameId::NONE;
-        let wake = What::Waking { tid: Tid(9), comm: none, prio: 0, target: Cpu(0) };
+        let wake = What::Waking { tid: Tid(9), comm: none, prio: 0, target: Cpu(0), in_irq: false };
         let state = TaskState::INTERRUPTIBLE;
         let switch = What::Switch {
             prev: Tid(7),

@@ -145,7 +145,7 @@ pub(crate) fn fields(
             m.tid("next_tid", next);
             m.int("next_prio", next_prio);
         }
-        What::Waking { tid, comm, prio, target }
+        What::Waking { tid, comm, prio, target, .. }
         | What::Wakeup { tid, comm, prio, target }
         | What::WakeupNew { tid, comm, prio, target } => {
             m.comm("comm", tid, comm);

@@ -17,6 +17,8 @@ pub(crate) struct Raw<'a> {
     pub(crate) ts: u64,
     /// `common_pid`: the thread that was current.
     pub(crate) pid: u32,
+    /// `common_flags`; 0 if the recorder did not write them.
+    pub(crate) flags: u64,
     /// Field number of the event's message.
     pub(crate) number: u32,
     pub(crate) content: &'a [u8],
@@ -27,11 +29,12 @@ impl<'a> Raw<'a> {
     #[inline(always)]
     pub(crate) fn read(message: &'a [u8]) -> Result<Raw<'a>, Broken> {
         let mut fields = Fields::of(message);
-        let (mut ts, mut pid, mut found) = (None, 0, None);
+        let (mut ts, mut pid, mut flags, mut found) = (None, 0, 0, None);
         while let Some((number, value)) = fields.next()? {
             match (number, value) {
                 (event::TIMESTAMP, Value::Int(n)) => ts = Some(n),
                 (event::PID, Value::Int(n)) => pid = n as u32,
+                (event::COMMON_FLAGS, Value::Int(n)) => flags = n,
                 (number, Value::Bytes(content)) if found.is_none() => {
                     found = Some((number, content));
                 }
@@ -39,7 +42,7 @@ impl<'a> Raw<'a> {
             }
         }
         let (Some(ts), Some((number, content))) = (ts, found) else { return Err(Broken) };
-        Ok(Raw { ts, pid, number, content })
+        Ok(Raw { ts, pid, flags, number, content })
     }
 }
 
@@ -48,22 +51,27 @@ impl<'a> Raw<'a> {
 pub(crate) struct Lane<'a> {
     time: Packed<'a>,
     columns: [Packed<'a>; 4],
+    /// `common_flags`, which older recorders do not write, and none for switches.
+    flags: Packed<'a>,
     /// The sum so far: the first time is absolute, the others are relative to the one before.
     clock: u64,
 }
 
 impl Lane<'_> {
-    /// Time and columns of the next entry; [`Broken`] if the lists differ in length.
+    /// Time, columns and flags of the next entry; [`Broken`] if the lists differ in length.
     #[inline(always)]
-    pub(crate) fn next(&mut self) -> Result<Option<(u64, [u64; 4])>, Broken> {
+    pub(crate) fn next(&mut self) -> Result<Option<(u64, [u64; 5])>, Broken> {
         if self.time.is_empty() {
             let all = self.columns.iter().all(Packed::is_empty);
             return if all { Ok(None) } else { Err(Broken) };
         }
         self.clock = self.clock.wrapping_add(self.time.next()?);
-        let mut row = [0; 4];
+        let mut row = [0; 5];
         for (to, column) in row.iter_mut().zip(&mut self.columns) {
             *to = column.next()?;
+        }
+        if !self.flags.is_empty() {
+            row[4] = self.flags.next()?;
         }
         Ok(Some((self.clock, row)))
     }
@@ -74,7 +82,7 @@ impl Lane<'_> {
 pub(crate) struct Compact<'a> {
     /// prev_state, next_pid, next_prio, next_comm_index.
     pub(crate) switches: Lane<'a>,
-    /// pid, target_cpu, prio, comm_index.
+    /// pid, target_cpu, prio, comm_index, common_flags.
     pub(crate) wakings: Lane<'a>,
 }
 
@@ -100,6 +108,7 @@ impl<'a> Compact<'a> {
                 compact::WAKING_TARGET_CPU => &mut w.columns[1],
                 compact::WAKING_PRIO => &mut w.columns[2],
                 compact::WAKING_COMM_INDEX => &mut w.columns[3],
+                compact::WAKING_COMMON_FLAGS => &mut w.flags,
                 _ => return,
             };
             *list = Packed(bytes);

@@ -9,7 +9,7 @@ use crate::table::Table;
 use crate::wire::{Broken, Fields, Packed, Value};
 use holdup_trace::{
     Batch, Cpu, Event, EventId, EventKind, LocalNames, NameId, Names, Nanos, Pid, QualityCode,
-    Result, RunDecoder, StateTable, Tid, What, progress,
+    Result, RunDecoder, StateTable, Tid, What, in_irq, progress,
 };
 use std::sync::Arc;
 
@@ -57,9 +57,9 @@ struct Cursor<'a> {
     fields: Fields<'a>,
     event: Option<Raw<'a>>,
     switches: Lane<'a>,
-    switch: Option<(u64, [u64; 4])>,
+    switch: Option<(u64, [u64; 5])>,
     wakings: Lane<'a>,
-    waking: Option<(u64, [u64; 4])>,
+    waking: Option<(u64, [u64; 5])>,
 }
 
 impl<'a> Decoder<'a> {
@@ -190,9 +190,9 @@ impl<'a> Decoder<'a> {
 
     /// A switch of `compact_sched`, which does not name the thread switched out: it is the one that
     /// the switch before switched in, if that is known.
-    fn switch(&mut self, bundle: &Bundle, ts: u64, row: [u64; 4], batch: &mut Batch) {
+    fn switch(&mut self, bundle: &Bundle, ts: u64, row: [u64; 5], batch: &mut Batch) {
         let ts = self.time(bundle, ts, batch);
-        let [state, next, prio, comm] = row;
+        let [state, next, prio, comm, _] = row;
         let (prev, next_comm) = (self.current, self.comm(comm, batch));
         let next = Current { tid: Tid(next as u32), comm: next_comm, prio: prio as i16 };
         self.current = next;
@@ -209,12 +209,14 @@ impl<'a> Decoder<'a> {
         self.push(bundle, ts, prev.tid, id, what, batch);
     }
 
-    fn waking(&mut self, bundle: &Bundle, ts: u64, row: [u64; 4], batch: &mut Batch) {
+    fn waking(&mut self, bundle: &Bundle, ts: u64, row: [u64; 5], batch: &mut Batch) {
         let ts = self.time(bundle, ts, batch);
-        let [tid, target, prio, comm] = row;
+        let [tid, target, prio, comm, flags] = row;
         let comm = self.comm(comm, batch);
         let target = Cpu(u16::try_from(target).unwrap_or(u16::MAX));
-        let what = What::Waking { tid: Tid(tid as u32), comm, prio: prio as i16, target };
+        let (tid, prio) = (Tid(tid as u32), prio as i16);
+        let in_irq = in_irq(flags);
+        let what = What::Waking { tid, comm, prio, target, in_irq };
         let id = self.shared.table.id(event::SCHED_WAKING);
         self.push(bundle, ts, self.current.tid, id, what, batch);
     }
@@ -226,7 +228,7 @@ impl<'a> Decoder<'a> {
             return;
         };
         let tid = Tid(raw.pid);
-        let what = match plan {
+        let mut what = match plan {
             Plan::Other | Plan::Incomplete => What::Other,
             Plan::Numbered { kind, detail, slots } => {
                 self.numbered(cursor, raw, (*kind, *detail, slots), batch)
@@ -234,6 +236,9 @@ impl<'a> Decoder<'a> {
             Plan::Named { kind } => self.named(cursor, raw, *kind, batch),
             Plan::Rename => self.rename(raw, batch),
         };
+        if let What::Waking { in_irq: woken_in_irq, .. } = &mut what {
+            *woken_in_irq = in_irq(raw.flags);
+        }
         match what {
             What::Switch { next, next_comm, next_prio, .. } => {
                 self.current = Current { tid: next, comm: next_comm, prio: next_prio };
@@ -382,7 +387,7 @@ impl Cursor<'_> {
 
 /// If the lists differ in length, the entries beyond the shortest are dropped.
 #[inline(always)]
-fn next_of(lane: &mut Lane<'_>, batch: &mut Batch) -> Option<(u64, [u64; 4])> {
+fn next_of(lane: &mut Lane<'_>, batch: &mut Batch) -> Option<(u64, [u64; 5])> {
     lane.next().unwrap_or_else(|Broken| {
         batch.quality.add(QualityCode::BadRecords, 1);
         *lane = Lane::default();

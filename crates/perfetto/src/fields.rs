@@ -282,7 +282,7 @@ pub(crate) fn what(
             let (tid, target, prio) = (s.tid(0), s.cpu(1), s.prio(2));
             let comm = s.name(3, tid.0, names);
             match kind {
-                EventKind::Waking => What::Waking { tid, comm, prio, target },
+                EventKind::Waking => What::Waking { tid, comm, prio, target, in_irq: false },
                 EventKind::Wakeup => What::Wakeup { tid, comm, prio, target },
                 _ => What::WakeupNew { tid, comm, prio, target },
             }

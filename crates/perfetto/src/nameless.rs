@@ -105,6 +105,7 @@ const COMPACT: &[(u32, Rule)] = &[
     (9, Numbers),
     (10, Numbers),
     (11, Numbers),
+    (12, Numbers),
 ];
 
 const PROCESS: &[(u32, Rule)] = &[
@@ -267,7 +268,9 @@ impl Writer<'_, '_> {
         let mut out = Vec::with_capacity(message.len());
         let mut found = false;
         let _ = Fields::of(message).each(|number, value| match (number, value) {
-            (event::TIMESTAMP | event::PID, Value::Int(n)) => put_int(&mut out, number, n),
+            (event::TIMESTAMP | event::PID | event::COMMON_FLAGS, Value::Int(n)) => {
+                put_int(&mut out, number, n);
+            }
             (number, Value::Bytes(content)) if !std::mem::replace(&mut found, true) => {
                 let content = self.content(number, content);
                 put_bytes(&mut out, number, &content);

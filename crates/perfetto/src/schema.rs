@@ -95,12 +95,14 @@ pub(crate) mod compact {
     pub(crate) const WAKING_TARGET_CPU: u32 = 9;
     pub(crate) const WAKING_PRIO: u32 = 10;
     pub(crate) const WAKING_COMM_INDEX: u32 = 11;
+    pub(crate) const WAKING_COMMON_FLAGS: u32 = 12;
 }
 
 /// Fields of `FtraceEvent`. Every other field is a message; its field number identifies the event.
 pub(crate) mod event {
     pub(crate) const TIMESTAMP: u32 = 1;
     pub(crate) const PID: u32 = 2;
+    pub(crate) const COMMON_FLAGS: u32 = 5;
     /// Events that this crate handles specially.
     pub(crate) const SCHED_SWITCH: u32 = 4;
     pub(crate) const SCHED_WAKING: u32 = 20;

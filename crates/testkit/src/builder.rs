@@ -146,8 +146,24 @@ impl TraceBuilder {
 
     /// `sched_waking` of `tid`, last on `target`.
     pub fn waking_to(self, ts: Nanos, cpu: u16, current: u32, tid: u32, target: u16) -> Self {
-        let target = Cpu(target);
-        let what = What::Waking { tid: Tid(tid), comm: NameId::NONE, prio: 120, target };
+        self.waking_from(ts, (cpu, current), tid, target, false)
+    }
+
+    /// `sched_waking` of `tid` by a hardware interrupt, while `current` is on `cpu`.
+    pub fn waking_in_irq(self, ts: Nanos, cpu: u16, current: u32, tid: u32) -> Self {
+        self.waking_from(ts, (cpu, current), tid, Cpu::UNKNOWN.0, true)
+    }
+
+    fn waking_from(
+        self,
+        ts: Nanos,
+        (cpu, current): (u16, u32),
+        tid: u32,
+        target: u16,
+        in_irq: bool,
+    ) -> Self {
+        let (tid, comm, target) = (Tid(tid), NameId::NONE, Cpu(target));
+        let what = What::Waking { tid, comm, prio: 120, target, in_irq };
         self.push(ts, cpu, current, ("sched", "sched_waking"), what)
     }
 

@@ -44,6 +44,11 @@ pub enum Packing {
     Zstd,
 }
 
+/// `common_flags`: interrupts are off, and perhaps one is handled (`TRACE_FLAG_HARDIRQ`).
+fn flags(in_irq: bool) -> i64 {
+    if in_irq { 0x09 } else { 0x01 }
+}
+
 impl Default for PerfettoForm {
     fn default() -> PerfettoForm {
         PerfettoForm {
@@ -108,6 +113,8 @@ struct Pending {
     symbols: Vec<Message>,
     switches: [Vec<i64>; 5],
     wakings: [Vec<i64>; 5],
+    /// `common_flags` of each waking.
+    flags: Vec<i64>,
     comms: Vec<Vec<u8>>,
 }
 
@@ -231,7 +238,10 @@ impl Writer<'_> {
         let ts = e.ts + self.form.later_by;
         if !(self.form.compact && self.compact(e, ts)) {
             let content = self.content(e, batch);
-            let event = Message::default().int(1, ts).int(2, e.tid.0);
+            let mut event = Message::default().int(1, ts).int(2, e.tid.0);
+            if let What::Waking { in_irq, .. } = e.what {
+                event = event.int(5, flags(in_irq));
+            }
             let event = self.with_content(e.cpu, event, content);
             self.cpus.entry(e.cpu).or_default().events.push(event);
         }
@@ -252,9 +262,10 @@ impl Writer<'_> {
                 let row = [i64::from(prev_state.0), next.0.into(), next_prio.into(), comm];
                 (&mut pending.switches, row)
             }
-            What::Waking { tid, comm, prio, target } => {
+            What::Waking { tid, comm, prio, target, in_irq } => {
                 let comm = self.name(comm);
                 let pending = self.cpus.entry(e.cpu).or_default();
+                pending.flags.push(flags(in_irq));
                 let comm = pending.comm(comm);
                 (&mut pending.wakings, [tid.0.into(), target.0.into(), prio.into(), comm])
             }
@@ -344,7 +355,7 @@ impl Writer<'_> {
                 let m = m.int(4, prev_state.0).bytes(5, &self.name(next_comm));
                 Content::Known(4, m.int(6, next.0).int(7, next_prio))
             }
-            What::Waking { tid, comm, prio, target } => wake(20, tid.0, comm, prio, target),
+            What::Waking { tid, comm, prio, target, .. } => wake(20, tid.0, comm, prio, target),
             What::Wakeup { tid, comm, prio, target } => wake(17, tid.0, comm, prio, target),
             What::WakeupNew { tid, comm, prio, target } => wake(114, tid.0, comm, prio, target),
             What::Migrate { tid, from, to } => {
@@ -469,6 +480,7 @@ impl Writer<'_> {
             lists = lists.packed(1, &deltas(&s[0])).packed(2, &s[1]).packed(3, &s[2]);
             lists = lists.packed(4, &s[3]).packed(6, &s[4]).packed(7, &deltas(&w[0]));
             lists = lists.packed(8, &w[1]).packed(9, &w[2]).packed(10, &w[3]).packed(11, &w[4]);
+            lists = lists.packed(12, &pending.flags);
             bundle = bundle.message(4, lists);
         }
         bundle = pending.descriptors.into_iter().fold(bundle, |b, d| b.message(11, d));

@@ -111,6 +111,12 @@ pub struct Event {
     pub what: What,
 }
 
+/// Whether the kernel recorded an event in a hardware interrupt or an NMI, by its `common_flags`
+/// (`TRACE_FLAG_HARDIRQ` and `TRACE_FLAG_NMI` in `include/linux/trace_events.h`).
+pub const fn in_irq(common_flags: u64) -> bool {
+    common_flags & (0x08 | 0x40) != 0
+}
+
 /// What happened. Names of variants and fields are the kernel's own (`include/trace/events/*.h`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum What {
@@ -144,6 +150,9 @@ pub enum What {
         prio: i16,
         /// The CPU on which it will run, as far as the kernel knows yet.
         target: Cpu,
+        /// A hardware interrupt woke it, for example a timer's, and not the current thread; `false`
+        /// too where the format does not say.
+        in_irq: bool,
     },
     /// `sched:sched_wakeup`: the thread is runnable now. May fire in an interrupt on the target
     /// CPU, so the current thread is not always the waker.

@@ -43,7 +43,7 @@ pub use calls::Calls;
 pub use cut::Cut;
 pub use descriptors::{DescriptorKind, Descriptors, Seen};
 pub use error::{ErrorKind, ReadError, Result};
-pub use event::{Cpu, Event, EventId, Nanos, Pid, StatKind, Tid, What};
+pub use event::{Cpu, Event, EventId, Nanos, Pid, StatKind, Tid, What, in_irq};
 pub use glance::Glance;
 pub use groups::{Container, GroupLimit, GroupName, Groups};
 pub use info::{

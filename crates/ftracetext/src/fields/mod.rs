@@ -47,7 +47,7 @@ pub(crate) fn what(entry: &Entry, line: &Line<'_>, cx: &mut Context<'_>) -> Opti
     let body = line.body;
     match entry.kind {
         Kind::Other => Some(What::Other),
-        Kind::Event(event) => fields(event, entry, body, cx),
+        Kind::Event(event) => fields(event, entry, (body, line.in_irq), cx),
         // The caller handles the address on the same line, if there is one.
         Kind::Sample => {
             Some(What::Sample { period: line.period.unwrap_or(1), stack: StackRef::NONE })
@@ -61,9 +61,14 @@ pub(crate) fn what(entry: &Entry, line: &Line<'_>, cx: &mut Context<'_>) -> Opti
     }
 }
 
-/// Read the fields of an event, from the text after its name.
+/// Read the fields of an event, from the text after its name, and its flags.
 #[inline]
-fn fields(event: EventKind, entry: &Entry, body: &[u8], cx: &mut Context<'_>) -> Option<What> {
+fn fields(
+    event: EventKind,
+    entry: &Entry,
+    (body, in_irq): (&[u8], bool),
+    cx: &mut Context<'_>,
+) -> Option<What> {
     match event {
         EventKind::Switch => sched::switch(body, cx),
         EventKind::Waking => sched::wake(body, cx).map(|w| What::Waking {
@@ -71,6 +76,7 @@ fn fields(event: EventKind, entry: &Entry, body: &[u8], cx: &mut Context<'_>) ->
             comm: w.comm,
             prio: w.prio,
             target: w.target,
+            in_irq,
         }),
         EventKind::Wakeup => sched::wake(body, cx).map(|w| What::Wakeup {
             tid: w.tid,

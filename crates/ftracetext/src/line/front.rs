@@ -18,6 +18,7 @@ pub(super) struct Front<'a> {
     pub(super) pid: Pid,
     pub(super) cpu: Cpu,
     pub(super) stamp: Stamp,
+    pub(super) in_irq: bool,
     /// What follows the colon.
     pub(super) rest: &'a [u8],
 }
@@ -44,7 +45,7 @@ pub(super) fn perf(line: &[u8]) -> Option<Front<'_>> {
     }
     let (cpu, at) = cpu(line, open)?;
     let (stamp, rest) = stamp(line, at)?;
-    Some(Front { comm, tid: Tid(tid), pid, cpu, stamp, rest })
+    Some(Front { comm, tid: Tid(tid), pid, cpu, stamp, in_irq: false, rest })
 }
 
 /// `              sh-196     [003] d..2.   274.804075: `, also with `(  196)`, also without flags.
@@ -61,11 +62,14 @@ pub(super) fn kernel(line: &[u8]) -> Option<Front<'_>> {
         return None;
     }
     let (cpu, mut at) = cpu(line, open)?;
+    let mut in_irq = false;
     if !matches!(line.get(at), Some(b' ' | b'0'..=b'9')) {
-        at = flags(line, at)?;
+        let end = flags(line, at)?;
+        in_irq = are_in_irq(&line[at..end]);
+        at = end;
     }
     let (stamp, rest) = stamp(line, at)?;
-    Some(Front { comm, tid: Tid(tid), pid, cpu, stamp, rest })
+    Some(Front { comm, tid: Tid(tid), pid, cpu, stamp, in_irq, rest })
 }
 
 /// The column at which the CPU's bracket opens.
@@ -133,6 +137,12 @@ pub(super) fn are_flags(token: &[u8]) -> bool {
         && token.iter().all(|b| {
             b.is_ascii_alphanumeric() || matches!(b, b'.' | b'#' | b'?' | b'*' | b'!' | b'+')
         })
+}
+
+/// Whether the third flag is that of a hardware interrupt or an NMI, perhaps on top of a softirq.
+#[inline]
+pub(super) fn are_in_irq(flags: &[u8]) -> bool {
+    matches!(flags.get(2), Some(b'h' | b'H' | b'z' | b'Z'))
 }
 
 /// `d..2. `, and where it ends.

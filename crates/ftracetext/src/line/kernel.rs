@@ -10,12 +10,13 @@ struct Head<'a> {
     tid: Tid,
     pid: Pid,
     cpu: Cpu,
+    in_irq: bool,
 }
 
 /// Parse a line.
 #[inline(always)]
 pub(super) fn parse(line: &[u8]) -> Option<Line<'_>> {
-    let (comm, tid, pid, cpu, stamp, rest) = usual(line).or_else(|| careful(line))?;
+    let (comm, tid, pid, cpu, stamp, in_irq, rest) = usual(line).or_else(|| careful(line))?;
     let mut rest = trim(rest);
     // `trace-cmd report --ts-diff`.
     if let [b'(', b'+', after @ ..] = rest
@@ -25,14 +26,15 @@ pub(super) fn parse(line: &[u8]) -> Option<Line<'_>> {
         rest = trim_start(&after[n + 1..]);
     }
     let (name, form, body) = event(rest)?;
-    Some(Line { stamp, comm, tid, pid, cpu, period: None, name, form, body })
+    Some(Line { stamp, comm, tid, pid, cpu, in_irq, period: None, name, form, body })
 }
 
 /// The parts of a usual line.
 #[inline(always)]
 pub(super) fn usual(line: &[u8]) -> Option<Parts<'_>> {
     let f = front::kernel(line)?;
-    Some((known_comm(trim_start(aligned(f.comm))), f.tid, f.pid, f.cpu, f.stamp, f.rest))
+    let comm = known_comm(trim_start(aligned(f.comm)));
+    Some((comm, f.tid, f.pid, f.cpu, f.stamp, f.in_irq, f.rest))
 }
 
 /// The parts of any line.
@@ -44,7 +46,7 @@ pub(super) fn careful(line: &[u8]) -> Option<Parts<'_>> {
     let from = if line.get(16) == Some(&b'-') { 17 } else { 0 };
     let (stamp, h, rest) = split(line, from, true, head)
         .or_else(|| if from > 0 { split(line, 0, true, head) } else { None })?;
-    Some((h.comm, h.tid, h.pid, h.cpu, stamp, rest))
+    Some((h.comm, h.tid, h.pid, h.cpu, stamp, h.in_irq, rest))
 }
 
 /// The event's name, how it was written, and its fields.
@@ -96,7 +98,7 @@ fn head(head: &[u8]) -> Option<Head<'_>> {
     // A blank precedes the stamp, except that a raw counter may follow a CPU or flags directly.
     let s = trim_end(head);
     if let Some((cpu, rest)) = cpu_at_end(s) {
-        return task(cpu, rest);
+        return task(cpu, rest, b"");
     }
     let start = s.iter().rposition(|&b| blank(b)).map_or(0, |i| i + 1);
     let (before, token) = s.split_at(start);
@@ -104,14 +106,14 @@ fn head(head: &[u8]) -> Option<Head<'_>> {
         return latency(before, token);
     }
     match cpu_at_end(trim_end(before)) {
-        Some((cpu, rest)) => task(cpu, rest),
+        Some((cpu, rest)) => task(cpu, rest, token),
         None => latency(before, token),
     }
 }
 
 /// `comm-pid` or `comm-pid (tgid)`.
 #[inline]
-fn task(cpu: Cpu, s: &[u8]) -> Option<Head<'_>> {
+fn task<'a>(cpu: Cpu, s: &'a [u8], flags: &[u8]) -> Option<Head<'a>> {
     let mut s = trim_end(s);
     let mut pid = Pid::UNKNOWN;
     if let Some(inner) = s.strip_suffix(b")") {
@@ -125,7 +127,8 @@ fn task(cpu: Cpu, s: &[u8]) -> Option<Head<'_>> {
     }
     let (n, rest) = number_at_end(s)?;
     let comm = rest.strip_suffix(b"-")?;
-    Some(Head { comm: comm_of(comm, 16), tid: tid(n)?, pid, cpu })
+    let in_irq = front::are_in_irq(flags);
+    Some(Head { comm: comm_of(comm, 16), tid: tid(n)?, pid, cpu, in_irq })
 }
 
 /// `comm-pid` and then CPU and flags in one: `     3d.h1.`. The comm is cut to 8 bytes.
@@ -140,7 +143,8 @@ fn latency<'a>(before: &'a [u8], token: &[u8]) -> Option<Head<'a>> {
     let comm = comm_of(rest.strip_suffix(b"-")?, 8);
     // Eight bytes may be a whole comm or a truncated one; half a name is worse than none.
     let comm = if comm.len() >= 8 { b"" } else { comm };
-    Some(Head { comm, tid: tid(pid)?, pid: Pid::UNKNOWN, cpu: Cpu(cpu) })
+    let in_irq = front::are_in_irq(&token[n..]);
+    Some(Head { comm, tid: tid(pid)?, pid: Pid::UNKNOWN, cpu: Cpu(cpu), in_irq })
 }
 
 /// The comm without alignment, and without the `file: ` or `instance: ` that `trace-cmd report`
@@ -297,5 +301,29 @@ mod tests {
         ] {
             assert_eq!(show(line), "-", "{line}");
         }
+    }
+
+    #[test]
+    fn the_third_flag_tells_interrupts() {
+        let with = |flags: &str| {
+            let line = format!("          <idle>-0       [004] {flags}   274.804075: a: b");
+            let latency = format!("  <idle>-0       4{flags} 274.804075: a: b");
+            let [usual, latency] = [line, latency].map(|l| parse(l.as_bytes()).unwrap().in_irq);
+            assert_eq!(usual, latency, "{flags}");
+            usual
+        };
+        for (flags, in_irq) in [
+            ("d.h1.", true),
+            ("dNH2.", true),
+            ("d.Z1.", true),
+            ("d.s2.", false),
+            ("..s1.", false),
+            ("d..2.", false),
+            (".....", false),
+        ] {
+            assert_eq!(with(flags), in_irq, "{flags}");
+        }
+        let without = "          <idle>-0       [004]   274.804075: a: b";
+        assert!(!parse(without.as_bytes()).unwrap().in_irq);
     }
 }

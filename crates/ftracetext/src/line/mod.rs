@@ -52,6 +52,8 @@ pub(crate) struct Line<'a> {
     pub(crate) tid: Tid,
     pub(crate) pid: Pid,
     pub(crate) cpu: Cpu,
+    /// By the column of flags; `false` too without one.
+    pub(crate) in_irq: bool,
     /// Event count perf prints before the name.
     pub(crate) period: Option<u64>,
     /// The event's name, with its system if the text has it.
@@ -68,8 +70,9 @@ pub(crate) struct Stamp {
     pub(crate) digits: u8,
 }
 
-/// Comm, thread, process, CPU and time stamp, and the text after the stamp.
-type Parts<'a> = (&'a [u8], Tid, Pid, Cpu, Stamp, &'a [u8]);
+/// Comm, thread, process, CPU, time stamp and whether in an interrupt, and the text after the
+/// stamp.
+type Parts<'a> = (&'a [u8], Tid, Pid, Cpu, Stamp, bool, &'a [u8]);
 
 /// Parse `line` (without its line end). `None` if it is not an event.
 // Always inlined: each caller then pays only for the parts it uses.

@@ -19,7 +19,7 @@ pub(super) fn parse(line: &[u8]) -> Option<Line<'_>> {
     if line.first().is_none_or(|&b| b == b'\t') {
         return None;
     }
-    let (comm, tid, pid, cpu, stamp, rest) = usual(line).or_else(|| careful(line))?;
+    let (comm, tid, pid, cpu, stamp, in_irq, rest) = usual(line).or_else(|| careful(line))?;
     let rest = trim(rest);
     let (first, after) = token(rest);
     let is_number = first.first().is_some_and(u8::is_ascii_digit);
@@ -42,7 +42,7 @@ pub(super) fn parse(line: &[u8]) -> Option<Line<'_>> {
         _ => return None,
     };
     let form = if name.starts_with(b"PERF_RECORD_") { Form::Record } else { form };
-    Some(Line { stamp, comm, tid, pid, cpu, period, name, form, body })
+    Some(Line { stamp, comm, tid, pid, cpu, in_irq, period, name, form, body })
 }
 
 /// Whether `line` is a line of perf script with thread and time, but without the event's name.
@@ -56,7 +56,7 @@ pub(crate) fn names_no_event(line: &[u8]) -> bool {
 #[inline(always)]
 pub(super) fn usual(line: &[u8]) -> Option<Parts<'_>> {
     let f = front::perf(line)?;
-    Some((comm_of(aligned(f.comm)), f.tid, f.pid, f.cpu, f.stamp, f.rest))
+    Some((comm_of(aligned(f.comm)), f.tid, f.pid, f.cpu, f.stamp, f.in_irq, f.rest))
 }
 
 /// The parts of any line.
@@ -68,7 +68,7 @@ pub(super) fn careful(line: &[u8]) -> Option<Parts<'_>> {
     let from = if line.get(16) == Some(&b' ') && line[15] != b' ' { 17 } else { 0 };
     let (stamp, h, rest) = split(line, from, false, |h| head(h, true))
         .or_else(|| split(line, 0, false, |h| head(h, false)))?;
-    Some((h.comm, h.tid, h.pid, h.cpu, stamp, rest))
+    Some((h.comm, h.tid, h.pid, h.cpu, stamp, false, rest))
 }
 
 #[inline(always)]

@@ -13,7 +13,7 @@ use crate::threads::{EarlyWake, Thread, role};
 use crate::unsettled::Unsettled;
 use crate::waits::{End, Finished, Object};
 use holdup_syscalls::WaitKind;
-use holdup_trace::{Cpu, Event, NameId, Nanos, Pid, Tid};
+use holdup_trace::{Cpu, Event, NameId, Nanos, Pid, Tid, What};
 
 /// `NET_RX`: on the loopback this softirq runs on top of the sender, which is then the true waker.
 const NET_RX: u32 = 3;
@@ -38,6 +38,9 @@ impl Engine {
         let waker = self.waker(now, e, tid);
         let slot = self.find_or_add(tid);
         let waker = waker.filter(|&(w, _)| self.may_wake(w, slot));
+        // The thread below an interrupt has nothing to do with it. `sched_wakeup` is in an
+        // interrupt too where the waker runs on another CPU.
+        let waker = waker.filter(|_| !matches!(e.what, What::Waking { in_irq: true, .. }));
         let waker = match self.threads[slot].early_wake {
             // The kernel completes it on that CPU, on top of whatever thread is there by then.
             Some(EarlyWake { waker: Some(first) }) if !early => Some(first),

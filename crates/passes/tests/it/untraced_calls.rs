@@ -188,3 +188,36 @@ fn threads_that_make_untraced_calls_only_are_no_kernel_threads() {
     assert!(a.threads().all(|(_, t)| !t.is_kthread()));
     assert_eq!(a.syscalls(Group::System), []);
 }
+
+/// Thread 43 sleeps in a poll while 42 runs, perhaps in an untraced call, and is woken.
+fn polls_beside_a_running_thread(in_irq: bool) -> Analysis {
+    const POLL: u32 = 7;
+    let waking = if in_irq { TraceBuilder::waking_in_irq } else { TraceBuilder::waking };
+    let trace = TraceBuilder::new(2)
+        .task(42, 42, Some(1), "other")
+        .task(43, 43, Some(1), "poller")
+        .switch(0, 0, 0, 42, "R")
+        .switch(0, 1, 0, 43, "R")
+        .sys_enter(100, 1, 43, POLL)
+        .switch(200, 1, 43, 0, "S");
+    let trace = waking(trace, 600, 0, 42, 43)
+        .wakeup(600, 0, 42, 43)
+        .switch(700, 1, 0, 43, "R")
+        .sys_exit(800, 1, 43, POLL, 0)
+        .switch(900, 0, 42, 0, "S")
+        .switch(900, 1, 43, 0, "S")
+        .build();
+    let chosen = ChosenCalls::of(&trace, ["poll"].into_iter()).expect("it has all calls");
+    analyze(&chosen, &Options::default()).expect("readable")
+}
+
+/// On a busy machine the timers of every program fire while some other program runs.
+#[test]
+fn a_timer_that_fires_on_a_thread_is_not_that_thread() {
+    let wakers = |a: &Analysis| -> Vec<u32> {
+        let by = a.ended_by();
+        by.values().flat_map(|by| by.keys()).map(|&slot| a.thread(slot).tid.0).collect()
+    };
+    assert_eq!(wakers(&polls_beside_a_running_thread(false)), [42]);
+    assert!(wakers(&polls_beside_a_running_thread(true)).is_empty());
+}

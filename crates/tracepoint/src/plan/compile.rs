@@ -79,6 +79,7 @@ impl Plan {
             pid: f.int(&["pid"]),
             prio: f.int(&["prio"]),
             target_cpu: f.int(&["target_cpu", "cpu"]),
+            flags: f.optional_int(&["common_flags"]),
             min: f.min(),
         };
         let stat = |f: &mut Fields, kind| Plan::StatDelay {

@@ -2,7 +2,7 @@
 
 use super::{LockdepKind, Plan, SoftirqKind, WakeKind};
 use crate::Endian;
-use holdup_trace::{ArgsRef, Batch, LocalNames, NameId, StackRef, What};
+use holdup_trace::{ArgsRef, Batch, LocalNames, NameId, StackRef, What, in_irq};
 
 /// Bytes of a [`Plan::SysEnter64`].
 const SYS_ENTER_64: usize = 64;
@@ -131,13 +131,17 @@ impl Plan {
                     next_prio: next_prio.prio::<E>(raw),
                 }
             }
-            Plan::Wake { kind, comm, pid, prio, target_cpu, .. } => {
+            Plan::Wake { kind, comm, pid, prio, target_cpu, flags, .. } => {
                 let tid = pid.tid::<E>(raw);
                 let comm = comm.name::<E>(raw, tid.0, names);
                 let prio = prio.prio::<E>(raw);
                 let target = target_cpu.cpu::<E>(raw);
                 match kind {
-                    WakeKind::Waking => What::Waking { tid, comm, prio, target },
+                    WakeKind::Waking => {
+                        let flags = flags.map_or(0, |flags| flags.get::<E>(raw));
+                        let in_irq = in_irq(flags);
+                        What::Waking { tid, comm, prio, target, in_irq }
+                    }
                     WakeKind::Wakeup => What::Wakeup { tid, comm, prio, target },
                     WakeKind::WakeupNew => What::WakeupNew { tid, comm, prio, target },
                 }

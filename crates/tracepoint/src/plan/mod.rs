@@ -50,6 +50,8 @@ pub enum Plan {
         pid: Int,
         prio: Int,
         target_cpu: Int,
+        /// `common_flags`.
+        flags: Option<Int>,
     },
     Migrate {
         min: u16,

@@ -2,3 +2,4 @@
 
 mod blocked_reason;
 mod contended_release;
+mod waking;
