@@ -1,11 +1,10 @@
 //! Background load: CPU time of programs that are not the recorded work.
 //!
 //! The recorder is never the work. The work is the programs that the recorder started
-//! (`perf record -- COMMAND`), all that these start, and programs of the same name or that
-//! communicate with them: a thread of one program ended a wait of the other, directly or through
-//! further programs. So `make -j`, a client and its long-running server, and a pipeline are one
-//! work each. What a program of the same name starts is not: a shell in the work is no reason to
-//! count what other shells do.
+//! (`perf record -- COMMAND`), all that these start, and programs that communicate with them: a
+//! thread of one program ended a wait of the other, directly or through further programs. So
+//! `make -j`, a client and its long-running server, and a pipeline are one work each. A program of
+//! the same name is not: another build's compiler is no part of this build.
 //!
 //! What the recorder started may be no more than a clock (`-- sleep 10`). If it did too little to
 //! be the work, the work is unknown. Then no program is called background load, and only the
@@ -14,7 +13,7 @@
 
 use crate::ObjectThreads;
 use crate::limits::{ENOUGH, MATTERS, Thresholds};
-use holdup_passes::{Analysis, Object, ObjectKind, Slot, role};
+use holdup_passes::{Analysis, Object, ObjectKind, Slot};
 use holdup_trace::{NameId, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -188,7 +187,7 @@ fn find(
 /// The processes of the work: those that the recorders started, with all that belongs to them.
 /// Second, the part of them that the recorders started, with their descendants.
 ///
-/// Each process, name and group is visited once, however many processes share it.
+/// Each process and group is visited once, however many processes share it.
 fn work(
     all: &BTreeMap<u32, Process>,
     by_tid: &BTreeMap<u32, u32>,
@@ -196,12 +195,8 @@ fn work(
     groups: &[BTreeSet<u32>],
     chosen: Option<BTreeSet<u32>>,
 ) -> (BTreeSet<u32>, BTreeSet<u32>) {
-    // With chosen threads, an unrelated process of the same name is another service.
-    let by_name = chosen.is_none();
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    let mut names: BTreeMap<&[u8], Vec<u32>> = BTreeMap::new();
     for (&pid, p) in all {
-        names.entry(role(p.comm.as_bytes())).or_default().push(pid);
         if let Some(&parent) = p.parent.and_then(|parent| by_tid.get(&parent))
             && parent != pid
         {
@@ -227,19 +222,11 @@ fn work(
     let mut heard = vec![false; groups.len()];
     let mut work = BTreeSet::new();
     let mut found: Vec<u32> = started.iter().copied().filter(|pid| all.contains_key(pid)).collect();
-    let mut namesakes: Vec<u32> = Vec::new();
-    // Processes known by more than their name come first.
-    while let Some((pid, is_namesake)) =
-        found.pop().map(|pid| (pid, false)).or_else(|| namesakes.pop().map(|pid| (pid, true)))
-    {
+    while let Some(pid) = found.pop() {
         if recorders.contains(&pid) || !work.insert(pid) {
             continue;
         }
-        let name = all.get(&pid).filter(|_| by_name).map(|p| role(p.comm.as_bytes()));
-        namesakes.extend(name.and_then(|name| names.remove(name)).into_iter().flatten());
-        if !is_namesake {
-            found.extend(children.get(&pid).into_iter().flatten());
-        }
+        found.extend(children.get(&pid).into_iter().flatten());
         let first = talks.partition_point(|talk| talk.0 < pid);
         for &(_, group) in talks[first..].iter().take_while(|talk| talk.0 == pid) {
             if !std::mem::replace(&mut heard[group], true) {
