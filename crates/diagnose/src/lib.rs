@@ -146,7 +146,7 @@ pub(crate) fn judge(facts: &Facts<'_>) -> Diagnosis {
     // A stable sort: rules of equal worth stay in the order of the list.
     findings.sort_by(|a, b| {
         let holds = |f: &Finding| f.ruled_out.is_some();
-        holds(a).cmp(&holds(b)).then(b.worth.low.total_cmp(&a.worth.low))
+        holds(a).cmp(&holds(b)).then(b.worth.firm().total_cmp(&a.worth.firm()))
     });
     let verdict = verdict::decide(facts, &findings);
     let leads = rules::lead(facts).into_iter().collect();

@@ -31,7 +31,7 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
         Some(best) => verdict(
             facts,
             best.class,
-            how_often_right(best.class, best.worth.low, runner_up.map_or(1.0, |r| r.worth.low)),
+            how_often_right(best.class, best.worth.low, runner_up.map_or(1.0, |r| r.worth.firm())),
             best.summary.clone(),
             runner_up.map(|r| r.class),
         ),

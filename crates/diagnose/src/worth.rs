@@ -49,6 +49,16 @@ pub struct Worth {
 }
 
 impl Worth {
+    /// The gain by which findings are ranked: the low end. A bound says only that the gain is no
+    /// larger, so it counts half-way between no gain and itself. A lock that a replay removed may
+    /// be why one thread at a time had work, which is a bound.
+    pub(crate) fn firm(&self) -> f64 {
+        match self.basis {
+            Basis::Bound => self.low.max(1.0).sqrt(),
+            Basis::Replayed | Basis::Chains => self.low,
+        }
+    }
+
     /// From the demand alone: this much of the wanted CPU time is lost, in per cent.
     pub(crate) fn bound(lost_pct: f64) -> Worth {
         // A finding without a known cost has no known gain.
