@@ -115,6 +115,19 @@ impl<'a> Compact<'a> {
         })?;
         Ok(lists)
     }
+
+    /// Whether all lists can be read to their ends.
+    pub(crate) fn is_sound(message: &'a [u8]) -> bool {
+        let Ok(lists) = Compact::read(message, |_| {}) else { return false };
+        let is_whole = |mut lane: Lane<'_>| loop {
+            match lane.next() {
+                Ok(Some(_)) => {}
+                Ok(None) => break true,
+                Err(Broken) => break false,
+            }
+        };
+        is_whole(lists.switches) && is_whole(lists.wakings)
+    }
 }
 
 /// The fields of a bundle other than its events.

@@ -5,6 +5,7 @@
 //! be newer than the list. Of events that holdup does not understand, only the fact that they
 //! happened remains.
 
+use crate::bundle::Compact;
 use crate::fields::{Holds, Plan};
 use crate::schema::{event, generic, interned, perf};
 use crate::table::{Table, is_known, known_plan};
@@ -35,13 +36,16 @@ enum Rule {
     /// A part of the path of a file.
     Path,
     Inside(&'static [(u32, Rule)]),
+    /// `CompactSched`, whose lists of numbers must fit together: text in place of a number would
+    /// be copied.
+    Lists,
     /// `FtraceEvent`.
     Event,
     /// `GenericEventDescriptor`.
     Descriptor,
 }
 
-use Rule::{Descriptor, Event, EventName, Function, Inside, Name, Number, Numbers, Path};
+use Rule::{Descriptor, Event, EventName, Function, Inside, Lists, Name, Number, Numbers, Path};
 use Rule::{Release, Stay, System};
 
 /// Names that `uname` prints for systems and machines.
@@ -83,7 +87,7 @@ const BUNDLE: &[(u32, Rule)] = &[
     (1, Number),
     (2, Event),
     (3, Number),
-    (4, Inside(COMPACT)),
+    (4, Lists),
     (5, Number),
     (6, Number),
     (7, Number),
@@ -239,6 +243,8 @@ impl Writer<'_, '_> {
                 _ => self.renamed(bytes),
             },
             Inside(rules) => self.message(rules, bytes),
+            Lists if Compact::is_sound(bytes) => self.message(COMPACT, bytes),
+            Lists => return,
             Event => self.event(bytes),
             Descriptor => self.descriptor(bytes),
         };

@@ -333,3 +333,19 @@ proptest! {
         }
     }
 }
+
+/// A damaged byte made the reader take a switch for the lists of a bundle: the name was copied as
+/// ten numbers.
+#[test]
+fn lists_that_do_not_fit_together_are_not_copied() {
+    let lists = m().bytes(1, SECRET).int(2, 7).int(4, 1);
+    let bundle = m().int(1, 0).with(4, lists);
+    let packet = m().int(8, 1000).int(10, 1).with(1, bundle);
+    let file = packets().into_iter().chain([packet]).fold(m(), |file, p| file.with(1, p)).0;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("whole.pftrace");
+    std::fs::write(&path, file).unwrap();
+    let (_folder, output) = nameless(&path);
+    let bytes = bytes(&output);
+    assert!(!contains(&bytes, SECRET), "{}", bytes.escape_ascii());
+}

@@ -42,7 +42,7 @@ fn line(trace: &Perfetto, e: &Event, batch: &Batch) -> String {
                 name(next_comm)
             )
         }
-        What::Waking { tid, comm, prio, target }
+        What::Waking { tid, comm, prio, target, .. }
         | What::Wakeup { tid, comm, prio, target }
         | What::WakeupNew { tid, comm, prio, target } => {
             format!(" comm={} pid={tid} prio={prio} target_cpu={target}", name(comm))

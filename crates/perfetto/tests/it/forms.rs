@@ -67,7 +67,8 @@ fn scenario() -> MemTrace {
             .fork(at + 110, 0, 7, 1000 + round as u32)
             .switch(at + 120, 0, 7, 0, "D")
             .exit(at + 130, 1, 9)
-            .switch(at + 140, 1, 9, 0, "R+");
+            .switch(at + 140, 1, 9, 0, "R+")
+            .waking_in_irq(at + 145, 0, 0, 7);
     }
     t.build()
 }

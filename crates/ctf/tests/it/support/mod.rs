@@ -42,7 +42,7 @@ fn fields(trace: &CtfTrace, what: &What, lttng: bool) -> Vec<(&'static str, Stri
             ("prev_prio", prio(prev_prio)),
             ("next_prio", prio(next_prio)),
         ],
-        What::Waking { tid, comm, prio: p, target }
+        What::Waking { tid, comm, prio: p, target, .. }
         | What::Wakeup { tid, comm, prio: p, target }
         | What::WakeupNew { tid, comm, prio: p, target } => vec![
             ("tid", tid.to_string()),

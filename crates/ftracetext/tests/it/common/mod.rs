@@ -63,7 +63,7 @@ pub(crate) fn spell(what: &What, batch: &Batch, names: &Names) -> String {
                 n(next_comm)
             )
         }
-        What::Waking { tid, comm, prio, target } => {
+        What::Waking { tid, comm, prio, target, .. } => {
             format!("Waking {tid} {} {prio} {target}", n(comm))
         }
         What::Wakeup { tid, comm, prio, target } => {

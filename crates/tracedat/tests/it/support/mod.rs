@@ -187,7 +187,7 @@ pub(crate) fn fields_of(info: &TraceInfo, batch: &Batch, what: &What) -> Vec<Fie
                 N("next_prio", next_prio.into()),
             ]
         }
-        What::Waking { tid, comm, prio, target }
+        What::Waking { tid, comm, prio, target, .. }
         | What::Wakeup { tid, comm, prio, target }
         | What::WakeupNew { tid, comm, prio, target } => {
             vec![
