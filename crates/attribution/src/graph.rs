@@ -73,7 +73,7 @@ pub struct Graph {
 }
 
 /// An edge with less than this part of its waiter's time does not close a cycle, in per cent.
-const CYCLE_PCT: u64 = 1;
+pub const CYCLE_PCT: u64 = 1;
 
 impl Attribution<'_> {
     /// The wait graph; needs [`holdup_passes::Detail::Edges`].
@@ -186,8 +186,9 @@ impl Attribution<'_> {
     }
 }
 
-/// Strongly connected components (Tarjan), without recursion; each ascending.
-pub(crate) fn components(next: &[Vec<usize>]) -> Vec<Vec<usize>> {
+/// Strongly connected components of the graph with these successors of each node (Tarjan), without
+/// recursion; each ascending.
+pub fn components(next: &[Vec<usize>]) -> Vec<Vec<usize>> {
     const NEW: usize = usize::MAX;
     let n = next.len();
     let (mut number, mut low, mut on_stack) = (vec![NEW; n], vec![0; n], vec![false; n]);

@@ -4,6 +4,7 @@ use crate::build::is_part;
 use crate::change::{Change, LockChange, PARTS};
 use crate::program::{ObjectId, Op, Program, ReplayObject};
 use crate::relief::Waits;
+use holdup_attribution::graph::{CYCLE_PCT, components};
 use holdup_attribution::{Attribution, Resource};
 use holdup_passes::limits::{ALONE, MATTERS, NAMED, Thresholds, WELL_MET};
 use holdup_passes::{Analysis, ByThread, FutexUse, Group, Object, ObjectKind, PairSum, Slot, role};
@@ -172,7 +173,7 @@ impl Finder<'_> {
                 _ => {}
             }
         }
-        for words in words.into_values() {
+        for words in words.into_values().flat_map(|words| self.circles(words)) {
             let turns = self.is_contended(words, |_, _| true);
             found.push(self.of_words(self.futex(&turns), turns));
         }
@@ -181,6 +182,52 @@ impl Finder<'_> {
         found.push(self.of_words(Resource::Service, descriptors));
         found.push(self.of_objects(Resource::Service, files));
         found
+    }
+
+    /// Futex words by the circle of threads that wake each other through them. A lock goes round in
+    /// one circle: its threads may wake others, for example one that adds connections to their
+    /// pool, but are not woken by them.
+    fn circles(&self, ids: Vec<ObjectId>) -> Vec<Vec<ObjectId>> {
+        // What each thread waits in all: a handshake when it starts closes no circle.
+        let mut waits: FxHashMap<Slot, Nanos> = FxHashMap::default();
+        for (&slot, pair) in self.words(&ids).filter_map(|o| self.waited.get(&o)).flatten() {
+            *waits.entry(slot).or_default() += pair.wait_ns;
+        }
+        let matters = |part: Nanos, all: Nanos| is_part(part, all, CYCLE_PCT as f64);
+        // From each word to the threads that wait there, and from each waker to its words.
+        let mut next: Vec<Vec<usize>> = vec![Vec::new(); ids.len()];
+        let mut nodes: FxHashMap<Slot, usize> = FxHashMap::default();
+        let mut node = |slot: Slot, next: &mut Vec<Vec<usize>>| {
+            *nodes.entry(slot).or_insert_with(|| {
+                next.push(Vec::new());
+                next.len() - 1
+            })
+        };
+        let pairs = |of: &'_ ByThread<PairSum>, word| -> Vec<(Slot, Nanos)> {
+            of.get(&word).into_iter().flatten().map(|(&slot, pair)| (slot, pair.wait_ns)).collect()
+        };
+        for (i, &id) in ids.iter().enumerate() {
+            for word in self.words(&[id]) {
+                for (waiter, ns) in pairs(&self.waited, word) {
+                    if matters(ns, waits[&waiter]) {
+                        let waiter = node(waiter, &mut next);
+                        next[i].push(waiter);
+                    }
+                }
+                let ended = pairs(&self.ended, word);
+                let all = ended.iter().map(|by| by.1).sum();
+                for (waker, ns) in ended {
+                    if matters(ns, all) {
+                        let waker = node(waker, &mut next);
+                        next[waker].push(i);
+                    }
+                }
+            }
+        }
+        let of_words = |circle: Vec<usize>| {
+            circle.into_iter().filter_map(|node| ids.get(node).copied()).collect::<Vec<_>>()
+        };
+        components(&next).into_iter().map(of_words).filter(|words| !words.is_empty()).collect()
     }
 
     /// The process of the threads that wait for these, if most of the waiting is of one process and

@@ -17,6 +17,7 @@ mod chosen;
 mod perfetto;
 mod repeated;
 mod spare;
+mod unflagged;
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -27,6 +28,7 @@ pub use holdup_needs::needs;
 pub use perfetto::{Generic, Packing, PerfettoForm, perfetto};
 pub use repeated::Repeated;
 pub use spare::SpareCpus;
+pub use unflagged::Unflagged;
 
 /// The results of `judge` for each, in order; two run at a time.
 pub fn in_parallel<T: Send, R: Send>(all: Vec<T>, judge: impl Fn(T) -> R + Sync) -> Vec<R> {

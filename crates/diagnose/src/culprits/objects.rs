@@ -21,7 +21,11 @@ pub(crate) fn contention(
     by_call: &[(String, Nanos)],
     spinning: &[&Spinning],
 ) -> Vec<Culprit> {
-    let priced = facts.worth_removing(class).map(|objects| among(facts, objects, asleep));
+    let priced = facts.worth_removing(class).map(|objects| {
+        let culprits = among(facts, objects, asleep);
+        // Words of a lock whose holders sleep for a time look as if there were no work.
+        if culprits.is_empty() { freed(facts, objects) } else { culprits }
+    });
     if let Some(culprits) = priced.filter(|culprits| !culprits.is_empty()) {
         return culprits;
     }
