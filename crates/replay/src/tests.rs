@@ -1,6 +1,7 @@
 //! Properties of every replay.
 
 mod bounds;
+mod circles;
 mod divided;
 mod holders;
 mod queues;

@@ -6,11 +6,16 @@ use holdup_testkit::MemTrace;
 
 /// perf starts `work`; `other` runs concurrently, as the child of another process.
 fn with_other(parent_of_other: u32) -> MemTrace {
+    beside(parent_of_other, "other")
+}
+
+/// The same with another name.
+fn beside(parent_of_other: u32, name: &str) -> MemTrace {
     machine(2)
         .task(5, 5, None, "perf")
         .task(6, 6, None, "shell")
         .task(7, 7, Some(5), "work")
-        .task(8, 8, Some(parent_of_other), "other")
+        .task(8, 8, Some(parent_of_other), name)
         .switch(0, 0, 0, 7, "R")
         .switch(0, 1, 0, 8, "R")
         .switch(100 * MS, 0, 7, 0, "S")
@@ -26,6 +31,15 @@ fn who_was_not_started_by_the_recorder_is_background_load() {
     let other = UnrelatedProgram { comm: "other".to_owned(), cgroup: None, ns: 100 * MS };
     assert_eq!(background.programs, [other]);
     assert_eq!(background.program, Some(7));
+}
+
+/// Another build's compiler kept the second CPU busy, and the work was healthy.
+#[test]
+fn a_namesake_is_background_load() {
+    let analysis = measured(&beside(6, "work"));
+    let background = Attribution::from(&analysis).background;
+    assert_eq!(background.work.iter().copied().collect::<Vec<_>>(), [7]);
+    assert_eq!(background.ns, 100 * MS);
 }
 
 #[test]
