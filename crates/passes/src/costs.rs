@@ -50,25 +50,33 @@ pub struct Costs {
 }
 
 /// End times of calls that may exclude each other.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Ends {
-    last: Option<(Nanos, Slot)>,
+    /// [`Slot::IDLE`], which makes no calls, if the next end is unrelated to the last one.
+    last: (Nanos, Slot),
     /// Gaps between ends of calls that never slept: to an end by another thread, and by the same.
     gaps: [Costing; 2],
+}
+
+impl Default for Ends {
+    fn default() -> Ends {
+        Ends { last: (0, Slot::IDLE), gaps: Default::default() }
+    }
 }
 
 impl Ends {
     /// A call of this thread ended.
     #[inline]
     pub(crate) fn add(&mut self, now: Nanos, slot: Slot) {
-        if let Some((end, by)) = self.last.replace((now, slot)) {
+        let (end, by) = std::mem::replace(&mut self.last, (now, slot));
+        if by != Slot::IDLE {
             self.gaps[(by == slot) as usize].add(now.saturating_sub(end));
         }
     }
 
     /// The next end is unrelated to the last one.
     pub(crate) fn interrupted(&mut self) {
-        self.last = None;
+        self.last.1 = Slot::IDLE;
     }
 
     /// Ends that followed another thread's, and ends that followed the same thread's.
@@ -164,7 +172,7 @@ impl CostTable {
     /// A call that took `cpu_ns` ended. Whether it began `alone` is unknown if it began before the
     /// part. A call that `slept` ends in the order in which others wake it, so its end says
     /// nothing.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn call(
         &mut self,
         nr: u32,

@@ -54,11 +54,14 @@ pub(crate) struct CpuState {
     /// Threads were woken on or moved to this CPU: it exists even without events of its own.
     pub(crate) is_target: bool,
     /// The current thread, if known.
-    pub(crate) current: Option<(Tid, Slot)>,
+    current: Option<(Tid, Slot)>,
+    /// [`CpuState::plain`], kept because each system call asks for it.
+    plain: (Tid, Slot),
     /// Up to here the CPU's time has been charged.
     pub(crate) charged_to: Nanos,
     /// Time of its last event, if later than `charged_to`.
     pub(crate) heard: Nanos,
+    /// Changed by [`CpuState::push`], [`CpuState::pop`] and [`CpuState::clear_stack`].
     pub(crate) stack: Vec<Frame>,
     /// When an interrupt handler ended here last.
     pub(crate) irq_left: Nanos,
@@ -118,6 +121,9 @@ pub(crate) struct CpuState {
     pub(crate) lane: Option<Box<Lane>>,
 }
 
+/// [`CpuState::plain`] if it is neither.
+const NOT_PLAIN: (Tid, Slot) = (Tid::UNKNOWN, Slot::IDLE);
+
 /// A thread in a wait that may turn out to be for I/O.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IoWaiter {
@@ -127,33 +133,60 @@ pub(crate) struct IoWaiter {
     pub(crate) idle_ns: Nanos,
 }
 
+/// What sar counts a call as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Sort {
+    #[default]
+    Other,
+    Read,
+    Write,
+    Semaphore,
+    Message,
+}
+
+const SORTS: usize = Sort::Message as usize + 1;
+
 /// Events sar counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) scalls: u64,
-    pub(crate) sreads: u64,
-    pub(crate) swrites: u64,
-    pub(crate) rchars: u64,
-    pub(crate) wchars: u64,
+    /// Calls that returned, by [`Sort`].
+    returned: [u64; SORTS],
+    /// Sums of positive results: characters, for reads and writes.
+    results: [u64; SORTS],
     pub(crate) forks: u64,
     pub(crate) execs: u64,
-    pub(crate) semas: u64,
-    pub(crate) msgs: u64,
     pub(crate) faults: u64,
 }
 
 impl Counts {
     pub(crate) fn add(&mut self, o: &Counts) {
         self.scalls += o.scalls;
-        self.sreads += o.sreads;
-        self.swrites += o.swrites;
-        self.rchars = self.rchars.saturating_add(o.rchars);
-        self.wchars = self.wchars.saturating_add(o.wchars);
+        for sort in 0..SORTS {
+            self.returned[sort] += o.returned[sort];
+            self.results[sort] = self.results[sort].saturating_add(o.results[sort]);
+        }
         self.forks += o.forks;
         self.execs += o.execs;
-        self.semas += o.semas;
-        self.msgs += o.msgs;
         self.faults += o.faults;
+    }
+
+    /// A call returned. Without branches: reads and writes come in no order.
+    #[inline(always)]
+    pub(crate) fn returned(&mut self, sort: Sort, ret: i64) {
+        self.returned[sort as usize] += 1;
+        let result = &mut self.results[sort as usize];
+        *result = result.wrapping_add(ret.max(0) as u64);
+    }
+
+    /// Calls of this sort that returned.
+    pub(crate) fn calls(&self, sort: Sort) -> u64 {
+        self.returned[sort as usize]
+    }
+
+    /// Characters that calls of this sort moved.
+    pub(crate) fn chars(&self, sort: Sort) -> u64 {
+        self.results[sort as usize]
     }
 }
 
@@ -164,6 +197,7 @@ impl CpuState {
             seen: false,
             is_target: false,
             current: None,
+            plain: NOT_PLAIN,
             charged_to: start,
             heard: start,
             stack: Vec::new(),
@@ -238,6 +272,7 @@ impl CpuState {
             return false;
         }
         self.stack.push(frame);
+        self.plain = NOT_PLAIN;
         true
     }
 
@@ -246,7 +281,38 @@ impl CpuState {
         let i = self.stack.iter().rposition(|f| f.level == level && f.id == id)?;
         let frame = self.stack[i];
         self.stack.truncate(i);
+        self.set_plain();
         Some(frame)
+    }
+
+    /// Nothing is on top of the current thread.
+    pub(crate) fn clear_stack(&mut self) {
+        self.stack.clear();
+        self.set_plain();
+    }
+
+    /// The current thread, if known.
+    #[inline]
+    pub(crate) fn current(&self) -> Option<(Tid, Slot)> {
+        self.current
+    }
+
+    /// The current thread if it is no idle task and nothing interrupts it; otherwise no thread has
+    /// this id, and the slot is [`Slot::IDLE`].
+    #[inline(always)]
+    pub(crate) fn plain(&self) -> (Tid, Slot) {
+        self.plain
+    }
+
+    /// From now on the current thread is this one, if it is known.
+    pub(crate) fn set_current(&mut self, current: Option<(Tid, Slot)>) {
+        self.current = current;
+        self.set_plain();
+    }
+
+    fn set_plain(&mut self) {
+        let thread = self.current.filter(|&(_, slot)| slot != Slot::IDLE);
+        self.plain = thread.filter(|_| self.stack.is_empty()).unwrap_or(NOT_PLAIN);
     }
 
     /// Whether its switches out of idle happen but are not recorded.
@@ -298,6 +364,7 @@ impl CpuState {
             seen: self.seen,
             is_target: self.is_target,
             current: self.current,
+            plain: self.plain,
             stack: std::mem::take(&mut self.stack),
             last_switch: self.last_switch,
             idle_before: self.idle_before,

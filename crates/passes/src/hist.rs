@@ -1,5 +1,6 @@
 //! A logarithmic histogram of spans, for percentiles in constant memory.
 
+use crate::spread::octaves;
 use crate::varint::{Reader, Writer};
 use holdup_trace::Nanos;
 use serde::Serialize;
@@ -28,9 +29,7 @@ fn bucket(ns: Nanos) -> usize {
     if ns < SUB as u64 {
         return ns as usize;
     }
-    let top = 63 - ns.leading_zeros();
-    let sub = (ns >> (top - SUB_BITS)) as usize & (SUB - 1);
-    (((top - SUB_BITS + 1) as usize) * SUB + sub).min(BUCKETS - 1)
+    (octaves::<SUB_BITS>(ns) - octaves::<SUB_BITS>(SUB as Nanos) + SUB).min(BUCKETS - 1)
 }
 
 /// Middle of a bucket.
@@ -113,7 +112,9 @@ const FEW: usize = 11;
 /// A [`Histogram`] for very many instances that count a handful of spans each: the first spans are
 /// kept by their bucket numbers, in the space next to the pointer. The answers are the same.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub(crate) struct SmallHistogram {
+    // First, so that it shares a cache line with the other sums of each call.
     /// All counts, once there are many spans.
     many: Option<Box<Buckets>>,
     few: [u16; FEW],

@@ -119,7 +119,7 @@ pub use waits::{
 use engine::Engine;
 pub use engine::Invariant;
 use facts::Facts;
-use holdup_trace::{Batch, Cpu, Event, EventId, Nanos, Quality, Reader, Result, TraceInfo, merge};
+use holdup_trace::{Batch, Cpu, Event, Nanos, Quality, Reader, Result, TraceInfo, merge};
 use std::ops::ControlFlow;
 pub use windows::{Window, analyze_windows};
 pub use yields::{Again, Yields};
@@ -271,46 +271,67 @@ impl<'a> Part<'a> {
         reader: &dyn Reader,
         options: &Options,
         engine: &mut Engine,
-        mut see: Option<&mut See<'_>>,
+        see: Option<&mut See<'_>>,
         done: &mut dyn FnMut(&mut Engine) -> ControlFlow<()>,
     ) -> Result<Quality> {
-        let (start, end, windowed) = (self.start, self.end, self.windowed);
-        let mut restarted = start <= self.first;
-        let only = self.select.cpus.as_deref();
-        let each = &mut |events: &[Event], batch: &Batch| {
-            if let Some(see) = &mut see {
-                see(events, batch);
-            }
-            // The common case has no checks per event.
-            if !windowed && only.is_none() {
-                for e in events {
-                    engine.event::<FACTS>(e, batch);
-                }
-                return done(engine);
-            }
-            for e in events {
-                if windowed && e.ts > end {
-                    let _ = done(engine);
-                    return ControlFlow::Break(());
-                }
-                if !restarted && e.ts >= start {
-                    engine.restart(start);
-                    restarted = true;
-                }
-                if only.is_none_or(|list| list.contains(&e.cpu) || e.id == EventId::SIDEBAND) {
-                    engine.event::<FACTS>(e, batch);
-                }
-            }
-            if !restarted {
-                engine.forget_facts();
-            }
-            done(engine)
-        };
-        let quality = merge::drive(reader, options.workers, each)?;
-        if !restarted {
-            engine.restart(start);
+        let restarted = self.start <= self.first;
+        let mut feed = Feed::<FACTS> { part: self, engine, see, done, restarted };
+        let quality = merge::drive(reader, options.workers, &mut feed)?;
+        if !feed.restarted {
+            feed.engine.restart(self.start);
         }
         Ok(quality)
+    }
+}
+
+/// Passes the events of a part to an engine: see [`Part::read`].
+struct Feed<'a, 's, const FACTS: bool> {
+    part: &'a Part<'a>,
+    engine: &'a mut Engine,
+    see: Option<&'a mut See<'s>>,
+    done: &'a mut dyn FnMut(&mut Engine) -> ControlFlow<()>,
+    /// The part has begun.
+    restarted: bool,
+}
+
+impl<const FACTS: bool> merge::Sink for Feed<'_, '_, FACTS> {
+    fn events(&mut self, events: &[Event], batch: &Batch) -> ControlFlow<()> {
+        if let Some(see) = &mut self.see {
+            see(events, batch);
+        }
+        let (start, end, only) = (self.part.start, self.part.end, self.part.select.cpus.as_deref());
+        let inside = match self.part.windowed {
+            true => events.partition_point(|e| e.ts <= end),
+            false => events.len(),
+        };
+        let (mut now, beyond) = events.split_at(inside);
+        if !self.restarted && now.last().is_some_and(|e| e.ts >= start) {
+            let (before, from) = now.split_at(now.partition_point(|e| e.ts < start));
+            self.engine.take::<FACTS>(before, batch, only);
+            self.engine.restart(start);
+            self.restarted = true;
+            now = from;
+        }
+        self.engine.take::<FACTS>(now, batch, only);
+        if !beyond.is_empty() {
+            let _ = (self.done)(self.engine);
+            return ControlFlow::Break(());
+        }
+        if !self.restarted {
+            self.engine.forget_facts();
+        }
+        (self.done)(self.engine)
+    }
+
+    fn slices(&mut self, mut slices: merge::Slices<'_>) -> ControlFlow<()> {
+        // The common case has no checks per slice.
+        let all = !self.part.windowed || slices.end().is_none_or(|last| last <= self.part.end);
+        let asked = FACTS || self.see.is_some() || self.part.select.cpus.is_some();
+        if all && self.restarted && !asked {
+            self.engine.handle::<FACTS>(slices);
+            return (self.done)(self.engine);
+        }
+        slices.try_for_each(|(events, batch)| self.events(events, batch))
     }
 }
 

@@ -8,34 +8,36 @@ use crate::packed;
 use crate::slot::Slot;
 use crate::syscalls::{Call, CallStats, CallTable};
 use crate::unsettled::{Reason, Unsettled};
+use crate::user_intervals::UserInterval;
 use crate::waits::Object;
 use holdup_syscalls::WaitKind;
 use holdup_trace::{Cpu, Nanos, Pid};
 use std::borrow::Cow;
+#[cfg(not(debug_assertions))]
+use std::mem::offset_of;
 use std::ops::{Deref, DerefMut};
 
 /// Program number of a thread that is not counted.
 pub(crate) const NO_PROGRAM: u32 = u32::MAX;
 
 /// The state of a thread in addition to [`crate::state::State`]. The fields that each system call
-/// touches come first.
+/// touches come first and share two cache lines.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Moment {
     /// System call in progress.
     pub(crate) call: Option<Call>,
+    /// Since when it executes application code; `None` before the first return from a call.
+    pub(crate) user_interval: Option<UserInterval>,
+    /// Finished system calls.
+    pub(crate) calls: CallTable,
+
     /// The call that it sleeps in if no event told its beginning: number and time.
     pub(crate) untraced: Option<(u32, Nanos)>,
     /// What a task that its runtime has parked waits for.
     pub(crate) parked: Option<(WaitKind, Object)>,
     /// The semaphore that a task has asked for and is not yet parked on; 0 if none.
     pub(crate) asks: u64,
-    /// `user_ns` at the last return from a call, and the quarter of the CPUs that were busy then,
-    /// with [`crate::user_intervals::FAULTED`] if a page fault came since.
-    pub(crate) user_interval: Option<(Nanos, u8)>,
-    /// Finished system calls.
-    pub(crate) calls: CallTable,
-
     /// For waiting threads counted in [`crate::blame::Blame`]: the integral at the start of the
     /// wait.
     pub(crate) blame_mark: Option<u128>,
@@ -62,14 +64,17 @@ pub(crate) struct Moment {
     pub(crate) contended: u64,
 }
 
+#[cfg(not(debug_assertions))]
+const _: () = assert!(offset_of!(Moment, untraced) == 2 * 64);
+
 impl Moment {
     const NOTHING: Moment = Moment {
         call: None,
+        user_interval: None,
+        calls: CallTable::EMPTY,
         untraced: None,
         parked: None,
         asks: 0,
-        user_interval: None,
-        calls: CallTable::EMPTY,
         blame_mark: None,
         ready_mark: 0,
         queue_at: 0,
@@ -151,6 +156,12 @@ impl Living {
             moment
         });
         Living { now, calls: Box::default() }
+    }
+
+    /// The moment, if it has begun.
+    #[inline(always)]
+    pub(crate) fn begun(&mut self) -> Option<&mut Moment> {
+        self.now.as_deref_mut()
     }
 
     /// Nothing is in progress.

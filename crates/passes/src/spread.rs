@@ -8,12 +8,22 @@ use holdup_trace::Nanos;
 /// Spans from 2^`FLOOR` ns on, 2^`SUB` buckets per doubling (`SUB` <= `FLOOR`), `N` buckets in
 /// total; shorter spans share the first bucket, longer ones the last.
 #[derive(Clone, Debug, PartialEq)]
+#[repr(C)]
 pub struct Spread<const FLOOR: u32, const SUB: u32, const N: usize> {
     /// Number of spans.
     pub count: u64,
+    // Between two sums, which the compiler would else add to with vectors, at three times the cost.
+    buckets: [u32; N],
     /// Their sum.
     pub total_ns: Nanos,
-    buckets: [u32; N],
+}
+
+/// How many 2^`SUB`th parts of an octave a length is above 0.5^1023, rounded down: the highest bits
+/// of a floating-point number are its logarithm. (A length from 2^63 on is negative here, and so
+/// above all others.)
+#[inline(always)]
+pub(crate) fn octaves<const SUB: u32>(ns: Nanos) -> usize {
+    ((ns as i64 as f64).to_bits() >> (f64::MANTISSA_DIGITS - 1 - SUB)) as usize
 }
 
 impl<const FLOOR: u32, const SUB: u32, const N: usize> Default for Spread<FLOOR, SUB, N> {
@@ -26,9 +36,7 @@ impl<const FLOOR: u32, const SUB: u32, const N: usize> Spread<FLOOR, SUB, N> {
     #[inline(always)]
     fn bucket(ns: Nanos) -> usize {
         let ns = ns.max(1 << FLOOR);
-        let top = 63 - ns.leading_zeros();
-        let sub = (ns >> (top - SUB)) as usize & ((1 << SUB) - 1);
-        ((((top - FLOOR) as usize) << SUB) + sub).min(N - 1)
+        (octaves::<SUB>(ns) - octaves::<SUB>(1 << FLOOR)).min(N - 1)
     }
 
     /// Lower bound of a bucket.

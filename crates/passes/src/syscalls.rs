@@ -26,9 +26,13 @@ use rustc_hash::FxHashMap;
 pub(crate) struct Call {
     pub(crate) nr: u32,
     pub(crate) start: Nanos,
-    pub(crate) running0: Nanos,
+    /// [`crate::threads::Thread::ran_beyond`] when it began: the same at its end if the thread kept
+    /// its CPU.
+    pub(crate) beyond0: Nanos,
     pub(crate) irq0: Nanos,
     pub(crate) runnable0: Nanos,
+    /// For an assertion only.
+    #[cfg(debug_assertions)]
     pub(crate) blocked0: Nanos,
     /// No other thread was in the kernel when it began; `None` if it began before the part.
     pub(crate) alone: Option<bool>,
@@ -49,10 +53,11 @@ impl Call {
         *self = Call {
             nr: self.nr,
             start: now,
-            running0: 0,
+            beyond0: 0u64.wrapping_sub(now),
             irq0: 0,
             stolen: 0,
             runnable0: 0,
+            #[cfg(debug_assertions)]
             blocked0: 0,
             alone: None,
             ..*self
@@ -60,27 +65,29 @@ impl Call {
     }
 }
 
-/// Sums over the calls of one number by one thread.
+/// Sums over the calls of one number by one thread. Those that each call touches come first and
+/// share a cache line.
 #[derive(Clone, Debug, Default)]
+#[repr(C, align(64))]
 pub(crate) struct CallStats {
     pub(crate) count: u64,
-    pub(crate) errors: u64,
-    pub(crate) returned_only: u64,
     pub(crate) total: Nanos,
     pub(crate) running: Nanos,
-    pub(crate) interrupted: Nanos,
-    pub(crate) runnable: Nanos,
-    pub(crate) blocked: Nanos,
     /// Part of `running`: in calls that slept, or ended the sleep of another thread.
     pub(crate) sleeps_and_wakes: Nanos,
     pub(crate) min: Nanos,
     pub(crate) max: Nanos,
-    pub(crate) pending: u64,
-    pub(crate) pending_ns: Nanos,
     /// Sum of positive results: characters, for the calls whose result is a length.
     pub(crate) result_sum: u64,
-    pub(crate) errnos: Vec<(u16, u64)>,
     pub(crate) hist: SmallHistogram,
+    pub(crate) interrupted: Nanos,
+    pub(crate) runnable: Nanos,
+    pub(crate) blocked: Nanos,
+    pub(crate) errors: u64,
+    pub(crate) returned_only: u64,
+    pub(crate) pending: u64,
+    pub(crate) pending_ns: Nanos,
+    pub(crate) errnos: Vec<(u16, u64)>,
 }
 
 impl CallStats {
@@ -100,10 +107,15 @@ impl CallStats {
         self.result(ret);
     }
 
-    #[inline]
+    #[inline(always)]
     fn took(&mut self, elapsed: Nanos) {
-        self.min = if self.count == 0 { elapsed } else { self.min.min(elapsed) };
-        self.max = self.max.max(elapsed);
+        // As branches: both are nearly never taken.
+        if elapsed < self.min || self.count == 0 {
+            self.min = elapsed;
+        }
+        if elapsed > self.max {
+            self.max = elapsed;
+        }
         self.count += 1;
     }
 

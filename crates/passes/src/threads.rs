@@ -37,6 +37,7 @@ use crate::throttle::Throttle;
 use crate::yields::Yields;
 use holdup_trace::{Cpu, NameId, Nanos, Pid, Tid};
 use rustc_hash::FxHashMap;
+use std::mem::offset_of;
 
 /// A wake-up of a thread that still runs.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +48,7 @@ pub(crate) struct EarlyWake {
 
 /// One thread.
 ///
-/// Fields are in the order of use: what each system call touches comes first and shares five cache
+/// Fields are in the order of use: what each system call touches comes first and shares two cache
 /// lines, what each switch touches follows. Cache misses decide the speed with many threads.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
@@ -56,14 +57,10 @@ pub struct Thread {
     pub(crate) living: Living,
     /// Its past, if it has held something that others wait for.
     pub(crate) past: Option<Box<Past>>,
-    /// How it yields, if it ever does.
-    pub(crate) yields: Option<Box<Yields>>,
     /// Thread id.
     pub tid: Tid,
     /// Process id, as far as known.
     pub pid: Pid,
-    /// The address of a task that a runtime schedules on threads; 0 for a thread.
-    pub task: u64,
     /// Kernel locks it is waiting for (contention_begin without end).
     pub(crate) contending: u32,
     pub(crate) state: State,
@@ -89,6 +86,10 @@ pub struct Thread {
     /// System calls seen, pending ones and returns included.
     pub(crate) syscall_events: u64,
 
+    /// The address of a task that a runtime schedules on threads; 0 for a thread.
+    pub task: u64,
+    /// How it yields, if it ever does.
+    pub(crate) yields: Option<Box<Yields>>,
     /// The picture of what it does, if it is followed.
     pub(crate) lane: Option<Box<Lane>>,
     /// The spans of known state, in order, if they are kept.
@@ -151,6 +152,8 @@ pub struct Thread {
     /// When it ended.
     pub died: Option<Nanos>,
 }
+
+const _: () = assert!(offset_of!(Thread, task) == 2 * 64);
 
 /// Time of a thread in a mode that is not known yet.
 #[derive(Clone, Copy, Debug)]
@@ -299,6 +302,13 @@ impl Thread {
             State::Running(_) => self.running_ns + now.saturating_sub(self.since),
             _ => self.running_ns,
         }
+    }
+
+    /// CPU time of a running thread minus the time: it stays the same as long as the thread keeps
+    /// its CPU. May be negative, so it wraps.
+    #[inline(always)]
+    pub(crate) fn ran_beyond(&self) -> Nanos {
+        self.running_ns.wrapping_sub(self.since)
     }
 
     /// Forget all sums, keep the states: the analysis starts at `now`.

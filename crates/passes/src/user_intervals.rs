@@ -18,9 +18,6 @@ use std::collections::hash_map::Entry;
 /// skipping them spares the busiest traces the look-up.
 const SHORTEST: Nanos = 1 << SHORTEST_BITS;
 const SHORTEST_BITS: u32 = 12;
-/// Added to the quarter of a user-mode interval with a page fault, whose time is the kernel's. A
-/// multiple of the number of quarters.
-pub(crate) const FAULTED: u8 = 0x80;
 /// The first user-mode intervals of a kind meet cold caches and untouched pages; and a thread that
 /// does something only a few times needs no memory here.
 const EARLY: u32 = 8;
@@ -34,6 +31,17 @@ pub const QUARTERS: usize = 4;
 #[inline]
 pub(crate) fn quarter(busy: usize, cpus: usize) -> u8 {
     (1..QUARTERS).map(|q| (busy * QUARTERS >= q * cpus) as u8).sum()
+}
+
+/// A user-mode interval in progress.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UserInterval {
+    /// CPU time of the thread's own code when it began.
+    pub(crate) since: Nanos,
+    /// Which [`quarter`] of the CPUs was busy then.
+    pub(crate) quarter: u8,
+    /// There was a page fault in it, whose time is the kernel's.
+    pub(crate) faulted: bool,
 }
 
 /// The user-mode intervals of one thread that led to one system call.
@@ -58,9 +66,9 @@ pub(crate) struct UserIntervals(FxHashMap<(Slot, u32), IntervalsOfCall>);
 impl UserIntervals {
     /// A user-mode interval led to this call.
     #[inline]
-    pub(crate) fn add(&mut self, slot: Slot, nr: u32, ns: Nanos, quarter: u8) {
-        if ns >= SHORTEST && quarter < FAULTED {
-            self.keep(slot, nr, ns, quarter);
+    pub(crate) fn add(&mut self, slot: Slot, nr: u32, ns: Nanos, of: UserInterval) {
+        if ns >= SHORTEST && !of.faulted {
+            self.keep(slot, nr, ns, of.quarter);
         }
     }
 
@@ -107,9 +115,10 @@ mod tests {
     fn the_first_of_a_kind_short_ones_and_page_faults_do_not_count() {
         let mut table = UserIntervals::default();
         for i in 0..20 {
-            table.add(Slot(1), 39, 20_000 + i, (i % 2) as u8 * 2);
-            table.add(Slot(1), 40, 100, 0);
-            table.add(Slot(1), 41, 20_000, 2 | FAULTED);
+            let of = |quarter, faulted| UserInterval { since: 0, quarter, faulted };
+            table.add(Slot(1), 39, 20_000 + i, of((i % 2) as u8 * 2, false));
+            table.add(Slot(1), 40, 100, of(0, false));
+            table.add(Slot(1), 41, 20_000, of(2, true));
         }
         let rows = table.rows();
         assert_eq!(rows.len(), 1);

@@ -15,7 +15,7 @@
 
 use crate::engine::Engine;
 use crate::{Analysis, Detail, Judge, Options, cpu_list};
-use holdup_trace::{Batch, Cpu, Event, EventId, Nanos, Quality, Reader, Result, merge};
+use holdup_trace::{Batch, Cpu, Event, Nanos, Quality, Reader, Result, merge};
 use std::ops::ControlFlow;
 
 /// A part of the time of a trace.
@@ -140,7 +140,13 @@ impl<'a> Windows<'a> {
         (self.done)(number, Analysis::new(engine, self.reader, &options, span, cpus));
     }
 
-    /// The next events.
+    /// The engines that get the events that come now.
+    fn engines(&mut self) -> impl Iterator<Item = &mut Engine> {
+        self.running.iter_mut().map(|r| &mut r.engine).chain(self.carrier.as_mut())
+    }
+}
+
+impl merge::Sink for Windows<'_> {
     fn events(&mut self, mut events: &[Event], batch: &Batch) -> ControlFlow<()> {
         while let Some(first) = events.first() {
             let border = self.border();
@@ -154,24 +160,22 @@ impl<'a> Windows<'a> {
             let before = border.map_or(events.len(), |b| events.partition_point(|e| e.ts < b));
             let (now, later) = events.split_at(before);
             let only = self.options.selection.cpus.as_deref();
-            let engines = self.running.iter_mut().map(|r| &mut r.engine);
-            for engine in engines.chain(self.carrier.as_mut()) {
-                take(engine, now, batch, only);
+            for engine in self.engines() {
+                engine.take::<false>(now, batch, only);
             }
             events = later;
         }
         ControlFlow::Continue(())
     }
-}
 
-fn take(engine: &mut Engine, events: &[Event], batch: &Batch, only: Option<&[Cpu]>) {
-    match only {
-        // The common case has no checks per event.
-        None => events.iter().for_each(|e| engine.event::<false>(e, batch)),
-        Some(list) => events
-            .iter()
-            .filter(|e| list.contains(&e.cpu) || e.id == EventId::SIDEBAND)
-            .for_each(|e| engine.event::<false>(e, batch)),
+    fn slices(&mut self, mut slices: merge::Slices<'_>) -> ControlFlow<()> {
+        // The common case has no checks per slice.
+        let whole = self.border().is_some_and(|b| slices.end().is_none_or(|last| last < b));
+        if whole && self.options.selection.cpus.is_none() {
+            self.engines().for_each(|engine| engine.handle::<false>(slices.clone()));
+            return ControlFlow::Continue(());
+        }
+        slices.try_for_each(|(events, batch)| self.events(events, batch))
     }
 }
 
@@ -195,8 +199,7 @@ pub fn analyze_windows(
         return Ok(reader.quality().clone());
     }
     let mut all = Windows::new(reader, (options, judge), cpus, windows, done);
-    let each = &mut |events: &[Event], batch: &Batch| all.events(events, batch);
-    let quality = merge::drive(reader, options.workers, each)?;
+    let quality = merge::drive(reader, options.workers, &mut all)?;
     while let Some(border) = all.border() {
         all.cross(border);
     }

@@ -75,6 +75,17 @@ impl<'a> Decoder<'a> {
         (self.names, self.lately)
     }
 
+    /// Append the events of the system calls at the start of `bytes`; returns the bytes used.
+    #[inline(always)]
+    pub(crate) fn calls<E: Endian>(&mut self, bytes: &[u8], batch: &mut Batch) -> usize {
+        if self.only_switches {
+            return 0;
+        }
+        let (used, last) = self.schema.calls.decode::<E>(bytes, batch);
+        self.last = last.unwrap_or(self.last);
+        used
+    }
+
     /// Append the event of one record, if it is one, to `batch`.
     #[inline]
     pub(crate) fn record<E: Endian>(&mut self, kind: u32, rec: &[u8], batch: &mut Batch) {

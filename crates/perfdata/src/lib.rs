@@ -51,6 +51,7 @@
 
 mod attr;
 #[cfg(feature = "zstd")]
+mod calls;
 mod compressed;
 mod cursor;
 mod decode;

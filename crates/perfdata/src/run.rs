@@ -184,13 +184,15 @@ impl<'a, E: Endian> RunReader<'a, E> {
 #[inline]
 fn decode<E: Endian>(decoder: &mut Decoder<'_>, bytes: &[u8], batch: &mut Batch) -> usize {
     let mut at = 0;
-    while !batch.is_full()
-        && let Some((kind, rec)) = next_record::<E>(bytes, at)
-    {
+    loop {
+        at += decoder.calls::<E>(&bytes[at..], batch);
+        if batch.is_full() {
+            return at;
+        }
+        let Some((kind, rec)) = next_record::<E>(bytes, at) else { return at };
         at += rec.len();
         decoder.record::<E>(kind, rec, batch);
     }
-    at
 }
 
 impl<E: Endian> RunDecoder for RunReader<'_, E> {

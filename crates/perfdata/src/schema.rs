@@ -1,6 +1,7 @@
 //! From a record to the attr it belongs to, and to its time.
 
 use crate::attr::{Attr, flag, kind, sample};
+use crate::calls::Calls;
 use crate::layout::{Layout, Trailer};
 use crate::probe::Probe;
 use crate::{mapped, record};
@@ -118,6 +119,8 @@ pub(crate) struct Schema {
     pub(crate) events: Vec<Decodable>,
     lookup: Lookup,
     ids: Ids,
+    /// System calls by id, if samples are found by it.
+    pub(crate) calls: Calls,
     /// Offset of a sample's time if it is the same for all events.
     pub(crate) sample_time: Option<u16>,
     /// The trailer of other records if it is the same for all events.
@@ -204,7 +207,11 @@ impl Schema {
         let witnesses = events.iter().fold(0, |all, e| all | e.witness);
         let ids = Ids::new(attrs);
         let maps = attrs.iter().any(|attr| shows_code(attr) || attr.has(flag::BUILD_ID));
-        Schema { maps, ids, events, lookup, sample_time, trailer, trailer_id, witnesses }
+        let calls = match lookup {
+            Lookup::Id(_) => Calls::new(attrs, &events),
+            _ => Calls::default(),
+        };
+        Schema { maps, ids, calls, events, lookup, sample_time, trailer, trailer_id, witnesses }
     }
 
     /// The event a sample belongs to.

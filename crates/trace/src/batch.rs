@@ -91,16 +91,16 @@ impl Batch {
     }
 
     /// Stores the arguments of a system call.
-    #[inline]
+    #[inline(always)]
     pub fn push_args(&mut self, args: [u64; 6]) -> ArgsRef {
         self.args.push(args);
-        ArgsRef(self.args.len() as u32 - 1)
+        ArgsRef { first: args[0], at: self.args.len() as u32 - 1 }
     }
 
     /// The arguments of a syscall, if the trace has them.
     #[inline]
     pub fn args(&self, r: ArgsRef) -> Option<&[u64; 6]> {
-        self.args.get(r.0 as usize)
+        self.args.get(r.at as usize)
     }
 
     /// Stores a call chain, innermost frame first; frames beyond 65,535 are dropped.

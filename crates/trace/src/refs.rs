@@ -1,12 +1,22 @@
 //! References to the data of an event that is too large for the event and is in its batch.
 
-/// Place of a [`crate::What::SysEnter`]'s arguments in its batch.
+/// Place of a [`crate::What::SysEnter`]'s arguments in its batch. The first argument is here too:
+/// it is all that most calls are asked for, and the batch is usually in another core's cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ArgsRef(pub(crate) u32);
+pub struct ArgsRef {
+    pub(crate) first: u64,
+    pub(crate) at: u32,
+}
 
 impl ArgsRef {
     /// The event came without arguments.
-    pub const NONE: ArgsRef = ArgsRef(u32::MAX);
+    pub const NONE: ArgsRef = ArgsRef { first: 0, at: u32::MAX };
+
+    /// The first argument, if the trace has the arguments.
+    #[inline(always)]
+    pub fn first(self) -> Option<u64> {
+        (self.at != u32::MAX).then_some(self.first)
+    }
 }
 
 /// Place of an event's call chain in its batch: innermost address first, kernel addresses before

@@ -2,26 +2,35 @@
 
 use super::Engine;
 use super::current::spend;
-use crate::cpus::{Counts, CpuState, Cpus};
+use crate::cpus::{CpuState, Cpus, Sort};
 use crate::facts::{Fact, Return, Split};
 use crate::slot::Slot;
 use crate::spaces::SpaceCall;
-use crate::state::Mode;
+use crate::state::{Mode, State};
 use crate::stolen::SHORTEST;
 use crate::syscalls::Call;
 use crate::threads::{Thread, Threads};
-use crate::user_intervals::quarter;
+use crate::user_intervals::UserInterval;
 use crate::waits::Class;
 use holdup_syscalls::{Arch, Direction, WaitKind};
-use holdup_trace::{Cpu, Event, Nanos, Pid, QualityCode};
+use holdup_trace::{ArgsRef, Batch, Cpu, Event, Nanos, Pid, QualityCode};
+
+/// What a call changes when it begins, in addition to the sums that all calls have.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Entry {
+    #[default]
+    Nothing,
+    /// Only its first argument is kept.
+    FirstArgument,
+    /// See [`Engine::enters_specially`].
+    Special,
+}
 
 /// What holdup counts about a system call, by its number.
 #[derive(Clone, Copy, Default)]
 pub(super) struct CallTraits {
     pub(super) wait: WaitKind,
-    direction: Option<Direction>,
-    semaphore: bool,
-    message: bool,
+    sort: Sort,
     /// It sends a signal.
     pub(super) signals: bool,
     /// It changes the address space.
@@ -29,6 +38,21 @@ pub(super) struct CallTraits {
     pub(super) class: Class,
     /// It returns a second time, with 0, in the thread that it created.
     begets: bool,
+    entry: Entry,
+    /// Its return changes something: see [`Engine::returns_specially`].
+    returns: bool,
+}
+
+/// A call that returns, for what few calls need.
+struct Returns {
+    nr: u32,
+    ret: i64,
+    start: Nanos,
+    /// Its CPU time.
+    own: Nanos,
+    slept: bool,
+    woke: bool,
+    with_sibling: bool,
 }
 
 impl CallTraits {
@@ -37,20 +61,37 @@ impl CallTraits {
         matches!(self.class, Class::Write | Class::Send)
     }
 
+    fn of(name: &str) -> CallTraits {
+        let class = Class::of(name);
+        let wait = holdup_syscalls::wait_kind(name);
+        let space = holdup_syscalls::changes_address_space(name);
+        CallTraits {
+            wait,
+            sort: match holdup_syscalls::io_direction(name) {
+                Some(Direction::Read) => Sort::Read,
+                Some(Direction::Write) => Sort::Write,
+                None if holdup_syscalls::is_semaphore(name) => Sort::Semaphore,
+                None if holdup_syscalls::is_message(name) => Sort::Message,
+                None => Sort::Other,
+            },
+            signals: holdup_syscalls::is_signal(name),
+            space,
+            class,
+            begets: holdup_syscalls::begets(name),
+            entry: match class {
+                _ if space || class.needs_all_arguments() => Entry::Special,
+                Class::None if wait == WaitKind::Yield => Entry::Special,
+                Class::None => Entry::Nothing,
+                _ => Entry::FirstArgument,
+            },
+            returns: space || class.returns(),
+        }
+    }
+
     /// The traits of all calls, by number.
     pub(super) fn table(arch: Arch) -> Vec<CallTraits> {
-        let of = |name: &str| CallTraits {
-            wait: holdup_syscalls::wait_kind(name),
-            direction: holdup_syscalls::io_direction(name),
-            semaphore: holdup_syscalls::is_semaphore(name),
-            message: holdup_syscalls::is_message(name),
-            signals: holdup_syscalls::is_signal(name),
-            space: holdup_syscalls::changes_address_space(name),
-            class: Class::of(name),
-            begets: holdup_syscalls::begets(name),
-        };
         (0..holdup_syscalls::table_len(arch) as u32)
-            .map(|nr| holdup_syscalls::name(arch, nr).map(of).unwrap_or_default())
+            .map(|nr| holdup_syscalls::name(arch, nr).map(CallTraits::of).unwrap_or_default())
             .collect()
     }
 }
@@ -64,48 +105,48 @@ struct At<'a> {
 
 impl<'a> At<'a> {
     /// The thread believed current on `cpu`; `None` for the idle task.
-    #[inline(always)]
     fn new(cpus: &'a mut Cpus, threads: &'a mut Threads, cpu: Cpu) -> Option<At<'a>> {
         let c = cpus.known_mut(cpu)?;
-        let (_, slot) = c.current.filter(|&(_, slot)| slot != Slot::IDLE)?;
+        let (_, slot) = c.current().filter(|&(_, slot)| slot != Slot::IDLE)?;
         Some(At { c, t: &mut threads[slot], slot })
     }
-}
 
-impl Engine {
     /// The common case of an event that begins or ends a system call: the thread believed current
-    /// is on its CPU, the stack is empty, and the thread's mode is `before`. Settles the time.
-    /// `None`: see [`Engine::settle_boundary`].
+    /// is on its CPU, nothing interrupts it, its mode is `before`, and it is in a call if it should
+    /// be. Settles the time. `None`: see [`Engine::settle_boundary`].
     #[inline(always)]
-    fn plain_boundary<'a>(
+    fn plain(
         cpus: &'a mut Cpus,
         threads: &'a mut Threads,
         now: Nanos,
         e: &Event,
         before: Mode,
     ) -> Option<At<'a>> {
-        let At { c, t, slot } = At::new(cpus, threads, e.cpu)?;
-        let plain = c.current.is_some_and(|(tid, _)| tid == e.tid)
-            && c.stack.is_empty()
+        let c = cpus.known_mut(e.cpu)?;
+        let (tid, slot) = c.plain();
+        let t = &mut threads[slot];
+        let from = c.charged_to;
+        let span = now.wrapping_sub(from);
+        let plain = tid == e.tid
             && t.mode == before
             && t.contending == 0
-            && now < c.border;
+            && matches!(t.state, State::Running(_))
+            && now < c.border
+            && span < SHORTEST
+            && t.living.begun().is_some_and(|m| m.call.is_some() == (before == Mode::Kernel));
         if !plain {
             return None;
         }
-        debug_assert!(t.undecided.is_empty() && !t.spins);
+        debug_assert!(slot != Slot::IDLE && t.undecided.is_empty() && !t.spins && t.since <= now);
         // Same as in `charge`.
-        let span = now.saturating_sub(c.charged_to);
-        if span >= SHORTEST {
-            return None;
-        }
-        let from = c.charged_to;
-        c.charged_to += span;
+        c.charged_to = now;
         spend(c, t, before, span);
         t.ran(from, now, before.into());
         Some(At { c, t, slot })
     }
+}
 
+impl Engine {
     /// The current thread enters or leaves the kernel: settles its time until now, which it spent
     /// in mode `before`. False if no thread can do so here.
     #[inline(never)]
@@ -132,44 +173,38 @@ impl Engine {
         true
     }
 
-    /// `SETTLED`: the time up to now is accounted for.
+    /// `SETTLED`: the time up to now is accounted for. False if nothing was done, because this is
+    /// not the common case.
     #[inline(always)]
     pub(super) fn sys_enter<const SETTLED: bool>(
         &mut self,
         now: Nanos,
         e: &Event,
         nr: u32,
-        args: Option<&[u64; 6]>,
-    ) {
+        args: ArgsRef,
+        batch: &Batch,
+    ) -> bool {
         let at = match SETTLED {
             true => At::new(&mut self.cpus, &mut self.threads, e.cpu),
-            false => Engine::plain_boundary(&mut self.cpus, &mut self.threads, now, e, Mode::User),
+            false => At::plain(&mut self.cpus, &mut self.threads, now, e, Mode::User),
         };
-        let Some(At { c, t, slot }) = at else {
-            if !SETTLED {
-                self.sys_enter_settled(now, e, nr, args);
-            }
-            return;
-        };
-        let running0 = t.running_at(now);
+        let Some(At { c, t, slot }) = at else { return false };
+        let beyond0 = beyond::<SETTLED>(t, now);
         let living = &mut *t.living;
-        if !SETTLED && living.call.is_some() {
-            return self.sys_enter_settled(now, e, nr, args);
-        }
         t.mode = Mode::Kernel;
         t.syscall_events += 1;
-        if let Some((user0, quarter)) = living.user_interval {
-            living.user_interval = None;
-            let ns = t.user_ns.saturating_sub(user0);
+        if let Some(interval) = living.user_interval.take() {
+            let ns = t.user_ns.saturating_sub(interval.since);
             self.costs.user_interval(nr, ns);
-            self.user_intervals.add(slot, nr, ns, quarter);
+            self.user_intervals.add(slot, nr, ns, interval);
         }
         living.call = Some(Call {
             nr,
             start: now,
-            running0,
+            beyond0,
             irq0: t.irq_ns,
             runnable0: t.woken_ns + t.preempted_ns,
+            #[cfg(debug_assertions)]
             blocked0: t.blocked_ns,
             alone: Some(self.costs.enter()),
             inside: true,
@@ -178,7 +213,30 @@ impl Engine {
             stolen: 0,
         });
         c.counts.scalls += 1;
-        let Some(traits) = self.traits.get(nr as usize) else { return };
+        let Some(traits) = self.traits.get(nr as usize) else { return true };
+        match traits.entry {
+            Entry::Nothing => {}
+            Entry::FirstArgument => {
+                if let Some(first) = args.first() {
+                    self.waits.plain_call_begins(now, slot, traits.class, first);
+                }
+            }
+            Entry::Special => self.enters_specially(now, e.cpu, slot, *traits, batch.args(args)),
+        }
+        true
+    }
+
+    /// What few calls change when they begin.
+    #[inline(never)]
+    fn enters_specially(
+        &mut self,
+        now: Nanos,
+        cpu: Cpu,
+        slot: Slot,
+        traits: CallTraits,
+        args: Option<&[u64; 6]>,
+    ) {
+        let t = &mut self.threads[slot];
         if traits.class != Class::None {
             if let Some(args) = args {
                 self.waits.call_begins(now, slot, t.pid, traits.class, args);
@@ -188,24 +246,17 @@ impl Engine {
             t.yields.get_or_insert_default().yields(events, running, user);
         }
         if traits.space {
-            self.space_begins(e.cpu, slot);
+            self.space_begins(cpu, slot);
         }
+        self.tell_holders(now);
     }
 
     /// A call that changes the address space begins.
-    #[inline(never)]
     fn space_begins(&mut self, cpu: Cpu, slot: Slot) {
         let with_sibling = self.has_sibling(cpu, slot);
         if let Some(call) = &mut self.threads[slot].living.call {
             call.with_sibling = with_sibling;
         }
-    }
-
-    /// A call that changes the address space ended, after `own` CPU time.
-    #[inline(never)]
-    fn space_ends(&mut self, now: Nanos, cpu: Cpu, mut call: SpaceCall) {
-        call.siblings.1 = self.has_sibling(cpu, call.slot);
-        self.spaces.call(now, &call);
     }
 
     /// Whether another CPU runs a thread of the same process.
@@ -214,14 +265,23 @@ impl Engine {
         pid != Pid::UNKNOWN
             && self.cpus.iter().any(|(other, c)| {
                 other != cpu
-                    && c.current.is_some_and(|(_, s)| s != Slot::IDLE && self.threads[s].pid == pid)
+                    && c.current()
+                        .is_some_and(|(_, s)| s != Slot::IDLE && self.threads[s].pid == pid)
             })
     }
 
+    /// Any case of a call that begins.
     #[inline(never)]
-    fn sys_enter_settled(&mut self, now: Nanos, e: &Event, nr: u32, args: Option<&[u64; 6]>) {
+    pub(super) fn sys_enter_settled(
+        &mut self,
+        now: Nanos,
+        e: &Event,
+        nr: u32,
+        args: ArgsRef,
+        batch: &Batch,
+    ) {
         if self.settle_boundary(now, e, Mode::User) {
-            self.sys_enter::<true>(now, e, nr, args);
+            self.sys_enter::<true>(now, e, nr, args, batch);
         }
     }
 
@@ -237,7 +297,8 @@ impl Engine {
         }
     }
 
-    /// `SETTLED`: the time up to now is accounted for. `FACTS`: the caller asks for facts.
+    /// `SETTLED`: the time up to now is accounted for. `FACTS`: the caller asks for facts. False if
+    /// nothing was done, because this is not the common case.
     #[inline(always)]
     pub(super) fn sys_exit<const SETTLED: bool, const FACTS: bool>(
         &mut self,
@@ -245,100 +306,100 @@ impl Engine {
         e: &Event,
         nr: u32,
         ret: i64,
-    ) {
-        let cpus = self.cpus.used();
+    ) -> bool {
         let at = match SETTLED {
             true => At::new(&mut self.cpus, &mut self.threads, e.cpu),
-            false => {
-                Engine::plain_boundary(&mut self.cpus, &mut self.threads, now, e, Mode::Kernel)
-            }
+            false => At::plain(&mut self.cpus, &mut self.threads, now, e, Mode::Kernel),
         };
-        let Some(At { c, t, slot }) = at else {
-            if !SETTLED {
-                self.sys_exit_settled::<FACTS>(now, e, nr, ret);
-            }
-            return;
-        };
+        let Some(At { c, t, slot }) = at else { return false };
         t.mode = Mode::User;
         t.syscall_events += 1;
-        // How many CPUs are busy when the application continues.
-        let running = t.running_at(now);
+        let beyond = beyond::<SETTLED>(t, now);
         let living = &mut *t.living;
+        // How many CPUs are busy when the application continues.
         living.user_interval =
-            Some((t.user_ns, quarter(self.blame.others_running() as usize, cpus)));
+            Some(UserInterval { since: t.user_ns, quarter: self.busy, faulted: false });
         let Some(call) = &living.call else {
-            return self.only_returned(now, e.cpu, slot, nr, ret);
+            self.only_returned(now, e.cpu, slot, nr, ret);
+            return true;
         };
         if call.inside {
             self.costs.leave();
         }
-        let elapsed = now - call.start;
-        let (running, interrupted) = (running - call.running0, t.irq_ns - call.irq0);
-        let (start, alone, woke) = (call.start, call.alone, call.woke);
-        let with_sibling = call.with_sibling;
-        let stolen = call.stolen;
-        // If the exit does not give the number (LTTng up to 2.5), that of the entry is used.
-        // rt_sigreturn returns as number -1, with the registers of the interrupted code: it has no
-        // result.
-        let (nr, ret) = match nr {
-            u32::MAX if Some(call.nr) == self.sigreturn => (call.nr, 0),
-            u32::MAX => (call.nr, ret),
-            nr => (nr, ret),
-        };
+        let (start, alone, stolen) = (call.start, call.alone, call.stolen);
+        let (woke, with_sibling) = (call.woke, call.with_sibling);
+        let elapsed = now - start;
+        let (nr, ret) = number_and_result(call.nr, self.sigreturn, nr, ret);
         let stats = living.calls.entry(nr);
         stats.returned(elapsed, ret);
         // Most calls keep their CPU from beginning to end.
-        let (own, runnable, blocked) = if running == elapsed && interrupted == 0 {
-            debug_assert_eq!(t.blocked_ns, call.blocked0);
+        let split = if beyond == call.beyond0 && t.irq_ns == call.irq0 {
+            #[cfg(debug_assertions)]
+            assert_eq!(t.blocked_ns, call.blocked0);
+            living.call = None;
             stats.running += elapsed;
             if woke {
                 stats.sleeps_and_wakes += elapsed;
             }
-            (elapsed, 0, 0)
+            Split { running: elapsed, interrupted: 0, runnable: 0, blocked: 0 }
         } else {
-            let own = running.saturating_sub(interrupted);
-            let runnable = t.woken_ns + t.preempted_ns - call.runnable0;
-            // Time that no event explains was not on a CPU as far as known: not running either.
-            let blocked = elapsed.saturating_sub(running + runnable);
-            stats.running += own;
-            stats.interrupted += interrupted;
-            stats.runnable += runnable;
-            stats.blocked += blocked;
-            if woke || blocked > 0 {
-                stats.sleeps_and_wakes += own;
-            }
-            (own, runnable, blocked)
+            let running = elapsed.wrapping_add(beyond.wrapping_sub(call.beyond0));
+            spent_in_parts(t, nr, elapsed, running)
         };
         if FACTS && let Some(facts) = &mut self.facts {
-            let split = Some(Split { running: own, interrupted, runnable, blocked });
-            let call = Return { start, end: now, slot, cpu: e.cpu, nr, ret, split };
-            facts.rows.push(Fact::Call(call));
+            let (cpu, split) = (e.cpu, Some(split));
+            facts.rows.push(Fact::Call(Return { start, end: now, slot, cpu, nr, ret, split }));
         }
-        living.call = None;
-        let cost = own.saturating_sub(stolen);
-        self.costs.call(nr, now, slot, cost, alone, blocked > 0);
-        let Some(traits) = self.traits.get(nr as usize) else { return };
+        let (own, slept) = (split.running, split.blocked > 0);
+        self.costs.call(nr, now, slot, own.saturating_sub(stolen), alone, slept);
+        let Some(traits) = self.traits.get(nr as usize) else { return true };
+        c.counts.returned(traits.sort, ret);
+        if traits.returns {
+            let returns = Returns { nr, ret, start, own, slept, woke, with_sibling };
+            self.returns_specially(now, e.cpu, slot, *traits, &returns);
+        }
+        true
+    }
+
+    /// What few calls change when they return.
+    #[inline(never)]
+    fn returns_specially(
+        &mut self,
+        now: Nanos,
+        cpu: Cpu,
+        slot: Slot,
+        traits: CallTraits,
+        of: &Returns,
+    ) {
+        let pid = self.threads[slot].pid;
         if traits.class.returns() {
-            let mutex = self.waits.call_returns(now, slot, t.pid, traits.class, start, ret);
+            let mutex = self.waits.call_returns(now, slot, pid, traits.class, of.start, of.ret);
             if let Some(mutex) = mutex {
-                if !woke && blocked == 0 {
-                    t.living.calls.entry(nr).sleeps_and_wakes += own;
+                if !of.woke && !of.slept {
+                    self.threads[slot].living.calls.entry(of.nr).sleeps_and_wakes += of.own;
                 }
                 if let Some(steps) = &mut self.waits.steps {
-                    steps.contended(slot, mutex, own);
+                    steps.contended(slot, mutex, of.own);
                 }
             }
         }
-        count_call(&mut c.counts, traits, ret);
         if traits.space {
-            let (pid, slept) = (t.pid, blocked > 0);
-            let call = SpaceCall { nr, slot, pid, own, siblings: (with_sibling, false), slept };
-            self.space_ends(now, e.cpu, call);
+            let siblings = (of.with_sibling, self.has_sibling(cpu, slot));
+            let (nr, own, slept) = (of.nr, of.own, of.slept);
+            self.spaces.call(now, &SpaceCall { nr, slot, pid, own, siblings, slept });
         }
+        self.tell_holders(now);
     }
 
+    /// Any case of a call that returns.
     #[inline(never)]
-    fn sys_exit_settled<const FACTS: bool>(&mut self, now: Nanos, e: &Event, nr: u32, ret: i64) {
+    pub(super) fn sys_exit_settled<const FACTS: bool>(
+        &mut self,
+        now: Nanos,
+        e: &Event,
+        nr: u32,
+        ret: i64,
+    ) {
         if self.settle_boundary(now, e, Mode::Kernel) {
             self.sys_exit::<true, FACTS>(now, e, nr, ret);
         }
@@ -355,7 +416,7 @@ impl Engine {
         if t.syscall_events > 1 {
             self.quality.add(QualityCode::OrphanSysExit, 1);
         }
-        // See `sys_exit`.
+        // See `number_and_result`.
         let ret = if nr == u32::MAX { 0 } else { ret };
         t.living.calls.entry(nr).only_returned(ret);
         if let Some(facts) = &mut self.facts {
@@ -363,26 +424,49 @@ impl Engine {
             facts.rows.push(Fact::Call(call));
         }
         if let Some(traits) = self.traits.get(nr as usize) {
-            count_call(&mut self.cpus.get_mut(cpu).counts, traits, ret);
+            self.cpus.get_mut(cpu).counts.returned(traits.sort, ret);
         }
     }
 }
 
-/// What sar counts of calls that return.
+/// [`Thread::ran_beyond`], also if the thread turned out not to run.
 #[inline(always)]
-fn count_call(counts: &mut Counts, traits: &CallTraits, ret: i64) {
-    match traits.direction {
-        Some(Direction::Read) => {
-            counts.sreads += 1;
-            counts.rchars += ret.max(0) as u64;
-        }
-        Some(Direction::Write) => {
-            counts.swrites += 1;
-            counts.wchars += ret.max(0) as u64;
-        }
-        None => {
-            counts.semas += traits.semaphore as u64;
-            counts.msgs += traits.message as u64;
-        }
+fn beyond<const SETTLED: bool>(t: &Thread, now: Nanos) -> Nanos {
+    match SETTLED {
+        true => t.running_at(now).wrapping_sub(now),
+        false => t.ran_beyond(),
     }
+}
+
+/// If the exit does not give the number (LTTng up to 2.5), that of the entry is used. rt_sigreturn
+/// returns as number -1, with the registers of the interrupted code: it has no result.
+#[inline(always)]
+fn number_and_result(entered: u32, sigreturn: Option<u32>, nr: u32, ret: i64) -> (u32, i64) {
+    match nr {
+        u32::MAX if Some(entered) == sigreturn => (entered, 0),
+        u32::MAX => (entered, ret),
+        nr => (nr, ret),
+    }
+}
+
+/// The thread's call did not keep its CPU from beginning to end, or was interrupted.
+#[inline(never)]
+fn spent_in_parts(t: &mut Thread, nr: u32, elapsed: Nanos, running: Nanos) -> Split {
+    let Some(call) = t.living.call.take() else {
+        return Split { running, interrupted: 0, runnable: 0, blocked: 0 };
+    };
+    let interrupted = t.irq_ns - call.irq0;
+    let own = running.saturating_sub(interrupted);
+    let runnable = t.woken_ns + t.preempted_ns - call.runnable0;
+    // Time that no event explains was not on a CPU as far as known: not running either.
+    let blocked = elapsed.saturating_sub(running + runnable);
+    let stats = t.living.calls.entry(nr);
+    stats.running += own;
+    stats.interrupted += interrupted;
+    stats.runnable += runnable;
+    stats.blocked += blocked;
+    if call.woke || blocked > 0 {
+        stats.sleeps_and_wakes += own;
+    }
+    Split { running: own, interrupted, runnable, blocked }
 }

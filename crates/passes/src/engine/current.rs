@@ -9,13 +9,14 @@ use crate::past::HolderPart;
 use crate::slot::Slot;
 use crate::state::{Mode, State};
 use crate::threads::{Thread, Threads, Undecided};
+use crate::user_intervals::quarter;
 use holdup_trace::{Cpu, Nanos, Pid, Tid};
 
 impl Engine {
     /// The current thread of `cpu` as this event shows it; corrects a wrong belief.
     #[inline(always)]
     pub(super) fn current(&mut self, now: Nanos, cpu: Cpu, tid: Tid, pid: Pid) -> Slot {
-        match self.cpus.get_mut(cpu).current {
+        match self.cpus.get_mut(cpu).current() {
             Some((t, slot)) if t == tid => slot,
             _ => self.adopt(now, cpu, tid, pid),
         }
@@ -27,7 +28,7 @@ impl Engine {
         if !self.valid(cpu, tid) {
             return None;
         }
-        match self.cpus.get_mut(cpu).current {
+        match self.cpus.get_mut(cpu).current() {
             Some((t, slot)) if t == tid && slot != Slot::IDLE => Some(slot),
             _ => None,
         }
@@ -61,7 +62,7 @@ impl Engine {
         if !all_along {
             self.charge_as(now, cpu, |c, span| c.unaccounted += span);
             let c = self.cpus.get_mut(cpu);
-            c.stack.clear();
+            c.clear_stack();
             c.switched_unseen(now);
             if !first {
                 self.apply(Invariant::CurrentRuns, slot);
@@ -121,7 +122,7 @@ impl Engine {
     /// thread that slept shows first by returning from its call.
     fn left_idle_unseen(&self, now: Nanos, cpu: Cpu, slot: Slot) -> Option<Nanos> {
         let c = self.cpus.get(cpu)?;
-        if slot == Slot::IDLE || !matches!(c.current, Some((_, Slot::IDLE))) {
+        if slot == Slot::IDLE || !matches!(c.current(), Some((_, Slot::IDLE))) {
             return None;
         }
         let t = &self.threads[slot];
@@ -143,28 +144,29 @@ impl Engine {
         let t = &self.threads[slot];
         if slot != Slot::IDLE
             && t.state.is_ready()
-            && matches!(self.cpus.get_mut(cpu).current, Some((_, Slot::IDLE)))
+            && matches!(self.cpus.get_mut(cpu).current(), Some((_, Slot::IDLE)))
         {
             self.charge(t.since, cpu);
         }
     }
 
     pub(super) fn set_current(&mut self, now: Nanos, cpu: Cpu, current: Option<(Tid, Slot)>) {
-        if let Some((_, slot)) = self.cpus.get_mut(cpu).current {
+        if let Some((_, slot)) = self.cpus.get_mut(cpu).current() {
             self.ran(cpu, slot);
         }
         self.note_stay(now, cpu, current.map(|(_, slot)| slot));
         let c = self.cpus.get_mut(cpu);
-        let was_running = matches!(c.current, Some((_, s)) if s != Slot::IDLE);
+        let was_running = matches!(c.current(), Some((_, s)) if s != Slot::IDLE);
         let is_running = matches!(current, Some((_, s)) if s != Slot::IDLE);
         draw(c, &self.threads, None);
-        c.current = current;
+        c.set_current(current);
         if was_running != is_running {
             c.busy_since = now;
             self.blame.cpu_running(now, is_running);
             if is_running {
                 self.cpus.use_one(cpu);
             }
+            self.busy = quarter(self.blame.others_running() as usize, self.cpus.used());
         }
         self.refresh_idle(now, cpu);
     }
@@ -173,7 +175,7 @@ impl Engine {
     #[inline]
     pub(super) fn refresh_idle(&mut self, now: Nanos, cpu: Cpu) {
         let c = self.cpus.get_mut(cpu);
-        let idle = matches!(c.current, Some((_, Slot::IDLE))) && c.stack.is_empty();
+        let idle = matches!(c.current(), Some((_, Slot::IDLE))) && c.stack.is_empty();
         if idle != c.counted_idle {
             c.counted_idle = idle;
             self.blame.cpu_idle(now, idle);
@@ -231,7 +233,7 @@ impl Engine {
 
     /// Adds what `cpu` has done since its bin began to the timeline.
     pub(super) fn close_bin(&mut self, cpu: Cpu) {
-        if let Some((_, slot)) = self.cpus.get_mut(cpu).current {
+        if let Some((_, slot)) = self.cpus.get_mut(cpu).current() {
             self.ran(cpu, slot);
         }
         let c = self.cpus.get_mut(cpu);
@@ -260,8 +262,8 @@ impl Engine {
 /// event shows the activity.
 #[inline]
 pub(super) fn draw(c: &mut CpuState, threads: &Threads, what: Option<Doing>) {
+    let who = c.current().map(|(_, slot)| slot);
     let Some(lane) = &mut c.lane else { return };
-    let who = c.current.map(|(_, slot)| slot);
     match (what, who) {
         (None, Some(slot)) => lane.until(c.charged_to, threads.on_cpu(slot), slot),
         (what, _) => lane.until(c.charged_to, what.unwrap_or(Doing::Unknown), Slot::IDLE),
@@ -275,7 +277,7 @@ fn charge(c: &mut CpuState, cpu: Cpu, threads: &mut Threads, now: Nanos) {
         return;
     }
     let from = std::mem::replace(&mut c.charged_to, now);
-    let Some((_, slot)) = c.current else {
+    let Some((_, slot)) = c.current() else {
         c.unaccounted += span;
         return;
     };

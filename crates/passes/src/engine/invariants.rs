@@ -111,7 +111,7 @@ impl Engine {
 
     /// The thread believed on `cpu` is not there any more; its leaving was not recorded.
     pub(super) fn current_left_unseen(&mut self, now: Nanos, cpu: Cpu) {
-        if let Some((_, old)) = self.cpus.get_mut(cpu).current
+        if let Some((_, old)) = self.cpus.get_mut(cpu).current()
             && old != Slot::IDLE
             && self.threads[old].state == State::Running(cpu)
         {
@@ -123,8 +123,8 @@ impl Engine {
     pub(super) fn left_unseen(&mut self, now: Nanos, slot: Slot, cpu: Cpu) {
         let c = self.cpus.get_mut(cpu);
         let known_to = c.charged_to;
-        if matches!(c.current, Some((_, s)) if s == slot) {
-            c.stack.clear();
+        if matches!(c.current(), Some((_, s)) if s == slot) {
+            c.clear_stack();
             self.set_current(now, cpu, None);
         }
         self.threads[slot].settle(known_to);
@@ -135,13 +135,13 @@ impl Engine {
     /// recorded, the thread runs there from now on ([`Invariant::BlindTakesWoken`]).
     pub(super) fn taken_by_blind(&mut self, now: Nanos, slot: Slot, cpu: Cpu) {
         let Some(c) = self.cpus.known_mut(cpu) else { return };
-        if !c.is_blind() || c.current.is_some_and(|(_, slot)| slot != Slot::IDLE) {
+        if !c.is_blind() || c.current().is_some_and(|(_, slot)| slot != Slot::IDLE) {
             return;
         }
         self.charge(now, cpu);
         self.enters(now, cpu, slot, Some(Slot::IDLE));
         let c = self.cpus.get_mut(cpu);
-        c.stack.clear();
+        c.clear_stack();
         c.switched_unseen(now);
         c.presumed_at = c.charged_to;
         let tid = self.tasks.carrier(slot).unwrap_or(self.threads[slot].tid);
@@ -161,7 +161,7 @@ impl Engine {
     /// Whether `slot` is believed to run on `cpu` by [`Invariant::BlindTakesWoken`] alone.
     pub(super) fn is_presumed(&self, slot: Slot, cpu: Cpu) -> bool {
         self.cpus.get(cpu).is_some_and(|c| {
-            c.is_presumed() && matches!(c.current, Some((_, current)) if current == slot)
+            c.is_presumed() && matches!(c.current(), Some((_, current)) if current == slot)
         })
     }
 
@@ -185,11 +185,11 @@ impl Engine {
     /// presumed to run is not known to run.
     pub(super) fn last_of_queues(&mut self, end: Nanos, cpu: Cpu) {
         let c = self.cpus.get_mut(cpu);
-        if matches!(c.current, Some((_, Slot::IDLE))) && !c.queue.is_empty() {
+        if matches!(c.current(), Some((_, Slot::IDLE))) && !c.queue.is_empty() {
             self.queue_is_empty(end, cpu, end.saturating_sub(ON_THE_WAY));
         }
         let c = self.cpus.get_mut(cpu);
-        if let (true, Some((_, slot))) = (c.is_presumed(), c.current) {
+        if let (true, Some((_, slot))) = (c.is_presumed(), c.current()) {
             self.left_unseen(end, slot, cpu);
         }
     }

@@ -61,7 +61,7 @@ use crate::stolen::Ticks;
 use crate::threads::Threads;
 use crate::throttle::Throttles;
 use crate::timeline::Timeline;
-use crate::user_intervals::{FAULTED, UserIntervals, quarter};
+use crate::user_intervals::{UserIntervals, quarter};
 use crate::waits::Waits;
 use calls::CallTraits;
 use carried::Tasks;
@@ -110,6 +110,8 @@ pub(crate) struct Engine {
     pub(crate) now: Nanos,
     /// End of the part analysed.
     last: Nanos,
+    /// The quarter of the CPUs that are busy: see [`quarter`].
+    busy: u8,
     pub(crate) threads: Threads,
     /// Which threads are tasks of a runtime, and which threads run tasks.
     tasks: Tasks,
@@ -192,6 +194,7 @@ impl Engine {
             start,
             now: start,
             last,
+            busy: quarter(0, 0),
             threads: Threads::default(),
             tasks: Tasks::default(),
             last_ended: VecDeque::new(),
@@ -253,24 +256,71 @@ impl Engine {
         }
     }
 
-    /// Handles one event; `batch` holds its variable-length data. `FACTS`: the caller asks for
+    /// Handles these events; those of `only` these CPUs, if the user chose some.
+    pub(crate) fn take<const FACTS: bool>(
+        &mut self,
+        events: &[Event],
+        batch: &Batch,
+        only: Option<&[Cpu]>,
+    ) {
+        let Some(list) = only else { return self.handle::<FACTS>([(events, batch)]) };
+        let chosen = |e: &&Event| list.contains(&e.cpu) || e.id == EventId::SIDEBAND;
+        self.handle::<FACTS>(
+            events.iter().filter(chosen).map(|e| (std::slice::from_ref(e), batch)),
+        );
+    }
+
+    /// Handles events; the batches hold their variable-length data. `FACTS`: the caller asks for
     /// facts.
+    #[inline(never)]
+    pub(crate) fn handle<'a, const FACTS: bool>(
+        &mut self,
+        slices: impl IntoIterator<Item = (&'a [Event], &'a Batch)>,
+    ) {
+        for (events, batch) in slices {
+            self.events += events.len() as u64;
+            for e in events {
+                self.event::<FACTS>(e, batch);
+            }
+        }
+    }
+
     #[inline(always)]
-    pub(crate) fn event<const FACTS: bool>(&mut self, e: &Event, batch: &Batch) {
+    fn event<const FACTS: bool>(&mut self, e: &Event, batch: &Batch) {
         // The recorder's own records may come after the last event of the part analysed.
         let now = e.ts.min(self.last).max(self.now);
         self.now = now;
-        self.events += (e.id != EventId::SIDEBAND) as u64;
         // System calls are most events of most traces: only they are worth inlining here.
-        match e.what {
-            What::SysEnter { .. } | What::SysExit { .. } if self.is_unused(e.id) => self.skip(e.id),
-            What::SysEnter { nr, args } => self.sys_enter::<false>(now, e, nr, batch.args(args)),
+        let done = match e.what {
+            What::SysEnter { .. } | What::SysExit { .. } if self.is_unused(e.id) => false,
+            What::SysEnter { nr, args } => self.sys_enter::<false>(now, e, nr, args, batch),
             What::SysExit { nr, ret } => self.sys_exit::<false, FACTS>(now, e, nr, ret),
-            _ => self.other_event(now, e, batch),
+            _ => false,
+        };
+        if !done {
+            self.any_event::<FACTS>(now, e, batch);
         }
         if e.comm != NameId::NONE {
             self.name_current(e);
         }
+    }
+
+    /// Everything but the common case of a system call that begins or ends.
+    #[inline(never)]
+    fn any_event<const FACTS: bool>(&mut self, now: Nanos, e: &Event, batch: &Batch) {
+        self.events -= (e.id == EventId::SIDEBAND) as u64;
+        match e.what {
+            What::SysEnter { .. } | What::SysExit { .. } if self.is_unused(e.id) => self.skip(e.id),
+            What::SysEnter { nr, args } => self.sys_enter_settled(now, e, nr, args, batch),
+            What::SysExit { nr, ret } => self.sys_exit_settled::<FACTS>(now, e, nr, ret),
+            _ => self.other_event(now, e, batch),
+        }
+        self.tell_holders(now);
+    }
+
+    /// What threads hold may have changed.
+    #[inline]
+    fn tell_holders(&mut self, now: Nanos) {
         if !self.waits.news.is_empty() {
             self.holders_news(now);
         }
@@ -286,7 +336,6 @@ impl Engine {
         }
     }
 
-    #[inline(never)]
     fn other_event(&mut self, now: Nanos, e: &Event, batch: &Batch) {
         if let What::Leaves { of, argument } = e.what {
             return self.leaves_from(e.cpu, &batch.stack(of)[..of.in_kernel()], argument);
@@ -312,7 +361,6 @@ impl Engine {
             return self.skip(e.id);
         }
         match e.what {
-            What::SysEnter { .. } | What::SysExit { .. } => {}
             What::Switch { prev, next, prev_state, prev_comm, next_comm, .. } => {
                 if self.valid(cpu, prev) && next != Tid::UNKNOWN {
                     self.switch(
@@ -448,6 +496,8 @@ impl Engine {
             | What::SoftirqRaise { .. }
             | What::WorkQueue { .. }
             | What::CpuIdle { .. }
+            | What::SysEnter { .. }
+            | What::SysExit { .. }
             | What::Leaves { .. }
             | What::Stack { .. }
             | What::Mapped { .. } => {}
@@ -476,8 +526,8 @@ impl Engine {
         if let Some(slot) = self.threads.get(tid) {
             let t = &mut self.threads[slot];
             t.faults += 1;
-            if let Some((_, quarter)) = &mut t.living.user_interval {
-                *quarter |= FAULTED;
+            if let Some(interval) = &mut t.living.user_interval {
+                interval.faulted = true;
             }
         }
     }
@@ -486,8 +536,7 @@ impl Engine {
     fn counted(&mut self, e: &Event, period: u64, chain: &[u64]) {
         let Some(slot) = self.threads.get(e.tid).filter(|&s| s != Slot::IDLE) else { return };
         let user = chain.first().map_or(self.threads[slot].mode == Mode::User, |ip| ip >> 63 == 0);
-        let busy = quarter(self.blame.others_running() as usize, self.cpus.used());
-        self.counters.sample(e.id, slot, period, user, busy);
+        self.counters.sample(e.id, slot, period, user, self.busy);
     }
 
     /// The counter values of a group while `e.tid` was still on its CPU.
@@ -495,7 +544,7 @@ impl Engine {
     fn readings(&mut self, e: &Event, leader: EventId, readings: &[Reading]) {
         let now = self.now;
         let cpu = self.cpus.get(e.cpu);
-        let ran = match cpu.and_then(|c| Some((c, c.current?.1, self.threads.get(e.tid)))) {
+        let ran = match cpu.and_then(|c| Some((c, c.current()?.1, self.threads.get(e.tid)))) {
             Some((c, Slot::IDLE, _)) if e.tid == Tid::IDLE => Ran::Idle { since: c.last_switch },
             // Without a switch it is unknown since when they counted.
             Some((c, on_cpu, Some(slot))) if c.last_switch > 0 && e.tid != Tid::IDLE => {

@@ -70,7 +70,7 @@ impl Engine {
     fn note_queue(&mut self, slot: Slot, state: State) {
         let Some(steps) = &mut self.waits.steps else { return };
         let behind = match state {
-            State::Woken(cpu) => self.cpus.get(cpu).and_then(|c| c.current),
+            State::Woken(cpu) => self.cpus.get(cpu).and_then(|c| c.current()),
             _ => None,
         };
         let behind = behind.map_or(Slot::IDLE, |c| c.1);

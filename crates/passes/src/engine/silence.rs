@@ -37,7 +37,7 @@ impl Engine {
     #[inline(never)]
     fn was_silent(&mut self, now: Nanos, e: &Event, since: Nanos) {
         let c = self.cpus.get_mut(e.cpu);
-        let Some((tid, slot)) = c.current else { return };
+        let Some((tid, slot)) = c.current() else { return };
         let ran = c.seen && tid == e.tid && slot != Slot::IDLE && !c.is_presumed();
         // Silence proves nothing if events were lost or only some tasks were recorded.
         if !ran || !self.system_wide || self.lost {
@@ -64,7 +64,7 @@ impl Engine {
         t.ran(since, since + ns, HolderPart::Stolen);
         let living = &mut *t.living;
         match (from, &mut living.call, &mut living.user_interval) {
-            (From::User, _, Some((user0, _))) => *user0 += ns,
+            (From::User, _, Some(interval)) => interval.since += ns,
             (From::Kernel { .. }, Some(call), _) => call.stolen += ns,
             _ => {}
         }

@@ -26,7 +26,7 @@ impl Engine {
         if !c.stack.is_empty() {
             // Interrupts cannot be switched out of: their exits were lost.
             self.quality.add(QualityCode::UnmatchedIrq, c.stack.len() as u64);
-            c.stack.clear();
+            c.clear_stack();
         }
         // perf takes the start of a stay from the CPU's previous switch, and counts the first as 0.
         let stay = if c.last_switch == 0 { 0 } else { now - c.last_switch };
@@ -85,7 +85,7 @@ impl Engine {
         self.charge_as(now, cpu, |c, span| c.unaccounted += span);
         let c = self.cpus.get_mut(cpu);
         c.seen = true;
-        c.stack.clear();
+        c.clear_stack();
         c.switched(now);
         let slot = self.find_or_add(next);
         if let Some(facts) = &mut self.facts {
@@ -347,7 +347,7 @@ impl Engine {
         preempt: bool,
         other: Tid,
     ) {
-        let current = self.cpus.get_mut(cpu).current.map(|(tid, _)| tid);
+        let current = self.cpus.get_mut(cpu).current().map(|(tid, _)| tid);
         let recorded = self.recorded.has(EventKind::Switch);
         // System-wide it repeats `sched_switch`. In a recording of some tasks only this event says
         // when they get a CPU, because `sched_switch` belongs to the thread that leaves.

@@ -172,10 +172,9 @@ impl Engine {
         {
             // A thread that is not the leader takes the leader's id.
             self.threads.rename_tid(slot, old, tid);
-            if let Some((t, s)) = &mut self.cpus.get_mut(cpu).current
-                && *s == slot
-            {
-                *t = tid;
+            let c = self.cpus.get_mut(cpu);
+            if matches!(c.current(), Some((_, s)) if s == slot) {
+                c.set_current(Some((tid, slot)));
             }
         }
         let slot = self.find_or_add(tid);

@@ -73,7 +73,7 @@ impl Engine {
     #[inline]
     pub(super) fn joins_throttled(&mut self, now: Nanos, slot: Slot, cpu: Cpu) {
         let Some(c) = self.cpus.known_mut(cpu) else { return };
-        if c.queue.len() < 2 || !matches!(c.current, Some((_, Slot::IDLE))) {
+        if c.queue.len() < 2 || !matches!(c.current(), Some((_, Slot::IDLE))) {
             return;
         }
         let (threads, t) = (&self.threads, &self.threads[slot]);

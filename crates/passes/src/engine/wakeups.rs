@@ -265,7 +265,7 @@ impl Engine {
         self.waits.steps.as_ref()?;
         let c = self.cpus.known_mut(cpu)?;
         let [Frame { level: Level::Softirq, .. }] = c.stack[..] else { return None };
-        let current = c.current?.1;
+        let current = c.current()?.1;
         let name = self.names.bytes(self.threads[current].comm);
         name.starts_with(b"ksoftirqd/").then_some(current)
     }

@@ -1,6 +1,7 @@
 //! What each CPU did, and sar's rates of it.
 
 use crate::analysis::Analysis;
+use crate::cpus::Sort;
 use crate::rounding::per_second;
 use crate::rounding::percent;
 use crate::rows::*;
@@ -75,10 +76,10 @@ impl Analysis {
                     .then(|| percent(sum(&|r| r.idle_ns) - wio, capacity)),
                 pct_unaccounted: percent(sum(&|r| r.unaccounted_ns), capacity),
                 scall_per_s: rate(all, n.scalls),
-                sread_per_s: rate(reads, n.sreads),
-                swrit_per_s: rate(writes, n.swrites),
-                rchar_per_s: rate(reads, n.rchars),
-                wchar_per_s: rate(writes, n.wchars),
+                sread_per_s: rate(reads, n.calls(Sort::Read)),
+                swrit_per_s: rate(writes, n.calls(Sort::Write)),
+                rchar_per_s: rate(reads, n.chars(Sort::Read)),
+                wchar_per_s: rate(writes, n.chars(Sort::Write)),
                 fork_per_s: recorded(EventKind::Fork).then(|| per_second(n.forks, wall)),
                 exec_per_s: recorded(EventKind::Exec).then(|| per_second(n.execs, wall)),
                 cswch_per_s: self.sees_switches().then(|| per_second(sum(&|r| r.switches), wall)),
@@ -86,8 +87,8 @@ impl Analysis {
                     (blame.queue_ns as f64 * 1000.0 / blame.occupied_ns as f64).round() / 1000.0
                 }),
                 pct_runocc: system.then(|| percent(blame.occupied_ns, wall)),
-                sema_per_s: rate(self.calls_are_known(is_semaphore), n.semas),
-                msg_per_s: rate(self.calls_are_known(is_message), n.msgs),
+                sema_per_s: rate(self.calls_are_known(is_semaphore), n.calls(Sort::Semaphore)),
+                msg_per_s: rate(self.calls_are_known(is_message), n.calls(Sort::Message)),
                 fault_per_s: (caps.page_faults || n.faults > 0).then(|| per_second(n.faults, wall)),
             }
         };

@@ -18,6 +18,7 @@ const WRITTEN_AND_WANTED: u32 = 3;
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
 pub(super) struct Called {
+    /// Only the first is of this call, unless [`Class::needs_all_arguments`].
     pub(super) args: [u64; 5],
     /// Start of the call that `args` belong to.
     pub(super) at: Nanos,
@@ -37,8 +38,18 @@ pub(super) struct Cached {
 }
 
 impl Waits {
-    /// A call of interest begins.
+    /// A call of interest begins, of which only the first argument counts.
     #[inline(always)]
+    pub(crate) fn plain_call_begins(&mut self, now: Nanos, slot: Slot, class: Class, first: u64) {
+        let w = self.called(slot);
+        w.args[0] = first;
+        w.class = class;
+        w.at = now;
+        w.slept = false;
+        w.woke = false;
+    }
+
+    /// A call of interest begins.
     pub(crate) fn call_begins(
         &mut self,
         now: Nanos,
@@ -47,12 +58,8 @@ impl Waits {
         class: Class,
         args: &[u64; 6],
     ) {
-        let w = self.called(slot);
-        w.args = [args[0], args[1], args[2], args[3], args[4]];
-        w.class = class;
-        w.at = now;
-        w.slept = false;
-        w.woke = false;
+        self.plain_call_begins(now, slot, class, args[0]);
+        self.called(slot).args[1..].copy_from_slice(&args[1..5]);
         if matches!(class, Class::Futex | Class::Futex2Wait | Class::Futex2Wake) {
             self.futex_begins(now, slot, pid);
         }

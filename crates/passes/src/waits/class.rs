@@ -114,6 +114,19 @@ impl Class {
         )
     }
 
+    /// Whether all its arguments count; of the others only the first is ever used.
+    pub(crate) fn needs_all_arguments(self) -> bool {
+        matches!(
+            self,
+            Class::Futex
+                | Class::Futex2Wait
+                | Class::Futex2Wake
+                | Class::Flock
+                | Class::Fcntl
+                | Class::CloseRange
+        )
+    }
+
     /// Whether it moves bytes through a pipe, file or terminal: a writer ends the wait of a reader.
     pub(crate) fn is_stream(self) -> bool {
         matches!(self, Class::Read | Class::Write)

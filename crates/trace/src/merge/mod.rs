@@ -26,6 +26,7 @@ mod events;
 mod order;
 
 pub use events::{Events, events};
+pub use order::Slices;
 
 use crate::{Batch, Event, Quality, Reader, Result, progress};
 use order::Order;
@@ -37,6 +38,11 @@ use std::sync::mpsc::{Receiver, RecvError, TryRecvError, channel};
 pub trait Sink {
     /// The next events, ascending in time, with the batch that holds their payloads.
     fn events(&mut self, events: &[Event], batch: &Batch) -> ControlFlow<()>;
+
+    /// Many of them at once: with many CPUs, events that follow each other in one batch are few.
+    fn slices(&mut self, mut slices: Slices<'_>) -> ControlFlow<()> {
+        slices.try_for_each(|(events, batch)| self.events(events, batch))
+    }
 }
 
 impl<F: FnMut(&[Event], &Batch) -> ControlFlow<()>> Sink for F {
@@ -91,12 +97,10 @@ pub fn drive(reader: &dyn Reader, workers: usize, sink: &mut impl Sink) -> Resul
         while let Ok(chunk) = receive(&chunks) {
             quality.absorb(&chunk.quality);
             progress::handed_out(chunk.events as u64);
-            for (events, batch) in chunk.slices() {
-                if sink.events(events, batch).is_break() {
-                    // What was decoded beyond this point must not show: its amount depends on the
-                    // machine's speed.
-                    return Ok(quality);
-                }
+            if sink.slices(chunk.slices()).is_break() {
+                // What was decoded beyond this point must not show: its amount depends on the
+                // machine's speed.
+                return Ok(quality);
             }
             let _ = used.send(chunk);
         }

@@ -36,12 +36,39 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
+    pub(super) fn slices(&self) -> Slices<'_> {
+        Slices { batches: &self.batches, slices: self.slices.iter() }
+    }
+}
+
+/// Events that follow each other in the stream, each time with the batch that holds their payloads.
+#[derive(Clone)]
+pub struct Slices<'a> {
+    batches: &'a [Arc<Batch>],
+    slices: std::slice::Iter<'a, Slice>,
+}
+
+impl<'a> Slices<'a> {
     #[inline(always)]
-    pub(super) fn slices(&self) -> impl Iterator<Item = (&[Event], &Batch)> {
-        self.slices.iter().map(|s| {
-            let batch = &*self.batches[s.batch as usize];
-            (&batch.events[s.from as usize..s.to as usize], batch)
-        })
+    fn get(&self, s: Slice) -> Option<(&'a [Event], &'a Batch)> {
+        let batch = &**self.batches.get(s.batch as usize)?;
+        Some((batch.events.get(s.from as usize..s.to as usize)?, batch))
+    }
+
+    /// Time of the last event.
+    pub fn end(&self) -> Option<Nanos> {
+        let (events, _) = self.get(*self.slices.as_slice().last()?)?;
+        events.last().map(|e| e.ts)
+    }
+}
+
+impl<'a> Iterator for Slices<'a> {
+    type Item = (&'a [Event], &'a Batch);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Self::Item> {
+        let slice = *self.slices.next()?;
+        self.get(slice)
     }
 }
 
