@@ -207,7 +207,7 @@ fn polls_beside_a_running_thread(in_irq: bool) -> Analysis {
         .switch(900, 0, 42, 0, "S")
         .switch(900, 1, 43, 0, "S")
         .build();
-    let chosen = ChosenCalls::of(&trace, ["poll"].into_iter()).expect("it has all calls");
+    let chosen = ChosenCalls::of(&trace, ["poll"]).expect("it has all calls");
     analyze(&chosen, &Options::default()).expect("readable")
 }
 
