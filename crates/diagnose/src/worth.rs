@@ -101,7 +101,7 @@ pub(crate) fn rounded(times: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Two processes take turns at a file lock: so one at a time has work, for a gain of at most
+    /// Two processes contend for a file lock: so one at a time has work, for a gain of at most
     /// 1.93, and without the lock they are 1.88 to 1.94 times as fast.
     #[test]
     fn what_a_replay_removed_comes_before_a_bound_that_is_hardly_larger() {

@@ -4,15 +4,14 @@
 //! same way. So each offset in these samples is a constant, and the id of a sample tells whether it
 //! is one of them: neither its layout nor its plan has to be looked at.
 
-use crate::attr::Attr;
+use crate::layout::Layout;
 use crate::record;
-use crate::schema::{Class, Decodable};
 use holdup_trace::{Batch, Cpu, Event, EventId, NameId, Pid, Tid, What};
 use holdup_tracepoint::{Endian, Plan, sys_enter_64, sys_exit_64};
 
 /// What a sample is, by its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Call {
+pub(crate) enum Call {
     /// Anything else.
     Not,
     Enter(EventId),
@@ -44,20 +43,14 @@ mod at {
 const MOST: u64 = 1 << 16;
 
 impl Calls {
-    /// `events[i]` belongs to `attrs[i]`, and samples carry ids.
-    pub(crate) fn new(attrs: &[Attr], events: &[Decodable]) -> Calls {
-        let all = || {
-            attrs.iter().zip(events).flat_map(|(attr, event)| {
-                let call = Call::of(event);
-                attr.ids.iter().map(move |&id| (id, call))
-            })
-        };
-        let calls = || all().filter(|&(id, call)| id != 0 && call != Call::Not);
-        let base = calls().map(|(id, _)| id).min().unwrap_or(0);
-        let span = calls().map(|(id, _)| id - base).max().filter(|&span| span < MOST);
+    /// What the samples with each id are.
+    pub(crate) fn new(all: &[(u64, Call)]) -> Calls {
+        let calls = || all.iter().filter(|&&(id, call)| id != 0 && call != Call::Not);
+        let base = calls().map(|&(id, _)| id).min().unwrap_or(0);
+        let span = calls().map(|&(id, _)| id - base).max().filter(|&span| span < MOST);
         let mut by_id = vec![Call::Not; span.map_or(0, |span| span as usize + 1)];
         // If two events have the same id, the last one has it.
-        for (id, call) in all() {
+        for &(id, call) in all {
             if let Some(of) = by_id.get_mut(id.wrapping_sub(base) as usize) {
                 *of = call;
             }
@@ -117,13 +110,13 @@ impl Calls {
 }
 
 impl Call {
-    fn of(event: &Decodable) -> Call {
-        let l = &event.layout;
+    /// The samples of an event with this layout and plan.
+    pub(crate) fn of(event: EventId, l: &Layout, plan: &Plan) -> Call {
         let is_usual = (l.id, l.tid, l.time, l.cpu, l.raw, l.cgroup)
             == (at::ID as u16, at::TID as u16, at::TIME as u16, at::CPU as u16, at::LEN as u16, 0);
-        match event.class {
-            Class::Tracepoint(Plan::SysEnter64) if is_usual => Call::Enter(event.event),
-            Class::Tracepoint(Plan::SysExit64) if is_usual => Call::Exit(event.event),
+        match plan {
+            Plan::SysEnter64 if is_usual => Call::Enter(event),
+            Plan::SysExit64 if is_usual => Call::Exit(event),
             _ => Call::Not,
         }
     }

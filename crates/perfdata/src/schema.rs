@@ -1,7 +1,7 @@
 //! From a record to the attr it belongs to, and to its time.
 
 use crate::attr::{Attr, flag, kind, sample};
-use crate::calls::Calls;
+use crate::calls::{Call, Calls};
 use crate::layout::{Layout, Trailer};
 use crate::probe::Probe;
 use crate::{mapped, record};
@@ -38,6 +38,19 @@ pub(crate) enum Class {
     Probe(Probe),
     /// Anything else.
     Counter,
+}
+
+/// What the samples with each id are; `events[i]` belongs to `attrs[i]`.
+fn calls_by_id(attrs: &[Attr], events: &[Decodable]) -> Vec<(u64, Call)> {
+    let of = |event: &Decodable| match &event.class {
+        Class::Tracepoint(plan) => Call::of(event.event, &event.layout, plan),
+        Class::NoFormat | Class::Probe(_) | Class::Counter => Call::Not,
+    };
+    let each = |(attr, event): (&Attr, &Decodable)| {
+        let call = of(event);
+        attr.ids.iter().map(|&id| (id, call)).collect::<Vec<_>>()
+    };
+    attrs.iter().zip(events).flat_map(each).collect()
 }
 
 /// How to find the event of a sample.
@@ -208,7 +221,7 @@ impl Schema {
         let ids = Ids::new(attrs);
         let maps = attrs.iter().any(|attr| shows_code(attr) || attr.has(flag::BUILD_ID));
         let calls = match lookup {
-            Lookup::Id(_) => Calls::new(attrs, &events),
+            Lookup::Id(_) => Calls::new(&calls_by_id(attrs, &events)),
             _ => Calls::default(),
         };
         Schema { maps, ids, calls, events, lookup, sample_time, trailer, trailer_id, witnesses }
