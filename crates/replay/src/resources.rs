@@ -203,21 +203,18 @@ impl Finder<'_> {
                 next.len() - 1
             })
         };
-        let pairs = |of: &'_ ByThread<PairSum>, word| -> Vec<(Slot, Nanos)> {
-            of.get(&word).into_iter().flatten().map(|(&slot, pair)| (slot, pair.wait_ns)).collect()
-        };
         for (i, &id) in ids.iter().enumerate() {
             for word in self.words(&[id]) {
-                for (waiter, ns) in pairs(&self.waited, word) {
-                    if matters(ns, waits[&waiter]) {
+                for (&waiter, pair) in self.waited.get(&word).into_iter().flatten() {
+                    if matters(pair.wait_ns, waits[&waiter]) {
                         let waiter = node(waiter, &mut next);
                         next[i].push(waiter);
                     }
                 }
-                let ended = pairs(&self.ended, word);
-                let all = ended.iter().map(|by| by.1).sum();
-                for (waker, ns) in ended {
-                    if matters(ns, all) {
+                let ended = || self.ended.get(&word).into_iter().flatten();
+                let all = ended().map(|by| by.1.wait_ns).sum();
+                for (&waker, pair) in ended() {
+                    if matters(pair.wait_ns, all) {
                         let waker = node(waker, &mut next);
                         next[waker].push(i);
                     }

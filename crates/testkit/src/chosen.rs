@@ -7,7 +7,6 @@ use holdup_trace::{
 };
 use std::collections::BTreeMap;
 
-/// A recording of all system calls as it would be with tracepoints of some calls only.
 /// A recording of all system calls as it would be with tracepoints of some calls only. The cost of
 /// tracing stays that of recording all calls: the untraced calls are as slow as when each left two
 /// events.
