@@ -50,8 +50,8 @@
 //! `tools/perf/Documentation/perf.data-file-format.txt` and `include/uapi/linux/perf_event.h`.
 
 mod attr;
-#[cfg(feature = "zstd")]
 mod calls;
+#[cfg(feature = "zstd")]
 mod compressed;
 mod cursor;
 mod decode;
