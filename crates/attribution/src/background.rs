@@ -35,6 +35,13 @@ pub struct Background {
     pub started: BTreeSet<u32>,
 }
 
+impl Background {
+    /// CPU time of the recorder.
+    pub fn recorder_ns(&self) -> Nanos {
+        self.programs.iter().filter(|p| is_recorder(&p.comm)).map(|p| p.ns).sum()
+    }
+}
+
 /// A program that is not the work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnrelatedProgram {

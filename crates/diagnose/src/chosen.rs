@@ -7,6 +7,7 @@
 use crate::class::Class;
 use crate::culprits;
 use crate::facts::Facts;
+use crate::others::KEEP_OFF;
 use crate::report::{BackgroundProgram, Chosen, ChosenWait, Finding, NOT_JUDGED, PROGRAMS};
 use crate::worth::Worth;
 use holdup_attribution::Holder;
@@ -145,9 +146,7 @@ pub(crate) fn judge(facts: &Facts<'_>, mut f: Finding) -> Finding {
         Class::CpuOverload => {
             let (who, concurrent) = chosen_words(facts);
             if concurrent.is_some() {
-                let keep = "keep the other programs off some CPUs (systemd's AllowedCPUs=, \
-                            cpusets), or give these threads more weight (nice, CPUWeight=)";
-                f.advice.insert(0, keep.to_owned());
+                f.advice.insert(0, KEEP_OFF.to_owned());
             }
             let concurrent =
                 concurrent.map_or_else(String::new, |concurrent| format!("; {concurrent}"));

@@ -22,6 +22,7 @@ pub mod guide;
 mod judged;
 mod measured;
 pub mod metrics;
+mod others;
 pub mod phases;
 pub mod predict;
 mod record;

@@ -3,8 +3,9 @@
 use crate::chosen;
 use crate::comparison::Source;
 use crate::facts::Facts;
+use crate::others::background;
 use crate::record::again;
-use crate::report::{Background, BackgroundProgram, Class, Finding, Step, Verdict};
+use crate::report::{Class, Finding, Step, Verdict};
 use crate::too_little::too_little;
 use holdup_attribution::limits::{ALONE, MATTERS, NAMED, WELL_MET};
 use holdup_attribution::{Leaf, Total};
@@ -231,7 +232,11 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
         };
         return Some(format!("{unaccounted:.0} % of capacity is unaccounted for: {why}"));
     }
-    let others = facts.pct(facts.judged.background.ns);
+    let overload = |f: &Finding| f.class == Class::CpuOverload && f.ruled_out.is_none();
+    let others = match findings.iter().any(overload) {
+        true => facts.pct(facts.judged.background.recorder_ns()),
+        false => facts.pct(facts.judged.background.ns),
+    };
     if others >= facts.too_much() {
         return Some(format!(
             "programs other than the traced ones took {others:.0} % of capacity ({}): record again \
@@ -393,7 +398,11 @@ fn verdict(
         let why = "the accuracy of verdicts about chosen threads was not measured".to_owned();
         doubt(CHOSEN, why);
     }
-    let others = facts.pct(facts.judged.background.ns);
+    // If they take the CPUs from the work, they are the answer.
+    let others = match class {
+        Class::CpuOverload => facts.pct(facts.judged.background.recorder_ns()),
+        _ => facts.pct(facts.judged.background.ns),
+    };
     if others >= facts.doubtful() && facts.judged.chosen.is_none() {
         let why = format!(
             "programs other than the traced ones took {others:.0} % of capacity ({})",
@@ -456,26 +465,6 @@ fn verdict(
         reservations,
         background: Some(background(facts)),
         steps,
-    }
-}
-
-/// The background programs, as in the report.
-fn background(facts: &Facts<'_>) -> Background {
-    let found = &facts.judged.background;
-    let of_capacity = |ns: u64| percent(ns, facts.capacity);
-    let named = found.programs.iter().filter(|p| facts.pct(p.ns) >= facts.limit(&NAMED));
-    Background {
-        ns: found.ns,
-        pct: of_capacity(found.ns),
-        work_known: found.work_known,
-        programs: named
-            .map(|p| BackgroundProgram {
-                comm: p.comm.clone(),
-                cgroup: p.cgroup.clone(),
-                ns: p.ns,
-                pct: of_capacity(p.ns),
-            })
-            .collect(),
     }
 }
 

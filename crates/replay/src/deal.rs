@@ -108,7 +108,6 @@ impl Program {
             ops: Vec::new(),
             times: Vec::new(),
             unchanged: std::sync::OnceLock::new(),
-            chosen: self.chosen,
             free_pct: self.free_pct,
             met_pct: self.met_pct,
             free: std::sync::OnceLock::new(),

@@ -47,9 +47,9 @@ pub fn predict(
     let free = unchanged_but_free(program);
     view.free = free.off_pct().abs() <= program.free_pct;
     view.unwatched = free.unwatched;
-    // With enough CPUs, other threads take nothing from the chosen ones.
+    // With enough CPUs, threads outside the work take nothing from it.
     let more = |change: &Change| matches!(*change, Change::Cpus(n) if n > program.cpus);
-    let adds_cpus = program.chosen && changes.iter().any(more);
+    let adds_cpus = changes.iter().any(more);
     view.alone = view.free && program.has_background() && !adds_cpus;
     // A thread that takes its CPU from a holder hinders the work there, and gets its share of CPU
     // time elsewhere, however far the work has come.

@@ -178,8 +178,6 @@ pub struct Program {
     pub(crate) unchanged: OnceLock<Prediction>,
     /// The times of the unchanged work with and without the order of the trace.
     pub(crate) free: OnceLock<Free>,
-    /// The user chose the threads that do the work; all others are outside it.
-    pub(crate) chosen: bool,
     /// The order of the trace is kept if its loss changes the time by more than this, in per cent.
     pub(crate) free_pct: f64,
     /// A change of the time by less than this, in per cent, is none.

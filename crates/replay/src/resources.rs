@@ -88,11 +88,9 @@ impl Finder<'_> {
             .works()
             .map(|(_, t)| self.analysis.thread(t.slot))
             .fold(0, |all, t| all + t.woken_ns + t.preempted_ns);
-        // With chosen threads, a further CPU only helps if the other threads have enough CPUs too.
-        let want = match self.analysis.has_chosen_work() {
-            true => p.threads.iter().filter(|t| t.run_ns > 0 && !t.is_kthread).count(),
-            false => self.works().count(),
-        };
+        // A further CPU only helps if threads outside the work have enough CPUs too.
+        let outside = |t: &&crate::ThreadProgram| t.is_background && !t.is_kthread && t.run_ns > 0;
+        let want = self.works().count() + p.threads.iter().filter(outside).count();
         let want = want.clamp(p.cpus as usize + 1, 4 * p.cpus as usize) as u32;
         let more = Change::Cpus(want.min(crate::MAX_CPUS));
         let mut found = vec![one(Resource::Cpus, vec![more], ready)];

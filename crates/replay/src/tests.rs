@@ -90,7 +90,6 @@ pub(crate) fn program(cpus: u32, threads: &[Vec<Op>]) -> Program {
         numbers: 64,
         rounds: vec![threads.len() as u32],
         unchanged: OnceLock::new(),
-        chosen: false,
         free_pct: holdup_passes::limits::MATTERS.default,
         met_pct: holdup_passes::limits::WELL_MET.default,
         free: OnceLock::new(),

@@ -12,6 +12,7 @@
 use super::{Explanation, Fixtures, Rule, finding};
 use crate::culprits;
 use crate::facts::Facts;
+use crate::others::{KEEP_OFF, background};
 use crate::report::{Class, Evidence, Finding};
 use crate::worth::Worth;
 use holdup_attribution::limits::{MATTERS, QUEUE};
@@ -42,7 +43,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     let occupied = facts.analysis.occupied_ns().max(1) as f64;
     let demand = facts.at_least(facts.demand as f64 / occupied / cpus, &QUEUE);
     let lacked = facts.at_least(facts.pct(lacked_ns), &MATTERS);
-    let explanation = Explanation {
+    let mut explanation = Explanation {
         story: "more-threads-than-cpus",
         summary: format!(
             "for {of_time:.0} % of the time no CPU is idle, while {:.1} threads want {cpus} CPUs",
@@ -53,6 +54,15 @@ fn check(facts: &Facts<'_>) -> Finding {
                 .to_owned(),
         ],
     };
+    let others = &facts.judged.background;
+    let others_pct = facts.pct(others.ns - others.recorder_ns());
+    if facts.at_least(others_pct, &MATTERS).holds() {
+        let listed = background(facts).listed();
+        explanation.summary += &format!(
+            "; programs other than the traced ones take {others_pct:.0} % of capacity ({listed})"
+        );
+        explanation.advice.insert(0, KEEP_OFF.to_owned());
+    }
     let lacked_pct =
         lacked_ns as f64 * 100.0 / (facts.total(Total::Busy) + lacked_ns).max(1) as f64;
     let worth = Worth::bound(lacked_pct);

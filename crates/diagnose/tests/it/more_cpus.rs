@@ -59,3 +59,44 @@ fn a_healthy_verdict_says_what_more_cpus_gain_where_threads_hardly_lack_one() {
     assert_eq!(d.verdict.class, Class::Healthy, "{}", d.verdict.summary);
     assert!(d.verdict.summary.contains("except more CPUs (1.2"), "{}", d.verdict.summary);
 }
+
+/// On each of two CPUs a thread of the work and one of another program alternate for a second.
+fn shared(comm: &str) -> Diagnosis {
+    let turns = 250;
+    let mut b = TraceBuilder::new(2)
+        .task(5, 5, None, "perf")
+        .task(10, 10, Some(5), "work")
+        .task(11, 10, Some(10), "work")
+        .task(20, 20, None, comm)
+        .task(21, 20, Some(20), comm);
+    for cpu in [0, 1] {
+        b = b.switch(0, cpu, 0, 10 + cpu as u32, "R").wakeup_to(1, cpu, 0, 20 + cpu as u32, cpu);
+    }
+    for turn in 1..turns {
+        let of = |turn: u64, cpu: u16| if turn % 2 == 0 { 10 } else { 20 } + u32::from(cpu);
+        for cpu in [0, 1] {
+            b = b.switch(turn * 4 * MS, cpu, of(turn - 1, cpu), of(turn, cpu), "R");
+        }
+    }
+    for cpu in [0, 1] {
+        b = b.switch(turns * 4 * MS, cpu, 20 + cpu as u32, 0, "S");
+    }
+    judge(&b.build())
+}
+
+/// "Record again without them" was all that was said of a program that took half of the CPUs.
+#[test]
+fn other_programs_that_take_the_cpus_from_the_work_are_an_overload() {
+    let d = shared("other");
+    let of = overload(&d);
+    assert_eq!(d.verdict.class, Class::CpuOverload, "{}", d.verdict.summary);
+    assert!((1.9..2.1).contains(&of.worth.times), "{:?}", of.worth);
+    assert!(of.summary.contains("other 50 %"), "{}", of.summary);
+    assert!(of.advice[0].starts_with("keep the other programs off"), "{:?}", of.advice);
+}
+
+#[test]
+fn a_recorder_that_takes_the_cpus_from_the_work_is_no_overload() {
+    let d = shared("perf");
+    assert_eq!(d.verdict.class, Class::NotEnoughEvidence, "{}", d.verdict.summary);
+}

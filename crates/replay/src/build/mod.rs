@@ -146,7 +146,6 @@ impl Program {
             numbers: total,
             rounds: builder.rounds,
             unchanged: OnceLock::new(),
-            chosen: analysis.has_chosen_work(),
             free_pct: analysis.limit(&MATTERS),
             met_pct: analysis.limit(&WELL_MET),
             free: OnceLock::new(),

@@ -4,7 +4,7 @@ use super::{Builder, is_part};
 use crate::program::{Op, ThreadProgram};
 use holdup_attribution::{is_recorder, who_works};
 use holdup_passes::Analysis;
-use holdup_passes::limits::{ALONE, WELL_MET};
+use holdup_passes::limits::WELL_MET;
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,8 +36,7 @@ pub(super) fn mark_workers(analysis: &Analysis, threads: &mut [ThreadProgram]) {
     let run_ns = |of: &[usize]| -> Nanos { of.iter().map(|&i| threads[i].run_ns).sum() };
     // A thread that naps most of the time polls for the end of the work. If most of the work is
     // done between its naps, the naps are part of the work.
-    let naps =
-        |i: &usize| is_part(threads[*i].napped_ns, analysis.wall_ns(), analysis.limit(&ALONE));
+    let naps = |i: &usize| threads[*i].napped_ns * 2 > analysis.wall_ns();
     let napping: Vec<usize> = (0..threads.len()).filter(naps).collect();
     let awake: Vec<usize> = found.iter().copied().filter(|i| !naps(i)).collect();
     let counted = if run_ns(&awake) * 2 >= run_ns(&found) { awake } else { found };
