@@ -1,4 +1,5 @@
-//! The quick way from samples to system calls, which are most events of most traces.
+//! The quick way from samples to system calls, which are most events of most traces, and past all
+//! samples but switches.
 //!
 //! perf records tracepoints in one layout, and all 64-bit kernels describe `raw_syscalls` in the
 //! same way. So each offset in these samples is a constant, and the id of a sample tells whether it
@@ -12,10 +13,12 @@ use holdup_tracepoint::{Endian, Plan, sys_enter_64, sys_exit_64};
 /// What a sample is, by its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
-    /// Anything else.
+    /// A switch, or not in perf's usual layout.
     Not,
     Enter(EventId),
     Exit(EventId),
+    /// Neither a system call nor a switch.
+    Other,
 }
 
 /// Which ids stand for system calls in perf's usual layout.
@@ -100,12 +103,31 @@ impl Calls {
                     Some((nr, ret)) => batch.events.push(event(id, What::SysExit { nr, ret })),
                     None => break,
                 },
-                Call::Not => break,
+                Call::Not | Call::Other => break,
             }
             last = Some(ts);
             used += rec.len();
         }
         (used, last)
+    }
+
+    /// The bytes of the records at the start of `bytes`, as long as they are samples known to be no
+    /// switches.
+    #[inline]
+    pub(crate) fn until_switch<E: Endian>(&self, bytes: &[u8]) -> usize {
+        let mut used = 0;
+        while let Some(rest) = bytes.get(used..)
+            && let Some(head) = rest.first_chunk::<{ at::TID }>()
+            && E::u32(head, 0) == record::SAMPLE
+            && (at::TID..=rest.len()).contains(&(E::u16(head, 6) as usize))
+            && let Some(&call) =
+                self.by_id.get(E::u64(head, at::ID).wrapping_sub(self.base) as usize)
+            && call != Call::Not
+        {
+            used += E::u16(head, 6) as usize;
+            record::touch_ahead(bytes, used);
+        }
+        used
     }
 }
 
@@ -117,6 +139,8 @@ impl Call {
         match plan {
             Plan::SysEnter64 if is_usual => Call::Enter(event),
             Plan::SysExit64 if is_usual => Call::Exit(event),
+            Plan::Switch { .. } => Call::Not,
+            _ if is_usual => Call::Other,
             _ => Call::Not,
         }
     }

@@ -75,11 +75,12 @@ impl<'a> Decoder<'a> {
         (self.names, self.lately)
     }
 
-    /// Append the events of the system calls at the start of `bytes`; returns the bytes used.
+    /// Append the events of the system calls at the start of `bytes`, or skip what is no switch if
+    /// only switches are wanted; returns the bytes used.
     #[inline(always)]
     pub(crate) fn calls<E: Endian>(&mut self, bytes: &[u8], batch: &mut Batch) -> usize {
         if self.only_switches {
-            return 0;
+            return self.schema.calls.until_switch::<E>(bytes);
         }
         let (used, last) = self.schema.calls.decode::<E>(bytes, batch);
         self.last = last.unwrap_or(self.last);

@@ -88,3 +88,14 @@ pub(crate) fn payload<E: Endian>(kind: u32, rec: &[u8]) -> u64 {
         _ => 0,
     }
 }
+
+/// Touches the memory beyond `at`. A loop that does little per header waits for memory at the start
+/// of each page, where a processor's own prefetching ends: where a header is depends on the one
+/// before.
+#[inline(always)]
+pub(crate) fn touch_ahead(buf: &[u8], at: usize) {
+    const AHEAD: usize = 2048;
+    if let Some(&soon) = buf.get(at + AHEAD) {
+        std::hint::black_box(soon);
+    }
+}

@@ -192,11 +192,6 @@ pub(crate) fn is_no_record(rest: &[u8]) -> bool {
         && (rest.iter().all(is_text) || rest.len() < record::HEADER && rest.iter().all(|b| *b == 0))
 }
 
-/// The loop over headers touches memory this far ahead. It does little per header, and where a
-/// header is depends on the one before: without this it waits for memory at the start of each page,
-/// where a processor's own prefetching ends.
-const AHEAD: usize = 2048;
-
 impl Walk<'_> {
     /// Take records from `buf` (which is at offset `base`) while they are complete and start before
     /// `stop`. Returns the bytes used, including payloads after the last record.
@@ -238,9 +233,7 @@ impl Walk<'_> {
                 samples += 1;
                 last = time;
                 at += size;
-                if let Some(&soon) = buf.get(at + AHEAD) {
-                    std::hint::black_box(soon);
-                }
+                record::touch_ahead(buf, at);
             }
             if at > before.1 {
                 hi = hi.max(last);
