@@ -7,8 +7,8 @@
 //!   cycles per instruction of each thread in user mode while many CPUs are busy, compared with its
 //!   cycles per instruction while few CPUs are busy. This ratio does not depend on the clock rate
 //!   or on a hypervisor that takes the CPU away;
-//! * **counters of a baseline** (`--baseline`, the same work on fewer CPUs): each thread is compared
-//!   with the threads of the same name in the baseline;
+//! * **counters of a baseline** (`--baseline`, the same work on fewer CPUs): each thread is
+//!   compared with the threads of the same name in the baseline;
 //! * **runs of perf stat** (`--counters`), one with few CPUs busy and one with about as many CPUs
 //!   busy as in the trace: their cycles per instruction are compared;
 //! * **user-mode intervals**: the median CPU time that a thread's own code takes before the same
