@@ -86,8 +86,8 @@ const OUTCOME: [Column; 6] = [
         "How many times as fast the work would be without the bottleneck; null if no replay can \
          show it.",
     ),
-    maybe("gain_low", Type::Float, "", "`gain` in the longest of the replays."),
-    maybe("gain_high", Type::Float, "", "`gain` in the shortest of the replays."),
+    maybe("gain_low", Type::Float, "", "The low end of `gain`."),
+    maybe("gain_high", Type::Float, "", "The high end of `gain`."),
     maybe("gain_change", Type::Words, "", "The change that was replayed, as `whatif` spells it."),
 ];
 
