@@ -1,12 +1,12 @@
 //! Driver work runs on one CPU only, while threads wait for it and other CPUs are idle.
 //!
 //! # What it does
-//! It takes the leaf `idle/driver`: idle CPU time while one CPU does more driver work (kernel
-//! threads, interrupts, softirqs) than all other CPUs together and spends much of its own time on
-//! it. Everything goes through one interrupt line, one receive queue, one worker or one driver
-//! thread. Idle time of threads that sleep for a device also counts if one driver thread is busy
-//! for as much of the time, or if the work items of one function run one after the other, even on
-//! changing CPUs.
+//! It takes the leaf `idle/driver`: idle CPU time of the other CPUs while one CPU does more driver
+//! work (kernel threads, interrupts, softirqs) than all others together and spends at least half of
+//! its time on it. Most driver work then goes through one interrupt line, one receive queue, one
+//! worker or one driver thread. Idle time of threads that sleep for a device or a kernel lock also
+//! counts if one driver thread, or the work items of one function, one after the other, are busy for
+//! at least half of the time, on whichever CPUs.
 //!
 //! # Why it holds a system up
 //! A driver works on behalf of the threads that wait for it. If its work is confined to one CPU, it

@@ -5,8 +5,8 @@
 //! * **one server**: other threads sleep until one thread, which is busy nearly all the time, has
 //!   served them (AIX case 4), or until the slowest worker reaches the barrier;
 //! * **one thread**: one application thread runs nearly all the time, while no other thread has
-//!   work. If two threads run nearly all the time, this does not count: the work is divided, only
-//!   into fewer threads than there are CPUs;
+//!   work. If two threads run nearly all the time, this does not count: the work is divided, but
+//!   there are fewer threads than CPUs;
 //! * **one at a time**: only one application thread has work at any time, though not always the
 //!   same one. Examples are a build without `-j`, two processes that wait for each other's answers,
 //!   and a single goroutine or async task that the runtime moves from thread to thread. If one
