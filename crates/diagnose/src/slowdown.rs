@@ -3,8 +3,8 @@
 //! In this order of trust:
 //! 1. **counters**: cycles per instruction of a thread when many CPUs are busy, compared with when
 //!    few are;
-//! 2. **counters of a baseline** with fewer busy CPUs: cycles per instruction, compared with threads
-//!    of the same name;
+//! 2. **counters of a baseline** with fewer busy CPUs: cycles per instruction, compared with
+//!    threads of the same name;
 //! 3. **runs of `perf stat`** with few CPUs busy and with many: their cycles per instruction
 //!    compared;
 //! 4. **user-mode intervals of a baseline**: the typical time between two system calls, compared

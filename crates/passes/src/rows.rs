@@ -326,9 +326,9 @@ pub struct CgroupRow {
     /// The groups that had the CPU during `ready_ns`, longest first. They add up to less than
     /// `ready_ns` by the time for waking up CPUs, and by stays on a CPU that were not seen.
     pub behind: Vec<Rival>,
-    /// Time that its threads were ready but throttled by a quota, summed over the threads, as far as
-    /// switches show it (a CPU must have gone idle meanwhile). For a whole recording it is between
-    /// `stopped_ns` and `stopped_ns` times the number of threads.
+    /// Time that its threads were ready but throttled by a quota, summed over the threads, as far
+    /// as switches show it (a CPU must have gone idle meanwhile). For a whole recording it is
+    /// between `stopped_ns` and `stopped_ns` times the number of threads.
     pub throttled_ns: Option<u64>,
     /// Whether `throttled_ns` is only a minimum: no `cpu.stat` was recorded, and most of the time
     /// that its threads were ready cannot be attributed to the quota, because throttling is visible

@@ -5,8 +5,8 @@
 //! work (kernel threads, interrupts, softirqs) than all others together and spends at least half of
 //! its time on it. Most driver work then goes through one interrupt line, one receive queue, one
 //! worker or one driver thread. Idle time of threads that sleep for a device or a kernel lock also
-//! counts if one driver thread, or the work items of one function, one after the other, are busy for
-//! at least half of the time, on whichever CPUs.
+//! counts if one driver thread, or the work items of one function, one after the other, are busy
+//! for at least half of the time, on whichever CPUs.
 //!
 //! # Why it holds a system up
 //! A driver works on behalf of the threads that wait for it. If its work is confined to one CPU, it
