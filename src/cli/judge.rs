@@ -36,8 +36,8 @@ pub(crate) struct DiagnoseArgs {
     /// Show every rule with all its evidence, also the rules that were ruled out
     #[arg(long)]
     pub(crate) explain: bool,
-    /// Replay a large trace too, to estimate what fixing its bottleneck would gain; small traces
-    /// are always replayed
+    /// Replay all of a large recording, not only a window of it, to estimate what fixing its
+    /// bottleneck would gain
     #[arg(long, conflicts_with = "metrics")]
     pub(crate) gain: bool,
     #[command(flatten)]
@@ -59,8 +59,8 @@ pub(crate) struct ReportArgs {
     /// Take thresholds of rules from this TOML file; holdup rules lists them
     #[arg(long, value_name = "FILE")]
     pub(crate) thresholds: Option<PathBuf>,
-    /// Replay a large trace too, to estimate what fixing its bottleneck would gain; small traces
-    /// are always replayed
+    /// Replay all of a large recording, not only a window of it, to estimate what fixing its
+    /// bottleneck would gain
     #[arg(long)]
     pub(crate) gain: bool,
     #[command(flatten)]
@@ -86,8 +86,8 @@ pub(crate) struct GuideArgs {
     /// Take thresholds of rules from this TOML file; holdup rules lists them
     #[arg(long, value_name = "FILE")]
     pub(crate) thresholds: Option<PathBuf>,
-    /// Replay a large trace too, to estimate what fixing its bottleneck would gain; small traces
-    /// are always replayed
+    /// Replay all of a large recording, not only a window of it, to estimate what fixing its
+    /// bottleneck would gain
     #[arg(long)]
     pub(crate) gain: bool,
     #[command(flatten)]

@@ -251,7 +251,7 @@ pub(crate) enum Command {
     /// Compare two recordings: what changed most, in every table
     #[command(after_help = "Example: holdup diff --work syscall:write before.data after.data")]
     Diff(DiffArgs),
-    /// A metric over a series of baselines (one per commit), and where it changed for good
+    /// A metric over a series of baselines (one per commit), and where it changed permanently
     #[command(after_help = "Example: holdup history --metric lock.wait_per_s baselines/")]
     History(HistoryArgs),
     /// Judge recordings against a baseline, for CI: pass, regressed, or inconclusive

@@ -64,8 +64,8 @@ pub(crate) struct FleetArgs {
     /// Take thresholds of rules from this TOML file; holdup rules lists them
     #[arg(long, value_name = "FILE")]
     pub(crate) thresholds: Option<PathBuf>,
-    /// Replay large traces too, to estimate what fixing the bottleneck would gain; small traces are
-    /// always replayed
+    /// Replay all of large recordings, not only a window of each, to estimate what fixing the
+    /// bottleneck would gain
     #[arg(long)]
     pub(crate) gain: bool,
     #[command(flatten)]

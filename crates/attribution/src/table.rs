@@ -80,7 +80,8 @@ pub struct WaitsRow {
     pub elapsed_ns: Option<u64>,
     /// From wake-up to running, on CPUs that were idle; not part of `wait_total_ns`.
     pub wake_delay_ns: u64,
-    /// Calls that found the object changed and returned at once: spinning in retries.
+    /// Calls that returned at once because the object had changed: the thread tries again without
+    /// sleeping.
     pub retries: u64,
     /// The threads that held it meanwhile, most important first.
     pub holders: Vec<Holder>,

@@ -48,7 +48,7 @@ classes! {
     IoBound = "io-bound",
     /// A quota of CPU time keeps threads off idle CPUs.
     CpuQuota = "cpu-quota",
-    /// More work than processors.
+    /// More threads are ready than there are CPUs, or other programs take the CPUs from the work.
     CpuOverload = "cpu-overload",
     /// There is no bottleneck.
     Healthy = "healthy",

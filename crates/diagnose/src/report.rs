@@ -45,7 +45,7 @@ pub struct Diagnosis {
     pub source: Option<String>,
 }
 
-/// The class that explains most.
+/// The class whose removal gains most.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Verdict {
     /// Which.
@@ -54,7 +54,7 @@ pub struct Verdict {
     pub confidence: f64,
     /// One sentence with names and numbers.
     pub summary: String,
-    /// The second largest finding, if one holds.
+    /// The class with the second largest gain, if another finding holds.
     pub runner_up: Option<Class>,
     /// What lowers the confidence.
     pub reservations: Vec<String>,

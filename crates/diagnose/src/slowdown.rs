@@ -1,17 +1,20 @@
-//! How much slower the application's own code runs when more CPUs are busy: four estimates.
+//! How much slower the application's own code runs when more CPUs are busy: five estimates.
 //!
 //! In this order of trust:
 //! 1. **counters**: cycles per instruction of a thread when many CPUs are busy, compared with when
 //!    few are;
-//! 2. **runs of `perf stat`** with few CPUs busy and with many: their cycles per instruction
+//! 2. **counters of a baseline** with fewer busy CPUs: cycles per instruction, compared with
+//!    threads of the same name;
+//! 3. **runs of `perf stat`** with few CPUs busy and with many: their cycles per instruction
 //!    compared;
-//! 3. **a baseline** with fewer busy CPUs: cycles per instruction, or the typical time between two
-//!    system calls, compared with threads of the same name;
-//! 4. **user-mode intervals**: the typical time between two system calls of a thread when many CPUs
+//! 4. **user-mode intervals of a baseline**: the typical time between two system calls, compared
+//!    with threads of the same name;
+//! 5. **user-mode intervals**: the typical time between two system calls of a thread when many CPUs
 //!    are busy, compared with when few are. It proves nothing: many things make user-mode intervals
 //!    longer.
 //!
-//! Each compares a thread with itself or one of the same name: different work proves nothing.
+//! All but `perf stat` compare a thread with itself or with threads of the same name, because
+//! different work proves nothing.
 
 use crate::comparison::{Slowdown, Source};
 use crate::facts::Facts;

@@ -1,8 +1,8 @@
 //! Traces that are too small to judge a machine by, whatever the figures say.
 //!
 //! Shares of capacity can be computed from three milliseconds, from four switches, or from the one
-//! event in a thousand that the recorder kept. They are exact, and say nothing about how the
-//! machine behaves. So such a trace gets no verdict, at no confidence.
+//! event in a thousand that the recorder kept, but they do not show how the machine behaves. So
+//! such a trace gets no verdict.
 
 use crate::facts::Facts;
 use holdup_trace::QualityCode;

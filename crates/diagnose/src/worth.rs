@@ -34,7 +34,8 @@ pub struct Worth {
     pub basis: Basis,
     /// How many times as fast: 1 is no gain.
     pub times: f64,
-    /// The same for the longest replay; the replays differ only by chance.
+    /// The low end, by which findings are ranked: the same for the longest replay. It is lower if
+    /// the unchanged replay misses the trace, or if the gain is estimated from chains of wake-ups.
     pub low: f64,
     /// The same for the shortest replay.
     pub high: f64,

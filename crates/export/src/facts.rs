@@ -391,7 +391,7 @@ tables! {
 
     /// What one rule found.
     FindingRow "findings" {
-        /// Number of the finding: findings that hold come first, the largest loss first. Other
+        /// Number of the finding: findings that hold come first, the largest gain first. Other
         /// tables refer to it.
         finding: Id,
         /// The class that the finding is about.

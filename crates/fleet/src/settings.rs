@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 pub struct Settings {
     /// The limits in force.
     pub thresholds: Thresholds,
-    /// Replay large traces too, to know the gain from fixing the bottleneck.
+    /// Replay all of large recordings, to know the gain from fixing the bottleneck.
     pub gain: bool,
 }
 

@@ -83,12 +83,17 @@ const OUTCOME: [Column; 6] = [
         "gain",
         Type::Float,
         "",
-        "How many times as fast the work would be without the bottleneck; null if no replay can \
-         show it.",
+        "How many times as fast the work would be without the bottleneck; null if there is none. \
+         Where `gain_change` is null, it is estimated from the lost CPU time.",
     ),
-    maybe("gain_low", Type::Float, "", "`gain` in the longest of the replays."),
-    maybe("gain_high", Type::Float, "", "`gain` in the shortest of the replays."),
-    maybe("gain_change", Type::Words, "", "The change that was replayed, as `whatif` spells it."),
+    maybe("gain_low", Type::Float, "", "The low end of `gain`."),
+    maybe("gain_high", Type::Float, "", "The high end of `gain`."),
+    maybe(
+        "gain_change",
+        Type::Words,
+        "",
+        "The change that was replayed, as `whatif` spells it; null if nothing was replayed.",
+    ),
 ];
 
 /// A partition that is not part of the path is a column.

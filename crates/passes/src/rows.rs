@@ -56,13 +56,13 @@ pub struct SyscallRow {
     pub runnable_ns: Option<u64>,
     /// Of `total_ns`: asleep.
     pub blocked_ns: Option<u64>,
-    /// Shortest call; `null` in output if none returned.
+    /// Shortest call; `null` if none returned.
     #[schemars(with = "Option<u64>")]
     pub min_ns: u64,
-    /// Mean, rounded down; `null` in output if none returned.
+    /// Mean, rounded down; `null` if none returned.
     #[schemars(with = "Option<u64>")]
     pub avg_ns: u64,
-    /// Longest call; `null` in output if none returned.
+    /// Longest call; `null` if none returned.
     #[schemars(with = "Option<u64>")]
     pub max_ns: u64,
     /// Median, within 1/16.
@@ -326,9 +326,9 @@ pub struct CgroupRow {
     /// The groups that had the CPU during `ready_ns`, longest first. They add up to less than
     /// `ready_ns` by the time for waking up CPUs, and by stays on a CPU that were not seen.
     pub behind: Vec<Rival>,
-    /// Time that its threads were ready but throttled by a quota, as far as switches show it (a CPU
-    /// must have gone idle meanwhile). For a whole recording it is at least `stopped_ns`, and at
-    /// most `stopped_ns` for each thread.
+    /// Time that its threads were ready but throttled by a quota, summed over the threads, as far
+    /// as switches show it (a CPU must have gone idle meanwhile). For a whole recording it is
+    /// between `stopped_ns` and `stopped_ns` times the number of threads.
     pub throttled_ns: Option<u64>,
     /// Whether `throttled_ns` is only a minimum: no `cpu.stat` was recorded, and most of the time
     /// that its threads were ready cannot be attributed to the quota, because throttling is visible

@@ -254,11 +254,15 @@ pub fn write_rules(out: &mut dyn Write) -> io::Result<()> {
     )?;
     writeln!(
         out,
-        "A rule computes how much CPU capacity one class of bottleneck costs. It holds if the cost \
-            reaches `all.matters_pct`,\nunless the rule finds a reason against it. The verdict is \
-            the rule with the largest loss among those that hold.\n`holdup rules ID` prints a \
-            rule; `holdup diagnose --thresholds FILE` sets thresholds from a TOML \
-            file:\n\n```toml\n[all]\nmatters_pct = 20\n\n[cpu-overload]\nbusy_pct = 90\n```\n"
+        "Each rule recognises one class of bottleneck. Its *cost* is the CPU time that was lost, \
+            in per cent of the CPU time that\nthe work wanted. Its *worth* is how many times as \
+            fast the work would be without the loss: from a replay of the\ntrace, from the chains \
+            of wake-ups, or, where neither is possible, from the cost. A rule holds if its cost \
+            or its gain\nreaches `all.matters_pct`, unless the rule or the replay gives a reason \
+            against it. The verdict is the rule with the\nlargest worth among those that hold, by \
+            the low end of the worth ([models.md](models.md#whatif-the-replay)).\n\n`holdup rules \
+            ID` prints a rule; `holdup diagnose --thresholds FILE` sets thresholds from a TOML \
+            file:\n\n```toml\n[all]\nmatters_pct = 20\n\n[cpu-overload]\nqueue_per_cpu = 1.5\n```\n"
     )?;
     for rule in ALL {
         writeln!(out, "* [{}](#{}): {}", rule.id, rule.id, rule.title())?;

@@ -28,16 +28,44 @@ fn line(table: &TableDef, column: &Column, schema: &Value) -> String {
     format!("| `{}` | {} | {unit} | {null} | {about} |\n", column.name, column.ty.name())
 }
 
+/// If an earlier table describes at least this many columns of a table, they are only named there.
+const SHARED: usize = 8;
+
+/// A table, with the lines of the columns that are described at that table.
+struct Described {
+    name: &'static str,
+    lines: Vec<String>,
+}
+
+impl Described {
+    fn shares(&self, lines: &[String]) -> usize {
+        lines.iter().filter(|&line| self.lines.contains(line)).count()
+    }
+}
+
 fn generated() -> String {
     let schema = json_schema::outputs();
     let mut text = include_str!("intro.md").to_owned();
+    let mut described: Vec<Described> = Vec::new();
     for table in definitions() {
         let about = table.about.trim();
-        write!(text, "\n### {}\n\n{about}\n\n", table.name).unwrap();
-        text += "| column | type | unit | null | meaning |\n|---|---|---|---|---|\n";
-        for column in &table.columns {
-            text += &line(&table, column, &schema);
+        write!(text, "\n### {}\n\n{about}\n", table.name).unwrap();
+        let lines: Vec<String> =
+            table.columns.iter().map(|column| line(&table, column, &schema)).collect();
+        let most = described.iter().max_by_key(|of| of.shares(&lines));
+        let like = most.filter(|of| of.shares(&lines) >= SHARED);
+        let is_shared = |line: &String| like.is_some_and(|of| of.lines.contains(line));
+        if let Some(of) = like {
+            let shared = table.columns.iter().zip(&lines).filter(|&(_, line)| is_shared(line));
+            let names: Vec<String> = shared.map(|(c, _)| format!("`{}`", c.name)).collect();
+            write!(text, "\nAs in [{0}](#{0}): {1}.\n", of.name, names.join(", ")).unwrap();
         }
+        let own: Vec<String> = lines.iter().filter(|&line| !is_shared(line)).cloned().collect();
+        if !own.is_empty() {
+            text += "\n| column | type | unit | null | meaning |\n|---|---|---|---|---|\n";
+            text += &own.concat();
+        }
+        described.push(Described { name: table.name, lines: own });
     }
     text
 }

@@ -5,37 +5,36 @@
 //! calls on semaphores, message queues and file locks, in reads and writes that another thread
 //! ended (pipes, local sockets), or in futex calls on memory that processes share.
 //! `busy/kernel/kernel-services` is the CPU time of those calls that slept or that ended another
-//! thread's sleep. Calls that never sleep and wake nobody do not count, however many they are: no
-//! thread waits in them.
+//! thread's sleep. Calls that never sleep and wake nobody do not count, however many they are.
 //!
 //! Three more kinds of waiting belong to this class. Each is recognised by a pattern:
 //! * **a latch**: a thread sleeps in `epoll_wait`, `poll` or `pause` until another thread of its
-//!   program sends it a signal or writes to its eventfd, pipe or local socket; it also wakes other
-//!   threads in this way;
+//!   program sends it a signal or writes to its eventfd, pipe or local socket. The woken thread
+//!   wakes other threads in the same way;
 //! * **a retry loop**: an attempt to take a file lock or semaphore fails, the thread sleeps and
 //!   tries again, repeatedly. Nobody wakes it. The holder is the thread that got the lock
 //!   meanwhile;
-//! * **a loop around `sched_yield`** in several processes of the same name (`busy/spin`): threads
-//!   that work at other times make many yields in a row, with hardly any code of their own in
-//!   between.
+//! * **a loop around `sched_yield`** in several processes of the same name (`busy/spin`): a thread
+//!   calls `sched_yield` many times in a row, with hardly any code of its own in between, although
+//!   it works at other times.
 //!
 //! # Why it holds a system up
-//! The service protects one shared resource, and only one thread at a time can use it. The
-//! signature is a high switch rate and a large part of the kernel's time in a few such calls. The
-//! thread that holds the object changes all the time: this distinguishes contention from one busy
-//! server (workload-imbalance).
+//! Only one thread at a time can use what the object protects. The signs are a high switch rate and
+//! much kernel time in a few such calls. The thread that holds the object changes all the time,
+//! whereas a busy server (workload-imbalance) is always the same thread.
 //!
 //! # What it is not
-//! A thread that waits for the result of a busy thread, where the busy thread never waits for the
-//! first one in turn, waits in order: a stage of a pipeline, a pool's main thread. Finer locks
-//! would not help it. This idle time is in the leaf `idle/order` and costs nothing here. Where each
-//! of two threads waits for the other, order and contention look the same.
+//! A thread may need the result of a busy thread that never waits for it: a stage of a pipeline, or
+//! the main thread of a pool. Finer locks would not help it. Its idle time is in the leaf
+//! `idle/order` and costs nothing here. Where two threads wait for each other, such a dependency
+//! looks like contention.
 //!
 //! # What it cannot tell
-//! A program that checks a lock now and then by design, and sleeps in any case, looks like a retry
-//! loop. Event loops of one program that pass work in both directions look like latches. The trace
-//! does not say which file a lock is on: all locks of one kind that one program tries to get count
-//! as one lock. A try without a system call (`pthread_mutex_trylock` and a sleep) is not seen.
+//! A program that regularly checks a lock, and would sleep even if the lock were free, looks like a
+//! retry loop. Event loops of one program that pass work in both directions look like latches. The
+//! trace does not say which file a lock is on, so all file locks of one kind that a program tries
+//! to take count as one lock. An attempt without a system call (`pthread_mutex_trylock` and a
+//! sleep) is not seen.
 //!
 //! # What to do
 //! Finer granularity: several semaphores or files instead of one, shorter critical sections.

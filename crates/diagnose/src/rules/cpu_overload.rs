@@ -1,11 +1,16 @@
-//! More work than processors.
+//! More threads are ready to run than there are CPUs.
 //!
 //! # What it does
 //! It measures for how long threads were ready while no CPU was idle. Queueing wastes no capacity,
-//! so the cost in the ledger is 0. What counts is the CPU time that the queueing threads lacked.
+//! so the cost in the ledger is 0. What counts is the CPU time that the queueing threads lacked. If
+//! the trace can be replayed, the class holds only if the work is faster on more CPUs. On these
+//! CPUs, programs other than the traced ones take nothing from the work. So the class also holds if
+//! such programs take the CPUs; the report then names them. CPU time of the recorder is not
+//! counted.
 //!
 //! # What to do
-//! The multiprocessor itself works well: add CPUs, or run less work at a time.
+//! Add CPUs, or run fewer threads at a time. If other programs take the CPUs, keep them off some
+//! CPUs (`AllowedCPUs=`, cpusets), or give the work more weight (`nice`, `CPUWeight=`).
 //!
 //! Source: PARbench on the p690, loads above 100 %.
 

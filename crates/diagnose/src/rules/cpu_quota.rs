@@ -14,17 +14,17 @@
 //!
 //! # What it cannot tell
 //! Without control groups in the recording, it cannot say which group is throttled, or whether
-//! several are. The culprits are programs then. The inferred quota is the CPU time of threads that
-//! were throttled at least once, so it is too small where short-lived threads use some of the
-//! quota. Real-time threads that `sched_rt_runtime_us` stops look the same, but return at other
-//! times. So do CPUs that core scheduling keeps idle because an unrelated thread runs on the same
+//! several are; it names programs instead. The inferred quota is the CPU time of threads that were
+//! throttled at least once. It is too small if other threads, such as short-lived ones, use a part
+//! of the quota. Two other things look like a quota: real-time threads that `sched_rt_runtime_us`
+//! stops, and CPUs that core scheduling keeps idle because an unrelated thread runs on the same
 //! core.
 //!
 //! # How it differs from other classes
-//! A thread that queues behind another thread while other CPUs are idle counts as the scheduler's
-//! fault (`idle/scheduler`): the CPU of that queue is busy. Overload needs CPUs that are all busy.
-//! A thread that waits for the disk sleeps. While threads are throttled, no work counts as serial:
-//! a larger quota would help even a single thread that has work.
+//! A thread that queues for a busy CPU while other CPUs are idle is in the leaf `idle/scheduler`.
+//! In an overload no CPU is idle. A thread that waits for the disk sleeps, whereas a throttled
+//! thread is ready. Time in which threads are throttled never counts as serial work, because a
+//! larger quota would help even if only one thread has work.
 //!
 //! # What to do
 //! Raise the limit, or run no more threads than it allows: `cpu.max` (control groups, version 2),

@@ -1,17 +1,18 @@
 //! Driver work runs on one CPU only, while threads wait for it and other CPUs are idle.
 //!
 //! # What it does
-//! It takes the leaf `idle/driver`: idle CPU time while one CPU does more driver work (kernel
-//! threads, interrupts, softirqs) than all other CPUs together and spends much of its own time on
-//! it. Everything goes through one interrupt line, one receive queue, one worker or one driver
-//! thread. Idle time of threads that sleep for a device also counts where, for as much of the time,
-//! one driver thread is busy or the work items of one function run one at a time, on whichever CPU.
+//! It takes the leaf `idle/driver`: idle CPU time of the other CPUs while one CPU does more driver
+//! work (kernel threads, interrupts, softirqs) than all others together and spends at least half of
+//! its time on it. Most driver work then goes through one interrupt line, one receive queue, one
+//! worker or one driver thread. Idle time of threads that sleep for a device or a kernel lock also
+//! counts if one driver thread, or the work items of one function, one after the other, are busy
+//! for at least half of the time, on whichever CPUs.
 //!
 //! # Why it holds a system up
 //! A driver works on behalf of the threads that wait for it. If its work is confined to one CPU, it
-//! limits all of them, however many CPUs exist. In AIX such drivers were not safe on a
-//! multiprocessor and ran on CPU 0. In Linux the reason is an affinity mask, a device with one
-//! queue, or a driver with one thread.
+//! limits all of them, however many CPUs exist. In AIX, drivers that were not safe on a
+//! multiprocessor ran on CPU 0. In Linux the reason is an affinity mask, a device with one queue,
+//! or a driver with one thread.
 //!
 //! # What to do
 //! Spread interrupts (`/proc/irq/*/smp_affinity`, more queues), receive work (RPS: `rps_cpus`),

@@ -2,39 +2,38 @@
 //!
 //! # What it does
 //! It determines whether the application's own code gets slower the more CPUs are busy, and adds up
-//! the CPU time lost to this slowdown. There are four sources; the most trusted source with enough
-//! data decides:
+//! the CPU time lost to this slowdown. The first of these sources that has enough data decides:
 //! * **counters** (`cycles` and `instructions`, recorded together with the scheduler's events):
 //!   cycles per instruction of each thread in user mode while many CPUs are busy, compared with its
 //!   cycles per instruction while few CPUs are busy. This ratio does not depend on the clock rate
 //!   or on a hypervisor that takes the CPU away;
+//! * **counters of a baseline** (`--baseline`, the same work on fewer CPUs): each thread is
+//!   compared with the threads of the same name in the baseline;
 //! * **runs of perf stat** (`--counters`), one with few CPUs busy and one with about as many CPUs
 //!   busy as in the trace: their cycles per instruction are compared;
-//! * **similar user-mode intervals**: the typical CPU time (median) that a thread's own code takes
-//!   before the same system call, while many CPUs are busy compared with while few are busy;
-//! * **a baseline** (`--baseline`, the same work on fewer CPUs): cycles per instruction or
-//!   user-mode intervals are compared with those of the threads of the same name in the baseline.
-//!
-//! Each thread is compared only with itself or with its namesake in the baseline.
+//! * **user-mode intervals**: the median CPU time that a thread's own code takes before the same
+//!   system call, compared with the baseline, or, without a baseline, while many CPUs are busy
+//!   compared with while few are busy. The comparison without a baseline proves nothing: it gives a
+//!   lead, never the verdict.
 //!
 //! # Why it matters
-//! The CPUs look perfectly busy but do less work. They wait for a memory bus that is full, for a
-//! cache line that another CPU writes (false sharing), for the memory of another node, or for the
-//! other hardware thread of their core (SMT). More CPUs make this worse.
+//! The CPUs are busy but do less work. They wait for a memory bus that is full, for a cache line
+//! that another CPU writes (false sharing), for the memory of another node, or for the other
+//! hardware thread of their core (SMT). More CPUs make this worse.
 //!
 //! # What it cannot tell
 //! It cannot tell which of these causes it is: for that, use the commands that the advice names. It
-//! also cannot tell why a processor needs more cycles for an instruction: a loop that spins for a
-//! lock in user mode has its own ratio of cycles per instruction, and spins longer under
-//! concurrency. User-mode intervals also get longer where the clock rate drops with the number of
-//! busy CPUs, where pieces of work become larger under concurrency, and where long page faults were
-//! not recorded (`exceptions:page_fault_user`). If cycles per instruction are high but do not
-//! depend on concurrency, the code itself is the cause: memory bounds it, but the multiprocessor
-//! does not. If all CPUs are busy all the time, only a baseline allows a comparison.
+//! also cannot distinguish slow hardware from a loop that spins for a lock in user mode: such a
+//! loop changes the cycles per instruction, and takes longer under concurrency. User-mode intervals
+//! also get longer where the clock rate drops with the number of busy CPUs, where pieces of work
+//! become larger under concurrency, and where long page faults were not recorded
+//! (`exceptions:page_fault_user`). If cycles per instruction are high but do not depend on
+//! concurrency, the code itself is slow, for example because of memory. If all CPUs are busy all
+//! the time, only a baseline allows a comparison.
 //!
 //! # What to do
 //! Give every thread data of its own, on cache lines of its own; let fewer threads use the memory
-//! bus at a time; keep threads on the node that holds their memory.
+//! bus at a time; keep threads on the NUMA node that holds their memory.
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Hardware Configuration.
 

@@ -1,14 +1,15 @@
-//! The disks hold it up, not the processors.
+//! Threads wait for disks while CPUs are idle.
 //!
 //! # What it does
 //! It takes the idle CPU time while application threads slept uninterruptibly in reads, writes,
 //! syncs, file system calls and page faults until an interrupt or a kernel thread woke them. A
-//! thread that waits for such a thread counts as waiting for the disk too: eight clients of one
-//! server wait for the server's disk.
+//! thread that waits for another thread, which itself waits for the disk, counts too: eight clients
+//! of a server that reads from a disk all wait for the disk.
 //!
 //! # Why it is checked
-//! It is no SMP problem: "it is good practice to examine the system for obvious problems such as
-//! I/O bottlenecks … before assuming that an SMP system problem exists".
+//! A slow disk is no multiprocessor problem, but it has to be ruled out first: "it is good practice
+//! to examine the system for obvious problems such as I/O bottlenecks … before assuming that an SMP
+//! system problem exists".
 //!
 //! # What to do
 //! Look at the disks: use more of them, faster ones, or fewer and larger requests.

@@ -7,40 +7,41 @@
 //!   application thread woke them;
 //! * **spinning**: `busy/kernel/lock-spin` is CPU time between `contention_begin` and
 //!   `contention_end`. `busy/kernel/lock-wait` is inferred: the CPU time of system calls beyond
-//!   what they take without contention, less the part that is in `lock-spin` already. Much
-//!   spinning leaves no event (optimistic spinning of rwsems, test-and-set spinlocks in guests),
-//!   but it has two visible effects: calls begun concurrently cost more than calls begun alone,
-//!   and calls under one lock never end close together.
+//!   what they take without contention, less the part that is in `lock-spin` already. Much spinning
+//!   leaves no event (optimistic spinning of rwsems, test-and-set spinlocks in guests). It is
+//!   inferred from two effects: calls begun concurrently cost more than calls begun alone, and two
+//!   calls under one lock never end close together.
 //!
-//! Calls that change an address space (`mmap`, `munmap`, `mprotect`, `madvise`, `brk`) are
-//! compared with similar calls made while no *sibling* (another thread of the same process) was on
-//! a CPU. This comparison is sharper, because siblings make such a call wait for two things: the
-//! lock of the address space (`mmap_lock`), and the siblings' CPUs, which must flush the changed
-//! part from their TLBs (a TLB shootdown). Threads of other processes cause neither wait. A machine
-//! that is slower when more CPUs are busy slows calls next to such threads too. If
+//! Calls that change an address space (`mmap`, `munmap`, `mprotect`, `madvise`, `brk`) are compared
+//! with similar calls made while no *sibling* (another thread of the same process) was on a CPU.
+//! Siblings make such a call wait for two things: the lock of the address space (`mmap_lock`), and
+//! the siblings' CPUs, which must flush the changed part from their TLBs (a TLB shootdown). Threads
+//! of other processes cause neither wait. So the comparison also excludes a machine that is merely
+//! slower when more CPUs are busy: there, threads of other processes slow the calls too. If
 //! `irq_vectors:call_function*` was recorded, the requests to other CPUs are counted too.
 //!
-//! Short calls may be serialised although no thread is seen to wait: while one thread writes the
-//! recorder's events, the other thread has the lock for itself. Then the gaps between the ends of
-//! their calls have a minimum, which is the time for which one call excludes the others. The
-//! finding holds if all calls together, without the recorder's part, would need the lock for more
-//! than 100 % of the time. What the recording shows as lost does not matter then.
+//! Short calls may be serialised in an unrecorded program although no thread is seen to wait in the
+//! recording: while one thread writes the recorder's events, the other thread has the lock for
+//! itself. Then the gaps between the ends of their calls have a minimum, which is the time for
+//! which one call excludes the others. The finding holds if all calls together, without the
+//! recorder's part, would need the lock for more than 100 % of the time, however little the
+//! recording shows as lost.
 //!
-//! Where the application's own code also takes many times its typical time, a hypervisor or
-//! something unrecorded takes the CPU away. Only the CPU time beyond this slowdown counts as the
-//! calls' own. Calls that differ in size, but not by concurrency, are not contended.
+//! If the application's own code also takes many times its typical time, a hypervisor or something
+//! unrecorded takes the CPU away. Then only a slowdown of calls beyond that of the code counts.
+//! Calls whose cost differs, but not with concurrency, are not contended.
 //!
-//! Calls that applications use to wait for each other (semaphores, queues, file locks, futexes)
-//! count here only if threads burn more CPU time in them than they spend asleep waiting for each
-//! other. Otherwise they belong to application-serialization and thread-serialization.
+//! Calls by which threads wait for each other (semaphores, queues, file locks, futexes) count here
+//! only if threads use more CPU time in them than they spend asleep. Otherwise they belong to
+//! application-serialization and thread-serialization.
 //!
 //! # What it cannot tell
 //! A call may also cost more under concurrency because of memory bandwidth, shared cache lines, or
 //! a hypervisor that runs more virtual CPUs than it has physical ones. Only call chains of CPU
-//! samples can distinguish waiting for the lock of an address space from waiting for other CPUs to
-//! answer. Threads that never run without a sibling on a CPU cannot be compared: if their calls
-//! take much time, the verdict is `not-enough-evidence`. If the cause is a lock, contention events
-//! with call chains name it: `holdup record --preset locks -g`, then `holdup locks --by caller`.
+//! samples distinguish the lock of an address space from a TLB shootdown. Threads that always run
+//! beside a sibling cannot be compared: if their calls take much time, the verdict is
+//! `not-enough-evidence`. If the cause is a lock, contention events with call chains name it:
+//! `holdup record --preset locks -g`, then `holdup locks --by caller`.
 //!
 //! # What to do
 //! Spread the load over several of the objects that the lock guards: files, directories, address

@@ -1,7 +1,7 @@
 //! The rules: one file each, whose description is its manual page.
 //!
-//! A rule states its claim as CPU time lost. It holds where that loss matters (`weight`) and
-//! nothing in its own file rules it out.
+//! A rule computes the CPU time lost. It holds where that loss matters (`weight`), or where a
+//! replay gains enough without it (`replayed`), and where nothing in its own file rules it out.
 
 mod application_serialization;
 mod cpu_overload;

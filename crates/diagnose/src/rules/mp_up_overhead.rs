@@ -1,19 +1,18 @@
-//! The same work takes a longer way through the kernel than on one CPU.
+//! The same work takes more CPU time in the kernel than on one CPU.
 //!
 //! # What it does
 //! It compares the CPU time of each system call with the same call in a baseline trace of the same
-//! work on one CPU (`--baseline`), and adds up the additional cost of this trace's calls. Contended
-//! calls cost more under concurrency, but they belong to another class; therefore only calls begun
-//! while no other thread was in the kernel count. The comparison uses the typical call (the
-//! median), because means depend on what else the machines did meanwhile.
+//! work on one CPU (`--baseline`), and adds up the additional cost of this trace's calls. Only
+//! calls begun while no other thread was in the kernel count, because contention belongs to other
+//! classes. Medians are compared, because means depend on what else the machines did.
 //!
 //! # Why it matters
 //! A kernel that runs on several CPUs takes locks and orders memory where a uniprocessor kernel
-//! need not. The article estimates this overhead at 5 to 10 % for AIX. It matters only if a two-way
-//! system is compared with a uniprocessor on work that is mostly kernel time.
+//! need not. The article estimates this overhead at 5 to 10 % for AIX. It matters only for work
+//! that is mostly kernel time, and only if few CPUs are compared with one.
 //!
 //! # What to do
-//! Usually nothing; fewer and larger system calls where the overhead is too high.
+//! Usually nothing. If the overhead is too high, make fewer and larger system calls.
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section MP/UP Overhead.
 

@@ -6,26 +6,26 @@
 //! Futexes shared by several processes belong to application-serialization.
 //! `busy/kernel/thread-sync` is the CPU time of futex calls that slept or ended another thread's
 //! sleep, and of futex calls by which threads contend for a mutex without sleeping: a wait that
-//! came just too late, and the wake-up that the mutex's word asked for. Other futex calls that wake
-//! nobody and never sleep do not count: no thread waits in them.
+//! returns at once because the mutex became free, and a wake-up that finds nobody asleep. Other
+//! futex calls that wake nobody and never sleep do not count.
 //!
 //! `busy/spin` is the CPU time of threads that wait without sleeping: several threads of the
-//! process call `sched_yield` repeatedly, with hardly any code of their own (`yields.short_us`) and
-//! no other call in between; they work at other times.
+//! process, which work at other times, call `sched_yield` repeatedly with hardly any code of their
+//! own (`yields.short_us`) and no other call in between.
 //!
 //! # What it cannot tell
-//! Spinning without any call is not seen: it looks like work. The lock behind the yields is not
-//! seen either. Runtimes that schedule threads of their own, such as Go's, do not show their locks
-//! to the kernel: it sees threads without work, and a busy thread that wakes them.
+//! Spinning without any call looks like work. For yields, the trace does not show which lock they
+//! are for. Runtimes that schedule tasks on their own, such as Go's, do not show their locks to the
+//! kernel: a trace shows threads without work, and a busy thread that wakes them.
 //!
 //! # Why it holds a system up
-//! One lock guards data that all threads use. The library spins for a while and then sleeps, so CPU
-//! use is lower than expected and the switch rate is high. Most of this happens in user mode, so
-//! the signs are subtler than those of application serialization.
+//! One lock guards data that all threads use. A thread that waits for it spins for a while and then
+//! sleeps, so CPU use is low and the switch rate is high. Spinning in user mode leaves no event, so
+//! less is visible than for application-serialization.
 //!
 //! # What to do
-//! More locks with less data behind each; no locks around work that can be done before or after;
-//! fewer threads where the loop is not parallel.
+//! Use more locks, each for less data; do not hold a lock during work that can be done before or
+//! after; use fewer threads where the work is not parallel.
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Thread Serialization and case 1.
 

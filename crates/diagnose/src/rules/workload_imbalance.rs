@@ -5,19 +5,19 @@
 //! * **one server**: other threads sleep until one thread, which is busy nearly all the time, has
 //!   served them (AIX case 4), or until the slowest worker reaches the barrier;
 //! * **one thread**: one application thread runs nearly all the time, while no other thread has
-//!   work. If two threads run nearly all the time, the work is divided: the machine has more CPUs
-//!   than the work has threads;
+//!   work. If two threads run nearly all the time, this does not count: the work is divided, but
+//!   there are fewer threads than CPUs;
 //! * **one at a time**: only one application thread has work at any time, though not always the
 //!   same one. Examples are a build without `-j`, two processes that wait for each other's answers,
-//!   and a single goroutine or async task that does the work and that the runtime moves from thread
-//!   to thread. If one process is known to be the traced program, only this process is judged, so
-//!   that background load does not hide the problem;
+//!   and a single goroutine or async task that the runtime moves from thread to thread. If one
+//!   process is known to be the traced program, only this process is judged, so that background
+//!   load does not hide the problem;
 //! * **bound threads**: threads are ready and CPUs are idle, but affinity keeps the threads off the
 //!   idle CPUs.
 //!
 //! # Why it holds a system up
-//! A thread runs on one CPU at a time. When all work goes through one thread, the other CPUs have
-//! nothing to do. The signature is a CPU use near 1/N, with one thread near 100 % of one CPU.
+//! When all work goes through one thread, the other CPUs have nothing to do. The sign is that one
+//! of N CPUs is busy, with one thread near 100 % of it.
 //!
 //! # What to do
 //! Split the server into several processes or threads; divide the work evenly; widen the affinity.

@@ -27,8 +27,9 @@ macro_rules! limits {
 limits! {
     MATTERS = "all.matters_pct", 15.0, "% of wanted CPU time",
         kind: Matters,
-        meaning: "a smaller loss is no verdict; wanted CPU time is the CPU time that the traced \
-                  programs used or lacked, so CPUs without any work to do change nothing",
+        meaning: "a smaller loss, or the gain from removing such a loss, is no verdict; wanted CPU \
+                  time is the CPU time that the traced programs used or lacked, so CPUs without \
+                  any work to do change nothing",
         source: "healthy recordings of the labelled corpus lose up to 10 % to start-up, wake-up \
                  delays and the recorder itself";
     NAMED = "all.named_pct", 1.0, "% of capacity",

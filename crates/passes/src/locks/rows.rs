@@ -133,13 +133,13 @@ pub struct LockRow {
     pub reads: Option<u64>,
     /// Largest number of times that one thread held it at the same time.
     pub recursion: Option<u64>,
-    /// Times the holder lost its CPU, and for how long.
+    /// Times the holder lost its CPU.
     pub preempted_holds: Option<u64>,
-    /// See `preempted_holds`.
+    /// How long the holder was without a CPU then.
     pub preempted_hold_ns: Option<u64>,
-    /// Times the holder slept, and for how long.
+    /// Times the holder slept.
     pub slept_holds: Option<u64>,
-    /// See `slept_holds`.
+    /// How long the holder slept.
     pub slept_hold_ns: Option<u64>,
     /// The thread that held the lock for most of the waiting time (`lock:contended_release`, Linux
     /// 7.2). 0 is an idle task, or an interrupt that interrupted it.

@@ -182,7 +182,7 @@ fn write_remarks(
     }
     for lead in &d.leads {
         wrapped(&format!("lead: {}: {}", lead.class.id(), lead.summary), "  ", "    ", width, out)?;
-        writeln!(out, "{}", shell(&lead.command, "    to know: ", width))?;
+        writeln!(out, "{}", shell(&lead.command, "    to prove it: ", width))?;
     }
     Ok(())
 }
