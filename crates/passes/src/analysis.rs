@@ -362,6 +362,11 @@ impl Analysis {
         self.engine.costs.get(nr)
     }
 
+    /// Whether this process accepted a connection, as far as such calls were recorded.
+    pub fn accepts(&self, pid: u32) -> bool {
+        self.engine.waits.accepts(Pid(pid))
+    }
+
     /// Costs of a call that changes an address space, by whether a sibling was on a CPU.
     pub fn space_costs(&self, nr: u32) -> Option<&SpaceCosts> {
         self.engine.spaces.get(nr)

@@ -137,6 +137,8 @@ pub(crate) struct View<'a> {
     pub(crate) factors: Vec<f64>,
     /// The number of parts of each thread.
     pub(crate) parts: Vec<u32>,
+    /// The number of requests that each thread has in hand at once.
+    pub(crate) requests: Vec<u32>,
     /// The CPUs of this machine that each thread may run on; all ones for any.
     pub(crate) allowed: Vec<u64>,
     pub(crate) free_devices: bool,
@@ -170,6 +172,7 @@ impl<'a> View<'a> {
             rules: vec![Rule::Same; program.objects.len()],
             factors: vec![1.0; program.threads.len()],
             parts: vec![1; program.threads.len()],
+            requests: vec![1; program.threads.len()],
             allowed: program.threads.iter().map(|t| t.allowed).collect(),
             free_devices: false,
             no_quota: false,
@@ -303,6 +306,12 @@ impl<'a> View<'a> {
                     self.no_turns_at(object);
                 }
             }
+            // Which thread asks for the next request when one is free, no trace tells: as many
+            // requests are served in a time as by one thread that needs a part of it for each.
+            &Change::Split(thread, count) if self.program.threads[thread].is_occupied() => {
+                self.requests[thread] = parts(count)?;
+                self.factors[thread] /= f64::from(count);
+            }
             &Change::Split(thread, count) => self.parts[thread] = parts(count)?,
             &Change::Speed(thread, times) => self.factors[thread] /= factor(times)?,
             Change::SpreadIrqs => self.spread_irqs(),
@@ -347,7 +356,10 @@ impl<'a> View<'a> {
     }
 
     /// What is left of a sleep of this thread that began at this moment of the trace.
-    pub(crate) fn slept(&self, thread: usize, at: Nanos, ns: Nanos) -> Nanos {
+    pub(crate) fn slept(&self, thread: usize, at: Nanos, ns: Nanos, object: ObjectId) -> Nanos {
+        if object == ObjectId::REQUEST {
+            return ns / Nanos::from(self.requests[thread]);
+        }
         self.unasked.get(thread).map_or(ns, |spans| ns - spans.within(at, at.saturating_add(ns)))
     }
 

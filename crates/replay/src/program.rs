@@ -15,6 +15,8 @@ impl ObjectId {
     pub(crate) const NONE: ObjectId = ObjectId(u32::MAX);
     /// The next period of a CPU quota.
     pub(crate) const QUOTA: ObjectId = ObjectId(u32::MAX - 1);
+    /// A set time, by a server that has a request in hand.
+    pub(crate) const REQUEST: ObjectId = ObjectId(u32::MAX - 2);
 }
 
 /// One step of a thread's program, 16 bytes: there are millions.
@@ -77,8 +79,10 @@ pub struct ThreadProgram {
     pub(crate) ends: Vec<(u32, Nanos)>,
     /// Its longest sleep that no thread ended.
     pub(crate) longest_ns: Nanos,
-    /// All its sleeps that no thread ended, except for devices.
+    /// All its sleeps that no thread ended, except for devices and with a request in hand.
     pub(crate) napped_ns: Nanos,
+    /// Its sleeps with a request in hand ([`ObjectId::REQUEST`]), while others waited for it.
+    pub(crate) occupied_ns: Nanos,
     /// It naps most of the time while others work: it polls for the end of the work.
     pub(crate) watches: bool,
     /// It takes part in rounds of a barrier.
@@ -203,6 +207,11 @@ pub(crate) struct Free {
 }
 
 impl ThreadProgram {
+    /// Whether it sleeps with requests in hand for longer than it runs.
+    pub(crate) fn is_occupied(&self) -> bool {
+        self.occupied_ns > self.run_ns
+    }
+
     /// Whether it can wait for what the work does: it is no kernel thread, no recorder, and not
     /// known to be outside the work.
     pub(crate) fn may_ask(&self) -> bool {

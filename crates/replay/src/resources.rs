@@ -397,14 +397,15 @@ impl Finder<'_> {
         let mut irqs = Vec::new();
         let all: Nanos = self.works().map(|(_, t)| t.run_ns).sum();
         for (i, t) in p.threads.iter().enumerate() {
-            if !is_part(t.run_ns, p.traced_wall_ns, limits.get(&MATTERS)) || t.run_ns == 0 {
+            let serves_ns = t.run_ns + t.occupied_ns;
+            if !is_part(serves_ns, p.traced_wall_ns, limits.get(&MATTERS)) || t.run_ns == 0 {
                 continue;
             }
             let one = |resource, change, is_bound| Scarce {
                 resource,
                 members: vec![Member::Thread(i)],
                 change: vec![change],
-                weight: t.run_ns,
+                weight: serves_ns,
                 is_thread: !t.is_kthread,
                 is_bound,
                 chained: Vec::new(),
@@ -417,7 +418,7 @@ impl Finder<'_> {
                 found.push(one(Resource::Driver, Change::Split(i, parts), false));
             } else if t.works && !t.at_barriers {
                 // More threads make a stage that others wait for faster too.
-                let resource = match self.serves(i) {
+                let resource = match t.is_occupied() || self.serves(i) {
                     true => Resource::Server,
                     false => Resource::Parallelism,
                 };
@@ -445,10 +446,11 @@ impl Finder<'_> {
         found
     }
 
-    /// Whether a thread has work nearly all the time. A thread that idles part of the time is not
-    /// what the others wait for, whatever the traced order of requests makes of it.
+    /// Whether a thread has work, or a request in hand, nearly all the time. A thread that idles
+    /// part of the time is not what the others wait for, whatever the traced order of requests
+    /// makes of it.
     fn is_busy(&self, of: &crate::ThreadProgram, limits: &Thresholds) -> bool {
-        let active_ns = self.analysis.thread(of.slot).active_ns();
+        let active_ns = self.analysis.thread(of.slot).active_ns() + of.occupied_ns;
         is_part(active_ns, self.program.traced_wall_ns, limits.get(&ALONE))
     }
 

@@ -5,6 +5,7 @@ mod circles;
 mod divided;
 mod holders;
 mod queues;
+mod requests;
 mod works;
 
 use crate::change::{Change, LockChange, View};
@@ -47,6 +48,7 @@ pub(crate) fn program(cpus: u32, threads: &[Vec<Op>]) -> Program {
             ends: Vec::new(),
             longest_ns: 0,
             napped_ns: 0,
+            occupied_ns: 0,
             watches: false,
             at_barriers: false,
             spawned: false,

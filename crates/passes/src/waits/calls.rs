@@ -268,7 +268,9 @@ impl Waits {
             return;
         }
         let group = self.group(slot, pid) as usize;
-        let files = &mut self.groups[group].files;
+        let group = &mut self.groups[group];
+        group.accepts |= class == Class::Accept;
+        let files = &mut group.files;
         let ids = &mut self.ids;
         match class {
             Class::Open => files.open(now, ret, ObjectKind::File, ids),

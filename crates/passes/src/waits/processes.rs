@@ -20,6 +20,8 @@ pub(super) struct Group {
     pub(super) images: Images,
     /// Its process id is known: it is not part of another known process.
     pub(super) known: bool,
+    /// It accepted a connection: others ask it for something.
+    pub(super) accepts: bool,
 }
 
 impl Waits {
@@ -32,6 +34,7 @@ impl Waits {
             files,
             images,
             known: false,
+            accepts: false,
         });
         id
     }
@@ -47,6 +50,11 @@ impl Waits {
         let group = self.unknown_group();
         self.by_pid.insert(pid, group);
         group
+    }
+
+    /// Whether a process accepted a connection.
+    pub(crate) fn accepts(&self, pid: Pid) -> bool {
+        self.by_pid.get(&pid).is_some_and(|&group| self.groups[group as usize].accepts)
     }
 
     /// Code was mapped into the memory of a process.

@@ -78,6 +78,7 @@ impl Builder<'_> {
                         };
                         let base = self.bases[self.numbers[&sleeper] as usize];
                         self.woken.insert(base + number);
+                        self.asked.add(self.analysis, slot, sleeper, step.at);
                     }
                     Did::Spawn(child) => {
                         self.spawned.insert(child);
@@ -86,5 +87,6 @@ impl Builder<'_> {
                 }
             }
         }
+        self.asked.sort();
     }
 }

@@ -11,6 +11,7 @@ mod ends;
 mod holds;
 mod objects;
 mod queues;
+mod requests;
 mod runs;
 mod taken;
 mod thread;
@@ -67,6 +68,8 @@ struct Builder<'a> {
     kernel_slept: FxHashMap<Slot, Spans>,
     /// Sleeps that a thread of the trace ended, by number.
     woken: BitSet,
+    /// When other processes asked servers for something.
+    asked: requests::Asked,
     /// Threads that other threads created.
     spawned: FxHashSet<Slot>,
     rounds: Vec<u32>,
@@ -109,6 +112,7 @@ impl Program {
             waited_while_idle: FxHashMap::default(),
             kernel_slept: FxHashMap::default(),
             woken: BitSet::new(total),
+            asked: requests::Asked::default(),
             spawned: FxHashSet::default(),
             rounds: Vec::new(),
             ops: Vec::new(),

@@ -2,6 +2,7 @@
 
 use super::objects::Class;
 use super::queues::{delay, ran_to};
+use super::requests::is_nap;
 use super::writer::Writer;
 use super::{Builder, work};
 use crate::program::{ObjectId, Op, ThreadProgram};
@@ -39,6 +40,8 @@ impl Builder<'_> {
         let mut run_ns = 0;
         let (mut in_round, mut drives) = (None, false);
         let (mut longest_ns, mut napped_ns, mut held_off_ns) = (0, 0, 0);
+        let mut requests = self.requests(t);
+        let mut occupied_ns = 0;
         let mut ends: FxHashMap<u32, Nanos> = FxHashMap::default();
         for (i, step) in of.steps.iter().enumerate() {
             writer.marks_until(step.at);
@@ -60,15 +63,23 @@ impl Builder<'_> {
                     let object = self.id(object);
                     let wait = self.bases[number] + i as u32;
                     let op = if !self.woken.contains(wait) {
-                        longest_ns = longest_ns.max(ns);
                         let known = self.objects.get(object.0 as usize);
-                        if !known.is_some_and(|o| o.is_device) {
-                            napped_ns += ns;
+                        let object = match requests.has_one(step.at) && is_nap(known) {
+                            true => ObjectId::REQUEST,
+                            false => object,
+                        };
+                        if object == ObjectId::REQUEST {
+                            occupied_ns += ns;
+                        } else {
+                            longest_ns = longest_ns.max(ns);
+                            let for_device = known.is_some_and(|o| o.is_device);
+                            napped_ns += if for_device { 0 } else { ns };
                         }
                         Op::Sleep(ns.saturating_add(took.unwrap_or(0)), object)
                     } else if let Some(&round) = self.in_round.get(&(slot, i as u32)) {
                         Op::Arrive { round, object, delay: late }
                     } else {
+                        requests.woken();
                         Op::Wait { number: wait, object, delay: late }
                     };
                     writer.push(step.at, op);
@@ -111,6 +122,7 @@ impl Builder<'_> {
                             writer.push(step.at, Op::Arrive { round, object, delay: late });
                         }
                     } else {
+                        requests.wakes(analysis.thread(ended.sleeper), step.at);
                         let thread = self.numbers[&ended.sleeper];
                         let number = self.bases[thread as usize] + ended.number;
                         writer.push(step.at, Op::Wake { thread, number });
@@ -142,6 +154,7 @@ impl Builder<'_> {
             ends: ends.into_iter().collect(),
             longest_ns,
             napped_ns,
+            occupied_ns,
             watches: false,
             at_barriers,
             slot,

@@ -39,7 +39,7 @@ impl Machine<'_> {
             }
             Op::Sleep(ns, object) => {
                 let slept = self.is_slept(thread, object) || self.holder_goes_on(thread, object);
-                let ns = self.view.slept(of, self.view.program.times[t.at as usize], ns);
+                let ns = self.view.slept(of, self.view.program.times[t.at as usize], ns, object);
                 if !slept && ns > 0 && !self.is_free_order(object) {
                     self.threads[thread as usize].state = State::Asleep;
                     self.later(self.now.saturating_add(ns), What::Wakes(thread));

@@ -1,0 +1,136 @@
+//! Servers that sleep with a request in hand.
+
+use crate::change::Change;
+use crate::estimate::{Depth, estimate};
+use crate::program::Program;
+use holdup_attribution::{Attribution, Resource, analyze};
+use holdup_passes::{Detail, Options};
+use holdup_testkit::TraceBuilder;
+use holdup_trace::Nanos;
+
+const US: Nanos = 1_000;
+const READ: u32 = 0;
+const WRITE: u32 = 1;
+const NAP: u32 = 230;
+const ACCEPT: u32 = 288;
+
+/// What the server's worker, thread 11, is worth as a server.
+fn worth_of_the_worker(b: TraceBuilder) -> f64 {
+    let options = Options { detail: Detail::Steps, ..Options::default() };
+    let analysis = analyze(&b.build(), &options).expect("a built trace");
+    let program = Program::new(&analysis).expect("switches");
+    let worker = program.threads.iter().position(|t| t.tid == 11).expect("it runs");
+    let found = estimate(&program, &Attribution::from(&analysis), Depth::Each);
+    let of_worker = found.rows.iter().find(|row| {
+        let divides = matches!(row.change[..], [Change::Split(thread, 2)] if thread == worker);
+        row.resource == Resource::Server && divides
+    });
+    of_worker.map_or(1.0, |row| row.worth)
+}
+
+fn tasks() -> TraceBuilder {
+    TraceBuilder::new(2)
+        .task(10, 10, None, "server")
+        .task(11, 10, Some(10), "server")
+        .task(20, 20, None, "client")
+        .task(21, 20, Some(20), "client")
+}
+
+/// The worker sleeps for 5 ms in each request. Two clients have asked long before it gets to them;
+/// the thread that accepts gives it the next request as soon as it is free. `accepts`: the server
+/// does accept connections, and is no client that thinks for 5 ms.
+fn queue(requests: u64, accepts: bool) -> TraceBuilder {
+    let mut b = tasks();
+    for (cpu, tid) in [(0, 11), (1, 10), (1, 20), (1, 21)] {
+        b = b.wakeup_to(0, cpu, 0, tid, cpu);
+    }
+    for (cpu, tid, at) in [(0, 11, 10), (1, 10, 10), (1, 20, 20), (1, 21, 30)] {
+        let call = if tid == 11 { NAP } else { READ };
+        b = b
+            .switch(at * US, cpu, 0, tid, "R")
+            .sys_enter_with((at + 1) * US, cpu, tid, call, &[tid.into()])
+            .switch((at + 2) * US, cpu, tid, 0, "S");
+    }
+    for request in 0..requests {
+        let at = |us: u64| (request * 5_300 + 5_000 + us) * US;
+        let client = 20 + (request % 2) as u32;
+        b = b
+            .wakeup(at(0), 0, 0, 11)
+            .switch(at(1), 0, 0, 11, "R")
+            .sys_exit(at(2), 0, 11, NAP, 0)
+            .sys_enter_with(at(100), 0, 11, WRITE, &[7])
+            .wakeup_to(at(101), 0, 11, client, 1)
+            .sys_exit(at(102), 0, 11, WRITE, 1)
+            .sys_enter_with(at(105), 0, 11, WRITE, &[8])
+            .wakeup_to(at(106), 0, 11, 10, 1)
+            .switch(at(107), 1, 0, 10, "R")
+            .sys_exit(at(107), 0, 11, WRITE, 1)
+            .sys_exit(at(108), 1, 10, READ, 1)
+            .sys_enter_with(at(109), 0, 11, READ, &[11])
+            .switch(at(110), 0, 11, 0, "S");
+        if accepts {
+            b = b.sys_enter_with(at(111), 1, 10, ACCEPT, &[3]).sys_exit(at(112), 1, 10, ACCEPT, 5);
+        }
+        b = b
+            .sys_enter_with(at(120), 1, 10, WRITE, &[11])
+            .wakeup_to(at(121), 1, 10, 11, 0)
+            .switch(at(122), 0, 0, 11, "R")
+            .sys_exit(at(123), 0, 11, READ, 1)
+            .sys_exit(at(123), 1, 10, WRITE, 1)
+            .sys_enter_with(at(124), 1, 10, READ, &[10])
+            .switch(at(125), 1, 10, client, "S")
+            .sys_exit(at(126), 1, client, READ, 1)
+            .sys_enter_with(at(130), 0, 11, NAP, &[0])
+            .switch(at(131), 0, 11, 0, "S")
+            .sys_enter_with(at(140), 1, client, READ, &[client.into()])
+            .switch(at(141), 1, client, 0, "S");
+    }
+    b
+}
+
+#[test]
+fn a_worker_that_sleeps_while_requests_wait_can_be_two() {
+    let worth = worth_of_the_worker(queue(200, true));
+    assert!((1.8..=2.0).contains(&worth), "{worth}");
+}
+
+#[test]
+fn a_client_that_thinks_between_an_answer_and_a_request_is_no_server() {
+    assert_eq!(worth_of_the_worker(queue(200, false)), 1.0);
+}
+
+/// A single client asks when it has its answer: a second worker would have nothing to do.
+#[test]
+fn a_worker_that_sleeps_for_one_client_gains_nothing_by_being_two() {
+    let mut b = tasks()
+        .switch(0, 0, 0, 11, "R")
+        .sys_enter_with(US, 0, 11, ACCEPT, &[3])
+        .sys_exit(2 * US, 0, 11, ACCEPT, 5)
+        .sys_enter_with(3 * US, 0, 11, READ, &[5])
+        .switch(4 * US, 0, 11, 0, "S")
+        .switch(5 * US, 1, 0, 20, "R");
+    for request in 0..200 {
+        let at = |us: u64| (request * 5_300 + us) * US;
+        b = b
+            .sys_enter_with(at(10), 1, 20, WRITE, &[4])
+            .wakeup_to(at(11), 1, 20, 11, 0)
+            .switch(at(12), 0, 0, 11, "R")
+            .sys_exit(at(12), 1, 20, WRITE, 1)
+            .sys_exit(at(13), 0, 11, READ, 1)
+            .sys_enter_with(at(14), 1, 20, READ, &[4])
+            .switch(at(15), 1, 20, 0, "S")
+            .sys_enter_with(at(50), 0, 11, NAP, &[0])
+            .switch(at(51), 0, 11, 0, "S")
+            .wakeup(at(5_051), 0, 0, 11)
+            .switch(at(5_052), 0, 0, 11, "R")
+            .sys_exit(at(5_053), 0, 11, NAP, 0)
+            .sys_enter_with(at(5_100), 0, 11, WRITE, &[5])
+            .wakeup_to(at(5_101), 0, 11, 20, 1)
+            .switch(at(5_102), 1, 0, 20, "R")
+            .sys_exit(at(5_102), 0, 11, WRITE, 1)
+            .sys_exit(at(5_103), 1, 20, READ, 1)
+            .sys_enter_with(at(5_104), 0, 11, READ, &[5])
+            .switch(at(5_105), 0, 11, 0, "S");
+    }
+    assert_eq!(worth_of_the_worker(b), 1.0);
+}
