@@ -121,7 +121,7 @@ leaves! {
     /// Waiting inside the kernel that no event shows: what calls cost beyond their own work because
     /// other threads were in the kernel too. Inferred.
     LockWait = Some(Total::Kernel), Some(Resource::KernelLock), "busy/kernel/lock-wait",
-        "waiting in the kernel without an event (inferred)";
+        "waiting in the kernel that no event shows (inferred)";
     /// What calls made alone cost beyond the same calls in a baseline with fewer CPUs.
     MpOverhead = Some(Total::Kernel), Some(Resource::KernelPath), "busy/kernel/mp-overhead",
         "additional cost of calls compared with the baseline";

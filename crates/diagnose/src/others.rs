@@ -6,8 +6,8 @@ use holdup_attribution::limits::NAMED;
 use holdup_passes::percent;
 
 /// What to do about other programs that take the CPUs.
-pub(crate) const KEEP_OFF: &str = "keep the other programs off some CPUs (systemd's AllowedCPUs=, cpusets), or give the work \
-     more weight (nice, CPUWeight=)";
+pub(crate) const KEEP_OFF: &str = "keep the other programs off some CPUs (AllowedCPUs= of \
+     systemd, cpusets), or give the work more weight (nice, CPUWeight=)";
 
 /// The background programs, as in the report.
 pub(crate) fn background(facts: &Facts<'_>) -> Background {

@@ -382,8 +382,7 @@ pub static WORKLOADS: &[Workload] = &[
         name: "terminal",
         class: "funneled-driver",
         also: None,
-        does: "processes write to terminals whose input one worker of the kernel handles on one \
-               CPU",
+        does: "processes write to terminals; one kernel worker on one CPU handles what they wrote",
         params: &[
             size("size", "2k", "bytes of a write"),
             time("think", "0", "work between two writes"),

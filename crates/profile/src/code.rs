@@ -93,10 +93,6 @@ pub struct Around {
     /// Of what they ran meanwhile, their own code: told with [`HolderTime::functions`].
     #[serde(skip)]
     pub own: Vec<Spot>,
-    /// Of the time slept, what ended as a runtime that schedules threads of its own, such as Go's,
-    /// gave back a lock: the sleepers had waited for no object that the kernel knows.
-    #[serde(skip)]
-    pub given_back_ns: Nanos,
 }
 
 impl Around {
@@ -397,14 +393,12 @@ impl Code<'_> {
         let slept = |spots: Vec<(Spot, u64)>| {
             spots.into_iter().map(|(spot, ns)| Spot { ns: Some(ns), ..spot }).collect()
         };
-        let (wakes, given_back_ns) = self.spots(&sums.wakes, sums.waited);
         let around = Around {
-            waits: slept(self.spots(&sums.waits, sums.waited).0),
-            wakes: slept(wakes),
+            waits: slept(self.spots(&sums.waits, sums.waited)),
+            wakes: slept(self.spots(&sums.wakes, sums.waited)),
             runs: self.samples(&sums.runs),
             own: self.samples(&sums.own),
             calls: self.meanwhile(sums),
-            given_back_ns,
         };
         (!around.is_empty()).then_some(around)
     }
@@ -422,23 +416,19 @@ impl Code<'_> {
     }
 
     fn samples(&self, weights: &Weights) -> Vec<Spot> {
-        let (spots, _) = self.spots(weights, weights.values().sum());
+        let spots = self.spots(weights, weights.values().sum());
         spots.into_iter().map(|(spot, samples)| Spot { samples: Some(samples), ..spot }).collect()
     }
 
-    /// The first few places of these chains, the heaviest first, with shares of `all`; and the
-    /// weight of the chains in which a runtime releases a lock.
-    fn spots(&self, weights: &Weights, all: u64) -> (Vec<(Spot, u64)>, u64) {
+    /// The first few places of these chains, the heaviest first, with shares of `all`.
+    fn spots(&self, weights: &Weights, all: u64) -> Vec<(Spot, u64)> {
         let mut chains: Vec<(&InCode, u64)> = weights.iter().map(|(c, &w)| (c, w)).collect();
         chains.sort_by_key(|&(code, weight)| (Reverse(weight), *code));
         let symbols = &mut *self.symbols.borrow_mut();
         // The weight of each place, and the source line of its heaviest chain.
         let mut places: BTreeMap<Place, (u64, Option<String>)> = BTreeMap::new();
-        let mut released = 0;
         for &(&(pid, chain), weight) in chains.iter().take(CHAINS) {
-            let found = self.own.find(self.table.chain(pid, chain), symbols);
-            released += if found.releases { weight } else { 0 };
-            let Found { place, at, .. } = found;
+            let Found { place, at } = self.own.find(self.table.chain(pid, chain), symbols);
             let line = || Some(symbols.line(&at?)?.to_string());
             places.entry(place).or_insert_with(|| (0, line())).0 += weight;
         }
@@ -449,6 +439,6 @@ impl Code<'_> {
             let pct = percent(weight, all);
             (Spot { function, dso, line, through, pct, ..Spot::default() }, weight)
         };
-        (places.into_iter().take(SPOTS).map(spot).collect(), released)
+        places.into_iter().take(SPOTS).map(spot).collect()
     }
 }

@@ -13,7 +13,6 @@ pub(crate) struct Own {
     functions: Vec<WildMatch>,
     compiled: Vec<WildMatch>,
     hides: Vec<WildMatch>,
-    gives: Vec<WildMatch>,
 }
 
 /// To whom a frame of a chain belongs.
@@ -34,8 +33,6 @@ pub(crate) struct Found {
     pub(crate) place: Place,
     /// The program's own code at that place.
     pub(crate) at: Option<Code>,
-    /// Whether a runtime that schedules its own threads releases a lock in it.
-    pub(crate) releases: bool,
 }
 
 /// Where a chain leaves the program's own code.
@@ -70,7 +67,6 @@ impl Own {
             functions: of("function "),
             compiled: of("compiled "),
             hides: of("hides "),
-            gives: of("gives "),
         }
     }
 
@@ -132,18 +128,12 @@ impl Own {
                 found.place.leaves(&named);
                 break;
             }
-            found.releases |= self.releases(&named);
             found.place.through = text(&named.function).or(text(&named.dso));
             if whose == Whose::Hidden {
                 break;
             }
         }
         found
-    }
-
-    fn releases(&self, named: &Named) -> bool {
-        let function = named.function.as_deref();
-        function.is_some_and(|name| self.gives.iter().any(|p| p.matches(name)))
     }
 }
 
@@ -244,14 +234,6 @@ mod tests {
                 ("prog", Some("example.com/sync/table.Lookup")),
             ],
         );
-        let gives = |function: &str| {
-            let named = Named { dso: Some("prog".into()), function: Some(function.into()) };
-            Own::new().releases(&named)
-        };
-        assert!(gives("internal/sync.(*Mutex).unlockSlow") && gives("sync.(*RWMutex).Unlock"));
-        // Channels and wait groups hand over work: a thread that sleeps there holds no lock.
-        assert!(!gives("sync.(*WaitGroup).Add") && !gives("runtime.chansend"));
-        assert!(!gives("main.(*Mutex).unlockSlow") && !gives("sync.(*Mutex).Lock"));
     }
 
     #[test]

@@ -23,9 +23,9 @@
 //! Short calls may be serialised in an unrecorded program although no thread is seen to wait in the
 //! recording: while one thread writes the recorder's events, the other thread has the lock for
 //! itself. Then the gaps between the ends of their calls have a minimum, which is the time for
-//! which one call excludes the others. The finding holds if all calls together, without the
-//! recorder's part, would need the lock for more than 100 % of the time, however little the
-//! recording shows as lost.
+//! which one call excludes the others. An unrecorded program makes its calls more often, because
+//! nobody writes events in between. The finding holds if its calls together would need the lock for
+//! more than 100 % of the time, even if the recording shows hardly any lost CPU time.
 //!
 //! If the application's own code also takes many times its typical time, a hypervisor or something
 //! unrecorded takes the CPU away. Then only a slowdown of calls beyond that of the code counts.
