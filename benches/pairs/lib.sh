@@ -19,16 +19,17 @@ with open(sys.argv[2], 'w') as file:
 " "$1" "$2"
 }
 
-# quota PERCENT COMMAND...: in a control group with so much of one CPU.
+# quota PERCENT COMMAND...: in a control group with so much of one CPU. The command may be a function,
+# and what that has started may outlive it a little.
 quota() {
     local group=/sys/fs/cgroup/cpu/pairs.$$ code percent=$1
     shift
     mkdir -p "$group"
     echo 100000 > "$group/cpu.cfs_period_us"
     echo $((percent * 1000)) > "$group/cpu.cfs_quota_us"
-    (echo $BASHPID > "$group/cgroup.procs"; exec "$@")
+    (echo $BASHPID > "$group/cgroup.procs"; [ "$(type -t "$1")" = function ] || exec "$@"; "$@")
     code=$?
-    rmdir "$group"
+    rmdir "$group" 2> /dev/null || { sleep 0.1; rmdir "$group"; }
     return $code
 }
 
