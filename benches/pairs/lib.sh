@@ -1,10 +1,14 @@
-# What the commands of pairs.tsv share. PAIRS is the folder of the measurement: venv, rs, jars and npm are in it.
+# What the commands of pairs.tsv share. PAIRS is the folder of the measurement: venv, rs, jars, npm, go, cpp and mono
+# are in it. Python keeps what it compiles out of the folder of the sources.
+export PYTHONDONTWRITEBYTECODE=1
 PATH=/usr/sbin:/usr/games:/usr/lib/go/bin:$PATH
 HERE=$(dirname "${BASH_SOURCE[0]}")
 rs() { "$PAIRS/rs/target/release/pairs" "$@"; }
 py() { "$PAIRS/venv/bin/python" "$HERE/python.py" "$@"; }
 jv() { java -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$PAIRS/jars/*" Pairs "$@"; }
 js() { NODE_PATH=$PAIRS/npm/node_modules node "$HERE/node.js" "$@"; }
+gopairs() { "$PAIRS/go/pairs" "$@"; }
+cx() { "$PAIRS/cpp/$1" "${@:2}"; }
 
 # text MEGABYTES FILE: words, the same each time.
 text() {
