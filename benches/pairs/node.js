@@ -4,6 +4,13 @@ function spin(rounds) {
   for (let i = 0; i < rounds * 1000; i++) x = (Math.imul(x, 1103515245) + 12345) & 0x7fffffff;
   return x;
 }
+const { isMainThread } = require('worker_threads');
+function hash(rounds) {
+  const crypto = require('crypto');
+  let bytes = Buffer.alloc(64);
+  for (let i = 0; i < rounds; i++) bytes = crypto.createHash('sha256').update(bytes).digest();
+  return bytes[0];
+}
 const programs = {
   // UV_THREADPOOL_SIZE says how many threads hash.
   async bcrypt() {
@@ -26,5 +33,13 @@ const programs = {
       spin(3000);
     }
   },
+  // Tasks for a pool of so many threads, which run this file too.
+  async piscina(how) {
+    const { Piscina } = require('piscina');
+    const pool = new Piscina({ filename: __filename, minThreads: +how, maxThreads: +how });
+    await Promise.all(Array.from({ length: 100 }, () => pool.run(15000)));
+    process.exit(0);
+  },
 };
-programs[process.argv[2]](process.argv[3]);
+if (isMainThread) programs[process.argv[2]](process.argv[3]);
+else module.exports = hash;

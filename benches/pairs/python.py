@@ -15,6 +15,13 @@ def spin(rounds):
     return x
 
 
+def sums(rounds):
+    s = 0
+    for i in range(rounds):
+        s += i * i % 7
+    return s
+
+
 def each(kind, count, work):
     runners = [kind(target=work, args=(i,)) for i in range(count)]
     for runner in runners:
@@ -201,6 +208,99 @@ def with_aiohttp(how):
     each(multiprocessing.Process, 4, work)
     for server in servers:
         server.kill()
+
+
+def coloured(_):
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import PythonLexer
+
+    with open(os.__file__, encoding="utf-8") as file:
+        return len(highlight(file.read(), PythonLexer(), HtmlFormatter()))
+
+
+def with_pygments(how):
+    """Two threads of one interpreter, or two processes."""
+    from concurrent import futures
+
+    coloured(0)
+    pool = futures.ThreadPoolExecutor if how == "threads" else futures.ProcessPoolExecutor
+    with pool(2) as workers:
+        list(workers.map(coloured, range(24)))
+
+
+def with_sqlalchemy(how):
+    """Four threads share so many connections; each query takes 3 ms elsewhere."""
+    import sqlalchemy
+    from sqlalchemy.pool import QueuePool
+
+    same = dict(max_overflow=0, connect_args={"check_same_thread": False})
+    engine = sqlalchemy.create_engine("sqlite://", poolclass=QueuePool, pool_size=int(how), **same)
+
+    @sqlalchemy.event.listens_for(engine, "connect")
+    def _(connection, _):
+        connection.create_function("far", 0, lambda: time.sleep(0.003) or 1)
+
+    def work(_):
+        for _ in range(150):
+            with engine.connect() as connection:
+                connection.execute(sqlalchemy.text("select far()")).scalar()
+
+    each(threading.Thread, 4, work)
+
+
+def with_cherrypy(how):
+    """A server with so many threads, of which each waits 5 ms for a database."""
+    import cherrypy
+
+    class Root:
+        @cherrypy.expose
+        def index(self):
+            time.sleep(0.005)
+            return "ok"
+
+    cherrypy.config.update({
+        "environment": "production", "engine.autoreload.on": False, "log.screen": False,
+        "server.socket_host": "127.0.0.1", "server.socket_port": 8322, "server.thread_pool": int(how),
+    })
+    cherrypy.quickstart(Root())
+
+
+def with_portalocker(how):
+    """Three processes compute under the lock of one file, or of their own."""
+    import portalocker
+
+    def work(i):
+        for _ in range(60):
+            with portalocker.Lock("lock" if how == "one" else f"lock{i}", "a", flags=portalocker.LOCK_EX) as file:
+                file.write("x")
+                sums(90000)
+            sums(9000)
+
+    each(multiprocessing.Process, 3, work)
+
+
+def with_numba(_):
+    """Dear items and cheap ones by turns, so that equal parts are even."""
+    # Not beside the sources.
+    os.environ["NUMBA_CACHE_DIR"] = os.path.abspath("numba")
+    import numba
+    import numpy
+
+    numba.set_num_threads(2)
+
+    @numba.njit(parallel=True, cache=True)
+    def fill(out, rounds):
+        for i in numba.prange(len(out)):
+            s = 0.0
+            for k in range(rounds[i]):
+                s += numpy.sin(k) / (k + 1)
+            out[i] = s
+
+    out, rounds = numpy.zeros(400), numpy.tile([100000, 4000], 200)
+    for _ in range(8):
+        fill(out, rounds)
+
 
 
 if __name__ == "__main__":

@@ -3,20 +3,30 @@ import ch.qos.logback.classic.LoggerContext;
 import ch.qos.logback.classic.encoder.PatternLayoutEncoder;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.FileAppender;
+import com.google.common.util.concurrent.Striped;
 import com.sun.net.httpserver.HttpServer;
 import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
+import jakarta.servlet.http.HttpServlet;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.URI;
+import java.net.URL;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.Executors;
 import java.util.zip.GZIPOutputStream;
+import org.apache.catalina.startup.Tomcat;
+import org.apache.commons.dbcp2.BasicDataSource;
 
 /** Held-up programs and their mended twins around Java libraries: `Pairs NAME VARIANT`, a fixed amount of work. */
 public class Pairs {
@@ -48,6 +58,20 @@ public class Pairs {
             x ^= x << 17;
         }
         return x;
+    }
+
+    static volatile int sink;
+
+    static int hash(int rounds) {
+        try {
+            MessageDigest sha = MessageDigest.getInstance("SHA-256");
+            byte[] bytes = new byte[64];
+            for (int i = 0; i < rounds; i++) System.arraycopy(sha.digest(bytes), 0, bytes, 0, 32);
+            sink += bytes[0];
+            return bytes[0];
+        } catch (NoSuchAlgorithmException e) {
+            throw new RuntimeException(e);
+        }
     }
 
     /** One row that all update, in transactions that compute, or a row each. */
@@ -158,6 +182,77 @@ public class Pairs {
         });
     }
 
+    /** A server with so many threads, which sleep for 2 ms in each request, and four clients. */
+    static void tomcat(String how) throws Exception {
+        Tomcat server = new Tomcat();
+        server.setBaseDir("tomcat");
+        server.setPort(8311);
+        var connector = server.getConnector();
+        connector.setProperty("maxThreads", how);
+        connector.setProperty("minSpareThreads", how);
+        connector.setProperty("address", "127.0.0.1");
+        var context = server.addContext("", null);
+        server.addServlet("", "page", new HttpServlet() {
+            @Override
+            protected void doGet(HttpServletRequest request, HttpServletResponse response) throws IOException {
+                try {
+                    Thread.sleep(2);
+                } catch (InterruptedException e) {
+                    throw new IOException(e);
+                }
+                response.getWriter().println(hash(600));
+            }
+        });
+        context.addServletMappingDecoded("/", "page");
+        server.start();
+        each(4, i -> {
+            for (int n = 0; n < 220; n++) {
+                try (var page = new URL("http://127.0.0.1:8311/").openStream()) {
+                    page.readAllBytes();
+                }
+            }
+        });
+        System.exit(0);
+    }
+
+    /** A pool of so many connections, which are held for 2 ms of somebody else's time and some computing. */
+    static void dbcp(String how) throws Exception {
+        BasicDataSource pool = new BasicDataSource();
+        pool.setUrl("jdbc:hsqldb:mem:m");
+        pool.setUsername("SA");
+        pool.setPassword("");
+        pool.setMaxTotal(Integer.parseInt(how));
+        pool.setMaxIdle(8);
+        each(4, i -> {
+            for (int n = 0; n < 300; n++) {
+                try (var c = pool.getConnection(); var s = c.createStatement(); var r = s.executeQuery("VALUES (1)")) {
+                    r.next();
+                    Thread.sleep(2);
+                    hash(300);
+                }
+                hash(600);
+            }
+        });
+    }
+
+    /** Threads that compute under one stripe, or under a stripe of 64. */
+    static void guava(String how) throws Exception {
+        int stripes = how.equals("one") ? 1 : 64;
+        var locks = Striped.lock(stripes);
+        each(4, i -> {
+            for (int n = 0; n < 190; n++) {
+                var lock = locks.getAt(stripes == 1 ? 0 : i);
+                lock.lock();
+                try {
+                    hash(1800);
+                } finally {
+                    lock.unlock();
+                }
+                hash(200);
+            }
+        });
+    }
+
     public static void main(String[] words) throws Exception {
         switch (words[0]) {
             case "h2" -> h2(words[1]);
@@ -165,6 +260,9 @@ public class Pairs {
             case "logback" -> logback(words[1]);
             case "jdkhttp" -> jdkhttp(words[1]);
             case "queue" -> queue(words[1]);
+            case "tomcat" -> tomcat(words[1]);
+            case "dbcp" -> dbcp(words[1]);
+            case "guava" -> guava(words[1]);
         }
     }
 }

@@ -17,6 +17,10 @@ fn main() {
         "tokio_blocking" => tokio_blocking(&how),
         "tokio_channel" => tokio_channel(&how),
         "moka" => moka_cache(&how),
+        "crossbeam" => crossbeam_stages(&how),
+        "lru" => lru_cache(&how),
+        "fdlock" => fd_lock_files(&how),
+        "fdlock_file" => fd_lock_file(&how),
         _ => panic!("no such program"),
     }
 }
@@ -30,6 +34,15 @@ fn spin(rounds: u32, seed: u64) -> u64 {
         x ^= x << 17;
     }
     std::hint::black_box(x)
+}
+
+fn hash(rounds: u32) -> u8 {
+    use sha2::{Digest, Sha256};
+    let mut bytes = [0u8; 32];
+    for _ in 0..rounds {
+        bytes = Sha256::digest(bytes).into();
+    }
+    bytes[0]
 }
 
 fn each(threads: u64, work: impl Fn(u64) + Send + Sync) {
@@ -246,4 +259,78 @@ fn moka_cache(how: &str) {
             }
         }
     });
+}
+
+/// A pipeline of three stages, of which the middle one is dear and has so many threads.
+fn crossbeam_stages(how: &str) {
+    let workers: usize = how.parse().unwrap();
+    let (give, take) = crossbeam_channel::bounded::<usize>(16);
+    let (hand, collect) = crossbeam_channel::bounded::<u8>(16);
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            for n in 0..4500 {
+                hash(500);
+                give.send(n).unwrap();
+            }
+        });
+        for _ in 0..workers {
+            let (take, hand) = (take.clone(), hand.clone());
+            scope.spawn(move || take.iter().for_each(|_| hand.send(hash(6000)).unwrap()));
+        }
+        drop((take, hand));
+        scope.spawn(move || {
+            for _ in collect {
+                hash(500);
+            }
+        });
+    });
+}
+
+/// A cache whose lock is held while somebody else answers what it lacks; or a cache for each thread.
+fn lru_cache(how: &str) {
+    let size = 100.try_into().unwrap();
+    let caches: Vec<_> = (0..if how == "one" { 1 } else { 4 })
+        .map(|_| Mutex::new(lru::LruCache::<u64, u8>::new(size)))
+        .collect();
+    each(4, |i| {
+        for n in 0..350 {
+            let key = i * 1000 + n;
+            let mut cache = caches[i as usize % caches.len()].lock().unwrap();
+            if cache.get(&key).is_none() {
+                thread::sleep(Duration::from_millis(2));
+                cache.put(key, hash(200));
+            }
+            drop(cache);
+            hash(1000);
+        }
+    });
+}
+
+/// Three processes compute under the lock of one file, or of their own.
+fn fd_lock_files(how: &str) {
+    let me = std::env::current_exe().unwrap();
+    let children: Vec<_> = (0..3)
+        .map(|i| {
+            let file = if how == "one" { "lock".to_string() } else { format!("lock{i}") };
+            std::process::Command::new(&me).args(["fdlock_file", &file]).spawn().unwrap()
+        })
+        .collect();
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+}
+
+fn fd_lock_file(path: &str) {
+    use std::io::{Read, Write};
+    let file = std::fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).unwrap();
+    let mut lock = fd_lock::RwLock::new(file);
+    for _ in 0..1300 {
+        let mut guard = lock.write().unwrap();
+        let mut text = String::new();
+        guard.read_to_string(&mut text).unwrap();
+        hash(6000);
+        guard.write_all(b"x").unwrap();
+        drop(guard);
+        hash(600);
+    }
 }
