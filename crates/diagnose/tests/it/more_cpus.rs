@@ -73,7 +73,8 @@ fn shared(comm: &str) -> Diagnosis {
         b = b.switch(0, cpu, 0, 10 + cpu as u32, "R").wakeup_to(1, cpu, 0, 20 + cpu as u32, cpu);
     }
     for turn in 1..turns {
-        let of = |turn: u64, cpu: u16| if turn % 2 == 0 { 10 } else { 20 } + u32::from(cpu);
+        let of =
+            |turn: u64, cpu: u16| u32::from(cpu) + if turn.is_multiple_of(2) { 10 } else { 20 };
         for cpu in [0, 1] {
             b = b.switch(turn * 4 * MS, cpu, of(turn - 1, cpu), of(turn, cpu), "R");
         }
