@@ -306,8 +306,8 @@ impl<'a> View<'a> {
                     self.no_turns_at(object);
                 }
             }
-            // Which thread asks for the next request when one is free, no trace tells: as many
-            // requests are served in a time as by one thread that needs a part of it for each.
+            // The trace does not tell which requests a second thread would have got. So `count`
+            // threads are one that needs `1 / count` of the time for each request.
             &Change::Split(thread, count) if self.program.threads[thread].is_occupied() => {
                 self.requests[thread] = parts(count)?;
                 self.factors[thread] /= f64::from(count);
