@@ -12,10 +12,20 @@ use crate::change::{Change, LockChange, View};
 use crate::predict::{Seeds, predict};
 use crate::program::{ObjectId, Op, Order, Program, ReplayObject, ThreadProgram};
 use crate::simulate::{Ran, simulate};
-use holdup_passes::{FutexUse, ObjectKind, Slot};
+use holdup_attribution::analyze;
+use holdup_passes::{Analysis, Detail, FutexUse, ObjectKind, Options, Slot};
+use holdup_testkit::TraceBuilder;
 use holdup_trace::Nanos;
 use proptest::prelude::*;
 use std::sync::OnceLock;
+
+/// A hand-made trace, analysed for a replay, and its program.
+fn built(b: TraceBuilder) -> (Analysis, Program) {
+    let options = Options { detail: Detail::Steps, ..Options::default() };
+    let analysis = analyze(&b.build(), &options).expect("a built trace");
+    let program = Program::new(&analysis).expect("switches");
+    (analysis, program)
+}
 
 /// A machine and its threads' programs. A step's traced time is what its thread has run and slept
 /// until then.

@@ -1,10 +1,9 @@
 //! Which futex words are one lock.
 
 use crate::estimate::{Depth, estimate};
-use crate::program::Program;
 use crate::resources::Member;
-use holdup_attribution::{Attribution, Resource, analyze};
-use holdup_passes::{Detail, Options};
+use crate::tests::built;
+use holdup_attribution::{Attribution, Resource};
 use holdup_testkit::TraceBuilder;
 use holdup_trace::Nanos;
 
@@ -79,9 +78,7 @@ fn pool_of_one(rounds: u64) -> TraceBuilder {
 /// The adder's and the compiler's words were the lock, as their wake-ups came between.
 #[test]
 fn a_pool_is_what_goes_round_among_its_threads() {
-    let options = Options { detail: Detail::Steps, ..Options::default() };
-    let analysis = analyze(&pool_of_one(50).build(), &options).expect("a built trace");
-    let program = Program::new(&analysis).expect("switches");
+    let (analysis, program) = built(pool_of_one(50));
     let found = estimate(&program, &Attribution::from(&analysis), Depth::Resources);
     let lock = found.rows.iter().find(|row| row.resource == Resource::ThreadLock).expect("a lock");
     let mut waiters: Vec<u32> = Vec::new();

@@ -2,9 +2,8 @@
 
 use crate::change::Change;
 use crate::estimate::{Depth, Estimate, estimate};
-use crate::program::Program;
-use holdup_attribution::{Attribution, Resource, analyze};
-use holdup_passes::{Detail, Options};
+use crate::tests::built;
+use holdup_attribution::{Attribution, Resource};
 use holdup_testkit::TraceBuilder;
 use holdup_trace::Nanos;
 
@@ -43,9 +42,7 @@ fn rounds(number: u64) -> TraceBuilder {
 
 /// What the first thread is worth, whichever resource it counts as.
 fn worth_of_the_first(b: TraceBuilder) -> Estimate {
-    let options = Options { detail: Detail::Steps, ..Options::default() };
-    let analysis = analyze(&b.build(), &options).expect("a built trace");
-    let program = Program::new(&analysis).expect("switches");
+    let (analysis, program) = built(b);
     let found = estimate(&program, &Attribution::from(&analysis), Depth::Each);
     let is_thread = |e: &&Estimate| {
         let about = matches!(e.change[..], [Change::Split(0, _) | Change::Speed(0, _)]);

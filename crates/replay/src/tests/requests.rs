@@ -2,9 +2,8 @@
 
 use crate::change::Change;
 use crate::estimate::{Depth, estimate};
-use crate::program::Program;
-use holdup_attribution::{Attribution, Resource, analyze};
-use holdup_passes::{Detail, Options};
+use crate::tests::built;
+use holdup_attribution::{Attribution, Resource};
 use holdup_testkit::TraceBuilder;
 use holdup_trace::Nanos;
 
@@ -16,9 +15,7 @@ const ACCEPT: u32 = 288;
 
 /// What the server's worker, thread 11, is worth as a server.
 fn worth_of_the_worker(b: TraceBuilder) -> f64 {
-    let options = Options { detail: Detail::Steps, ..Options::default() };
-    let analysis = analyze(&b.build(), &options).expect("a built trace");
-    let program = Program::new(&analysis).expect("switches");
+    let (analysis, program) = built(b);
     let worker = program.threads.iter().position(|t| t.tid == 11).expect("it runs");
     let found = estimate(&program, &Attribution::from(&analysis), Depth::Each);
     let of_worker = found.rows.iter().find(|row| {
@@ -34,6 +31,17 @@ fn tasks() -> TraceBuilder {
         .task(11, 10, Some(10), "server")
         .task(20, 20, None, "client")
         .task(21, 20, Some(20), "client")
+}
+
+/// The worker's sleep ends, and a tenth of a millisecond later it answers `client` on CPU 1.
+fn answers(b: TraceBuilder, slept_to: Nanos, client: u32) -> TraceBuilder {
+    let at = |us: u64| slept_to + us * US;
+    b.wakeup(at(0), 0, 0, 11)
+        .switch(at(1), 0, 0, 11, "R")
+        .sys_exit(at(2), 0, 11, NAP, 0)
+        .sys_enter_with(at(100), 0, 11, WRITE, &[7])
+        .wakeup_to(at(101), 0, 11, client, 1)
+        .sys_exit(at(102), 0, 11, WRITE, 1)
 }
 
 /// The worker sleeps for 5 ms in each request. Two clients have asked long before it gets to them;
@@ -54,13 +62,7 @@ fn queue(requests: u64, accepts: bool) -> TraceBuilder {
     for request in 0..requests {
         let at = |us: u64| (request * 5_300 + 5_000 + us) * US;
         let client = 20 + (request % 2) as u32;
-        b = b
-            .wakeup(at(0), 0, 0, 11)
-            .switch(at(1), 0, 0, 11, "R")
-            .sys_exit(at(2), 0, 11, NAP, 0)
-            .sys_enter_with(at(100), 0, 11, WRITE, &[7])
-            .wakeup_to(at(101), 0, 11, client, 1)
-            .sys_exit(at(102), 0, 11, WRITE, 1)
+        b = answers(b, at(0), client)
             .sys_enter_with(at(105), 0, 11, WRITE, &[8])
             .wakeup_to(at(106), 0, 11, 10, 1)
             .switch(at(107), 1, 0, 10, "R")
@@ -120,17 +122,12 @@ fn a_worker_that_sleeps_for_one_client_gains_nothing_by_being_two() {
             .sys_enter_with(at(14), 1, 20, READ, &[4])
             .switch(at(15), 1, 20, 0, "S")
             .sys_enter_with(at(50), 0, 11, NAP, &[0])
-            .switch(at(51), 0, 11, 0, "S")
-            .wakeup(at(5_051), 0, 0, 11)
-            .switch(at(5_052), 0, 0, 11, "R")
-            .sys_exit(at(5_053), 0, 11, NAP, 0)
-            .sys_enter_with(at(5_100), 0, 11, WRITE, &[5])
-            .wakeup_to(at(5_101), 0, 11, 20, 1)
-            .switch(at(5_102), 1, 0, 20, "R")
-            .sys_exit(at(5_102), 0, 11, WRITE, 1)
-            .sys_exit(at(5_103), 1, 20, READ, 1)
-            .sys_enter_with(at(5_104), 0, 11, READ, &[5])
-            .switch(at(5_105), 0, 11, 0, "S");
+            .switch(at(51), 0, 11, 0, "S");
+        b = answers(b, at(5_051), 20)
+            .switch(at(5_154), 1, 0, 20, "R")
+            .sys_exit(at(5_155), 1, 20, READ, 1)
+            .sys_enter_with(at(5_156), 0, 11, READ, &[5])
+            .switch(at(5_157), 0, 11, 0, "S");
     }
     assert_eq!(worth_of_the_worker(b), 1.0);
 }

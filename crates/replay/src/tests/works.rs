@@ -1,10 +1,8 @@
 //! Which threads' work is replayed.
 
 use crate::change::Change;
-use crate::program::{ObjectId, Op, Program};
-use crate::tests::{LOCK, program, wall};
-use holdup_attribution::analyze;
-use holdup_passes::{Detail, Options};
+use crate::program::{ObjectId, Op};
+use crate::tests::{LOCK, built, program, wall};
 use holdup_testkit::TraceBuilder;
 use holdup_trace::Nanos;
 
@@ -38,8 +36,7 @@ fn a_player_beside_many_short_threads_is_no_part_of_the_work() {
             "S",
         );
     }
-    let options = Options { detail: Detail::Steps, ..Options::default() };
-    let program = Program::new(&analyze(&b.build(), &options).unwrap()).unwrap();
+    let (_, program) = built(b);
     let works = |comm: &str| program.threads.iter().filter(|t| t.comm == comm && t.works).count();
     assert_eq!((works("main"), works("player")), (1, 0));
     assert!(works("short") > 950, "{}", works("short"));
