@@ -9,6 +9,14 @@ use holdup_passes::percent;
 pub(crate) const KEEP_OFF: &str = "keep the other programs off some CPUs (AllowedCPUs= of \
      systemd, cpusets), or give the work more weight (nice, CPUWeight=)";
 
+/// The share of capacity, in per cent, that makes a verdict less sure because programs other than
+/// the work took it. If they take the CPUs from the work, they are the answer: then only the
+/// recorder's share counts.
+pub(crate) fn unwanted_pct(facts: &Facts<'_>, are_the_answer: bool) -> f64 {
+    let others = &facts.judged.background;
+    facts.pct(if are_the_answer { others.recorder_ns() } else { others.ns })
+}
+
 /// The background programs, as in the report.
 pub(crate) fn background(facts: &Facts<'_>) -> Background {
     let found = &facts.judged.background;

@@ -3,7 +3,7 @@
 use crate::chosen;
 use crate::comparison::Source;
 use crate::facts::Facts;
-use crate::others::background;
+use crate::others::{background, unwanted_pct};
 use crate::record::again;
 use crate::report::{Class, Finding, Step, Verdict};
 use crate::too_little::too_little;
@@ -233,10 +233,7 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
         return Some(format!("{unaccounted:.0} % of capacity is unaccounted for: {why}"));
     }
     let overload = |f: &Finding| f.class == Class::CpuOverload && f.ruled_out.is_none();
-    let others = match findings.iter().any(overload) {
-        true => facts.pct(facts.judged.background.recorder_ns()),
-        false => facts.pct(facts.judged.background.ns),
-    };
+    let others = unwanted_pct(facts, findings.iter().any(overload));
     if others >= facts.too_much() {
         return Some(format!(
             "programs other than the traced ones took {others:.0} % of capacity ({}): record again \
@@ -398,11 +395,7 @@ fn verdict(
         let why = "the accuracy of verdicts about chosen threads was not measured".to_owned();
         doubt(CHOSEN, why);
     }
-    // If they take the CPUs from the work, they are the answer.
-    let others = match class {
-        Class::CpuOverload => facts.pct(facts.judged.background.recorder_ns()),
-        _ => facts.pct(facts.judged.background.ns),
-    };
+    let others = unwanted_pct(facts, class == Class::CpuOverload);
     if others >= facts.doubtful() && facts.judged.chosen.is_none() {
         let why = format!(
             "programs other than the traced ones took {others:.0} % of capacity ({})",
