@@ -1,5 +1,5 @@
-//! The quick way from samples to system calls, which are most events of most traces, and past all
-//! samples but switches.
+//! The quick way from samples to system calls, which are most events of most traces. Tells also
+//! which samples may be switches.
 //!
 //! perf records tracepoints in one layout, and all 64-bit kernels describe `raw_syscalls` in the
 //! same way. So each offset in these samples is a constant, and the id of a sample tells whether it
@@ -7,17 +7,20 @@
 
 use crate::layout::Layout;
 use crate::record;
+use crate::schema::Class;
 use holdup_trace::{Batch, Cpu, Event, EventId, NameId, Pid, Tid, What};
 use holdup_tracepoint::{Endian, Plan, sys_enter_64, sys_exit_64};
 
 /// What a sample is, by its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
-    /// A switch, or not in perf's usual layout.
+    /// Perhaps a switch.
     Not,
+    /// In perf's usual layout.
     Enter(EventId),
+    /// In perf's usual layout.
     Exit(EventId),
-    /// Neither a system call nor a switch.
+    /// Any other sample that is no switch.
     Other,
 }
 
@@ -59,6 +62,19 @@ impl Calls {
             }
         }
         Calls { base, by_id }
+    }
+
+    /// Whether any sample is known to be no switch.
+    pub(crate) fn tell_apart(&self) -> bool {
+        !self.by_id.is_empty()
+    }
+
+    /// Whether this sample may be a switch.
+    #[inline(always)]
+    pub(crate) fn may_switch<E: Endian>(&self, rec: &[u8]) -> bool {
+        let Some(head) = rec.first_chunk::<{ at::ID + 8 }>() else { return true };
+        let id = E::u64(head, at::ID).wrapping_sub(self.base);
+        self.by_id.get(id as usize).is_none_or(|&call| call == Call::Not)
     }
 
     /// Decodes the records at the start of `bytes`, as long as they are system calls and the batch
@@ -110,38 +126,19 @@ impl Calls {
         }
         (used, last)
     }
-
-    /// The bytes of the records at the start of `bytes`, as long as they are samples known to be no
-    /// switches.
-    #[inline]
-    pub(crate) fn until_switch<E: Endian>(&self, bytes: &[u8]) -> usize {
-        let mut used = 0;
-        while let Some(rest) = bytes.get(used..)
-            && let Some(head) = rest.first_chunk::<{ at::TID }>()
-            && E::u32(head, 0) == record::SAMPLE
-            && (at::TID..=rest.len()).contains(&(E::u16(head, 6) as usize))
-            && let Some(&call) =
-                self.by_id.get(E::u64(head, at::ID).wrapping_sub(self.base) as usize)
-            && call != Call::Not
-        {
-            used += E::u16(head, 6) as usize;
-            record::touch_ahead(bytes, used);
-        }
-        used
-    }
 }
 
 impl Call {
-    /// The samples of an event with this layout and plan.
-    pub(crate) fn of(event: EventId, l: &Layout, plan: &Plan) -> Call {
-        let is_usual = (l.id, l.tid, l.time, l.cpu, l.raw, l.cgroup)
-            == (at::ID as u16, at::TID as u16, at::TIME as u16, at::CPU as u16, at::LEN as u16, 0);
-        match plan {
-            Plan::SysEnter64 if is_usual => Call::Enter(event),
-            Plan::SysExit64 if is_usual => Call::Exit(event),
-            Plan::Switch { .. } => Call::Not,
-            _ if is_usual => Call::Other,
-            _ => Call::Not,
+    /// The samples of an event with this layout and class.
+    pub(crate) fn of(event: EventId, l: &Layout, class: &Class) -> Call {
+        let is_usual = (l.tid, l.time, l.cpu, l.raw, l.cgroup)
+            == (at::TID as u16, at::TIME as u16, at::CPU as u16, at::LEN as u16, 0);
+        match class {
+            _ if l.id != at::ID as u16 => Call::Not,
+            Class::Tracepoint(Plan::Switch { .. }) | Class::NoFormat => Call::Not,
+            Class::Tracepoint(Plan::SysEnter64) if is_usual => Call::Enter(event),
+            Class::Tracepoint(Plan::SysExit64) if is_usual => Call::Exit(event),
+            Class::Tracepoint(_) | Class::Probe(_) | Class::Counter => Call::Other,
         }
     }
 }

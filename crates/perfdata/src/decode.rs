@@ -11,6 +11,9 @@ use holdup_trace::{
 use holdup_tracepoint::{Endian, Plan, sys_enter_64, sys_exit_64};
 use rustc_hash::FxHashMap;
 
+/// Memory of a decoder that the next one can use.
+pub(crate) type Memory = (LocalNames, Lately);
+
 /// Turns single records into events; independent of runs.
 pub(crate) struct Decoder<'a> {
     schema: &'a Schema,
@@ -63,7 +66,7 @@ impl<'a> Decoder<'a> {
     pub(crate) fn new(
         schema: &'a Schema,
         groups: &'a FxHashMap<u64, NameId>,
-        (names, mut lately): (LocalNames, Lately),
+        (names, mut lately): Memory,
         only_switches: bool,
     ) -> Decoder<'a> {
         lately.forget();
@@ -71,16 +74,16 @@ impl<'a> Decoder<'a> {
     }
 
     /// The memory that the next decoder can reuse.
-    pub(crate) fn into_memory(self) -> (LocalNames, Lately) {
+    pub(crate) fn into_memory(self) -> Memory {
         (self.names, self.lately)
     }
 
-    /// Append the events of the system calls at the start of `bytes`, or skip what is no switch if
-    /// only switches are wanted; returns the bytes used.
+    /// Append the events of the system calls at the start of `bytes`, if they are wanted; returns
+    /// the bytes used.
     #[inline(always)]
     pub(crate) fn calls<E: Endian>(&mut self, bytes: &[u8], batch: &mut Batch) -> usize {
         if self.only_switches {
-            return self.schema.calls.until_switch::<E>(bytes);
+            return 0;
         }
         let (used, last) = self.schema.calls.decode::<E>(bytes, batch);
         self.last = last.unwrap_or(self.last);

@@ -6,6 +6,7 @@
 //! segment whose guess was wrong is walked again from the right place. So wrong guesses cost time
 //! but never change the result.
 
+use crate::marks::Marks;
 use crate::record;
 use crate::schema::Schema;
 use crate::source::Source;
@@ -32,6 +33,8 @@ pub(crate) struct Index {
     pub(crate) runs: Vec<Run>,
     /// One for each of `runs`.
     pub(crate) spans: Vec<Span>,
+    /// Places of switches. Only for data that are contiguous in memory.
+    pub(crate) marks: Marks,
     pub(crate) census: [u64; 128],
     pub(crate) span: Option<(u64, u64)>,
     pub(crate) meta: Vec<u64>,
@@ -49,6 +52,8 @@ impl Index {
     pub(crate) fn append(&mut self, other: Index) {
         self.runs.extend(other.runs);
         self.spans.extend(other.spans);
+        // Several files are never contiguous in memory.
+        self.marks = Marks::default();
         self.census.iter_mut().zip(other.census).for_each(|(sum, n)| *sum += n);
         self.span = union(self.span, other.span);
         self.meta.extend(other.meta);
@@ -144,6 +149,7 @@ impl Join {
         let index = Index {
             runs: Vec::new(),
             spans: Vec::new(),
+            marks: Marks::default(),
             census: [0; 128],
             span: None,
             meta: Vec::new(),
@@ -157,6 +163,7 @@ impl Join {
 
     fn add(&mut self, w: Walked) {
         self.at = w.end;
+        self.index.marks.add(w.start, w.marks);
         let before = self.rounds.len() as u32;
         for mut p in w.pieces {
             p.rounds = (p.rounds.0 + before, p.rounds.1 + before);

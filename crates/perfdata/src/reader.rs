@@ -2,23 +2,25 @@
 
 use crate::cursor::Order;
 use crate::index::{Index, Span, index};
+use crate::marks::Marks;
 use crate::run::{Content, RunReader};
 use crate::schema::Schema;
 use crate::shown::shown;
 use crate::source::Source;
+use crate::switches::SwitchReader;
 use holdup_trace::{Opened, Quality, Reader, RunDecoder, TraceInfo};
-use holdup_tracepoint::{Big, Little};
+use holdup_tracepoint::{Big, Endian, Little};
 
 /// A perf.data file, opened and indexed. Decode it through [`Reader`].
-/// Memory: the index has about 40 bytes per flush of a ring buffer (typically hundreds of records);
-/// nothing grows with the number of events. A decoder holds one read window (128 KiB), or a whole
+/// Memory: the index has about 40 bytes per flush of a ring buffer (typically hundreds of records),
+/// and four bytes per switch, up to 256 MiB. A decoder holds one read window (128 KiB), or a whole
 /// run of at most 256 KiB if it was joined from short flushes and must be sorted in memory.
-/// memory).
 pub struct PerfData {
     opened: Opened,
     order: Order,
     content: Content,
     spans: Vec<Span>,
+    marks: Marks,
 }
 
 impl PerfData {
@@ -31,10 +33,10 @@ impl PerfData {
     ) -> PerfData {
         quality.absorb(&index.quality);
         let opened = Opened { info, quality, runs: index.runs };
-        PerfData { opened, order, content, spans: index.spans }
+        PerfData { opened, order, content, spans: index.spans, marks: index.marks }
     }
 
-    fn decoder_of(&self, run: usize, only_switches: bool) -> Box<dyn RunDecoder + '_> {
+    fn decoder_in<E: Endian>(&self, run: usize, only_switches: bool) -> Box<dyn RunDecoder + '_> {
         let nothing = (Span { start: 0, end: 0, unsorted: false }, 0);
         let (span, first) = self
             .spans
@@ -42,11 +44,17 @@ impl PerfData {
             .zip(self.runs().get(run))
             .map_or(nothing, |(s, r)| (*s, r.first_ts));
         let content = &self.content;
+        let places = only_switches.then(|| self.marks.within(span)).flatten();
+        match places.and_then(|places| SwitchReader::<E>::new(content, span, first, places)) {
+            Some(marked) => Box::new(marked),
+            None => Box::new(RunReader::<E>::new(content, span, first, only_switches)),
+        }
+    }
+
+    fn decoder_of(&self, run: usize, only_switches: bool) -> Box<dyn RunDecoder + '_> {
         match self.order {
-            Order::Little => {
-                Box::new(RunReader::<Little>::new(content, span, first, only_switches))
-            }
-            Order::Big => Box::new(RunReader::<Big>::new(content, span, first, only_switches)),
+            Order::Little => self.decoder_in::<Little>(run, only_switches),
+            Order::Big => self.decoder_in::<Big>(run, only_switches),
         }
     }
 }

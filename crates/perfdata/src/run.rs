@@ -1,6 +1,6 @@
 //! Decoders of runs.
 
-use crate::decode::Decoder;
+use crate::decode::{Decoder, Memory};
 use crate::index::Span;
 use crate::lately::Lately;
 use crate::record::next_record;
@@ -22,13 +22,13 @@ use std::sync::{Arc, Mutex};
 pub(crate) struct Content {
     /// The file's path, for messages.
     path: PathBuf,
-    source: Source,
-    schema: Schema,
+    pub(crate) source: Source,
+    pub(crate) schema: Schema,
     names: Arc<Names>,
     /// Which control group an id in samples stands for.
     groups: FxHashMap<u64, NameId>,
     /// Memory of finished decoders, for reuse.
-    spare: Mutex<Vec<Scratch>>,
+    spare: Mutex<Vec<(Room, Memory)>>,
 }
 
 impl Content {
@@ -47,28 +47,30 @@ impl Content {
         ErrorKind::Io(e).in_file(&self.path)
     }
 
-    fn scratch(&self) -> Scratch {
+    /// A decoder of all events or only of switches, which begins at this time, and memory for
+    /// whoever feeds it.
+    pub(crate) fn decoder(&self, only_switches: bool, first_ts: u64) -> (Decoder<'_>, Room) {
         let spare = self.spare.lock().unwrap_or_else(|e| e.into_inner()).pop();
-        spare.unwrap_or_else(|| Scratch::new(LocalNames::new(self.names.clone())))
+        let (room, memory) = spare.unwrap_or_else(|| {
+            (Room::default(), (LocalNames::new(self.names.clone()), Lately::default()))
+        });
+        let mut decoder = Decoder::new(&self.schema, &self.groups, memory, only_switches);
+        decoder.last = first_ts;
+        (decoder, room)
     }
 
-    fn recycle(&self, scratch: Scratch) {
-        self.spare.lock().unwrap_or_else(|e| e.into_inner()).push(scratch);
+    /// Keeps the memory of a finished decoder for the next one.
+    pub(crate) fn recycle(&self, decoder: Decoder<'_>, room: Room) {
+        let mut spare = self.spare.lock().unwrap_or_else(|e| e.into_inner());
+        spare.push((room, decoder.into_memory()));
     }
 }
 
-/// Memory of a finished decoder, for the next one.
-struct Scratch {
+/// Memory for feeding a decoder, which is used again.
+#[derive(Default)]
+pub(crate) struct Room {
     window: Window,
     order: Vec<(u64, u32)>,
-    names: LocalNames,
-    lately: Lately,
-}
-
-impl Scratch {
-    fn new(names: LocalNames) -> Scratch {
-        Scratch { window: Window::default(), order: Vec::new(), names, lately: Lately::default() }
-    }
 }
 
 /// Decodes one run, in file order or, if the run is unsorted, all of it at once.
@@ -96,25 +98,17 @@ impl<'a, E: Endian> RunReader<'a, E> {
         first_ts: u64,
         only_switches: bool,
     ) -> Self {
-        let scratch = content.scratch();
-        let mut decoder = Decoder::new(
-            &content.schema,
-            &content.groups,
-            (scratch.names, scratch.lately),
-            only_switches,
-        );
-        decoder.last = first_ts;
-        let mut window = scratch.window;
-        window.clear();
+        let (decoder, mut room) = content.decoder(only_switches, first_ts);
+        room.window.clear();
         RunReader {
             content,
             decoder: Some(decoder),
-            window,
+            window: room.window,
             mapped: if span.unsorted { None } else { content.source.slice(span.start, span.end) },
             next: span.start,
             end: span.end,
             order: span.unsorted.then(Default::default),
-            spare_order: scratch.order,
+            spare_order: room.order,
             endian: PhantomData,
         }
     }
@@ -234,8 +228,7 @@ impl<E> Drop for RunReader<'_, E> {
             let order =
                 self.order.take().map_or_else(|| std::mem::take(&mut self.spare_order), |o| o.0);
             let window = std::mem::take(&mut self.window);
-            let (names, lately) = decoder.into_memory();
-            self.content.recycle(Scratch { window, order, names, lately });
+            self.content.recycle(decoder, Room { window, order });
         }
     }
 }

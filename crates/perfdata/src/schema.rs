@@ -42,12 +42,8 @@ pub(crate) enum Class {
 
 /// What the samples with each id are; `events[i]` belongs to `attrs[i]`.
 fn calls_by_id(attrs: &[Attr], events: &[Decodable]) -> Vec<(u64, Call)> {
-    let of = |event: &Decodable| match &event.class {
-        Class::Tracepoint(plan) => Call::of(event.event, &event.layout, plan),
-        Class::NoFormat | Class::Probe(_) | Class::Counter => Call::Not,
-    };
     let each = |(attr, event): (&Attr, &Decodable)| {
-        let call = of(event);
+        let call = Call::of(event.event, &event.layout, &event.class);
         attr.ids.iter().map(|&id| (id, call)).collect::<Vec<_>>()
     };
     attrs.iter().zip(events).flat_map(each).collect()

@@ -73,6 +73,9 @@ pub(crate) struct Walked {
     pub(crate) meta: Vec<u64>,
     pub(crate) tasks: Vec<TaskFact>,
     pub(crate) groups: Vec<GroupFact>,
+    /// Distances from `start` of the records that may tell which thread runs, if they are noted
+    /// ([`crate::marks`]).
+    pub(crate) marks: Option<Vec<u32>>,
     pub(crate) skipped_bytes: u64,
     /// Bytes after the last record that are no records.
     pub(crate) trailing: u64,
@@ -129,6 +132,7 @@ pub(crate) fn walk<E: Endian>(
             meta: Vec::new(),
             tasks: Vec::new(),
             groups: Vec::new(),
+            marks: None,
             skipped_bytes: 0,
             trailing: 0,
             truncated: false,
@@ -138,6 +142,9 @@ pub(crate) fn walk<E: Endian>(
     };
     let mut at = start;
     window.clear();
+    if schema.calls.tell_apart() && source.slice(start, limit).is_some() {
+        w.out.marks = Some(Vec::new());
+    }
     while at < end {
         let stop = usize::try_from(end - at).unwrap_or(usize::MAX);
         if let Some(bytes) = source.slice(at, limit) {
@@ -203,6 +210,7 @@ impl Walk<'_> {
         };
         // Bytes of a sample that the loop reads.
         let need = (sample_time + 8).max(record::HEADER);
+        let calls = self.out.marks.is_some().then_some(&self.schema.calls);
         let end = stop.min(buf.len());
         let mut samples = 0;
         // Earliest and latest time of the samples taken here, and latest time of the open piece.
@@ -232,6 +240,9 @@ impl Walk<'_> {
                 }
                 samples += 1;
                 last = time;
+                if calls.is_some_and(|calls| calls.may_switch::<E>(rec)) {
+                    self.mark(base + at as u64);
+                }
                 at += size;
                 record::touch_ahead(buf, at);
             }
@@ -250,6 +261,9 @@ impl Walk<'_> {
             }
             let rec = &buf[at..at + size];
             let offset = base + at as u64;
+            if kind != record::SAMPLE || calls.is_none_or(|calls| calls.may_switch::<E>(rec)) {
+                self.mark(offset);
+            }
             self.out.census[(kind as usize).min(127)] += 1;
             if kind == record::SAMPLE {
                 let when = self.schema.when::<E>(kind, rec);
@@ -278,6 +292,12 @@ impl Walk<'_> {
         self.out.census[record::SAMPLE as usize] += samples;
         self.out.span = (lo <= hi).then_some((lo, hi));
         used
+    }
+
+    /// Note where a record is that may tell which thread runs.
+    fn mark(&mut self, offset: u64) {
+        let start = self.out.start;
+        self.out.marks.as_mut().map(|marks| marks.push((offset - start) as u32));
     }
 
     /// A sample continues the open piece on the fast path if its time is not before this;

@@ -7,3 +7,4 @@ mod damage;
 mod groups;
 mod oddities;
 mod perf_script_oracle;
+mod switches;
