@@ -102,10 +102,12 @@ fn cause(end: &WaitEnd) -> Cause {
         Some(kind) if kind.is_service() => Cause::KernelService,
         // In D state a disk's completion comes from an interrupt or kernel thread, and the end of a
         // wait for a lock from another application thread. If contention is recorded, a lock would
-        // have shown, so it was a buffer, a page or a place in a driver's queue.
-        _ if sleep.uninterruptible && by_application && !end.contention_recorded => {
-            Cause::KernelLock
-        }
+        // have shown, so that thread did something else that this one needs: it filled a page, as
+        // the server of a FUSE file system does.
+        _ if sleep.uninterruptible && by_application => match end.contention_recorded {
+            true => Cause::KernelService,
+            false => Cause::KernelLock,
+        },
         _ if sleep.is_for_device() => Cause::Io,
         // A driver's reply, the end of a grace period or an untraced call: unknown.
         _ if sleep.uninterruptible => Cause::Unknown,

@@ -116,7 +116,8 @@ fn healthy(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
         Some(Ok(replays)) => {
             // Threads that hardly ever lack a CPU are no overload, whatever more CPUs would gain.
             let cpus = replays.of_class(Class::CpuOverload);
-            let cpus = cpus.filter(|of| of.worth.low >= facts.matters());
+            let nothing = 1.0 + facts.limit(&WELL_MET) / 100.0;
+            let cpus = cpus.filter(|of| of.worth.times > near.max(nothing));
             let but = cpus.map(|of| format!(", except more CPUs ({:.2}x)", of.worth.times));
             let but = but.unwrap_or_default();
             format!("{what}: no simulated change gains more than {most:.0} %{but}")

@@ -30,7 +30,7 @@ fn a_look_at_the_switches_sees_all_of_them() {
             switches += agree(&file, &path.display().to_string());
         }
     }
-    assert!(switches > 100_000, "{switches}");
+    assert!(switches > 30_000, "{switches}");
 }
 
 /// More than one segment of the index, in order and out of order, in both byte orders.
