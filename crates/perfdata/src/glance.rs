@@ -14,6 +14,7 @@ use crate::cursor::Order;
 use crate::describe;
 use crate::open::Facts;
 use crate::record::{self, next_record};
+use crate::rounds::Rounds;
 use crate::schema::{Schema, When};
 use crate::source::Source;
 use crate::walk::{Walked, resync, walk};
@@ -85,10 +86,10 @@ fn front(
     limit: u64,
 ) -> std::io::Result<Walked> {
     let end = limit.min(start.saturating_add(FRONT));
-    let mut window = Window::default();
+    let (mut window, before) = (Window::default(), Rounds::default());
     match order {
-        Order::Little => walk::<Little>(source, schema, start, end, limit, &mut window),
-        Order::Big => walk::<Big>(source, schema, start, end, limit, &mut window),
+        Order::Little => walk::<Little>(source, schema, start, end, limit, &mut window, before),
+        Order::Big => walk::<Big>(source, schema, start, end, limit, &mut window, before),
     }
 }
 

@@ -8,9 +8,10 @@
 
 use crate::marks::Marks;
 use crate::record;
+use crate::rounds::Rounds;
 use crate::schema::Schema;
 use crate::source::Source;
-use crate::walk::{GroupFact, Piece, Round, TaskFact, Walked, count_late, resync, walk};
+use crate::walk::{GroupFact, Piece, TaskFact, Walked, resync, walk};
 use crate::window::Window;
 use holdup_trace::{Quality, QualityCode, Run, union};
 use holdup_tracepoint::Endian;
@@ -76,12 +77,13 @@ pub(crate) fn index<E: Endian>(
     let bounds =
         |i: usize| (start + i as u64 * SEGMENT, (start + (i as u64 + 1) * SEGMENT).min(limit));
     let mut join = Join::new(start);
+    let unknown = Rounds::default();
     if count <= 2 {
         let mut window = Window::default();
         if start < limit {
-            join.add(walk::<E>(source, schema, start, limit, limit, &mut window)?);
+            join.add(walk::<E>(source, schema, start, limit, limit, &mut window, unknown)?);
         }
-        return join.finish::<E>(source, schema);
+        return Ok(join.finish());
     }
 
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(8);
@@ -99,7 +101,7 @@ pub(crate) fn index<E: Endian>(
                 let guess =
                     if i == 0 { Some(start) } else { resync::<E>(source, schema, from, limit)? };
                 let Some(guess) = guess.filter(|&g| g < to) else { continue };
-                let w = walk::<E>(source, schema, guess, to, limit, &mut window)?;
+                let w = walk::<E>(source, schema, guess, to, limit, &mut window, unknown)?;
                 source.release(from, to);
                 let mut walked = walked.lock().unwrap_or_else(|e| e.into_inner());
                 if walked.len() <= i {
@@ -126,12 +128,17 @@ pub(crate) fn index<E: Endian>(
             // A payload or a gap covers this whole segment.
             continue;
         }
-        match w {
-            Some(w) if w.start == join.at => join.add(w),
-            _ => join.add(walk::<E>(source, schema, join.at, to, limit, &mut window)?),
-        }
+        let w = match w.filter(|w| w.start == join.at && w.rounds.holds_after(join.rounds)) {
+            Some(w) => w,
+            None => {
+                let w = walk::<E>(source, schema, join.at, to, limit, &mut window, join.rounds)?;
+                source.release(join.at, to);
+                w
+            }
+        };
+        join.add(w);
     }
-    join.finish::<E>(source, schema)
+    Ok(join.finish())
 }
 
 /// Joins the segments' results.
@@ -139,8 +146,8 @@ struct Join {
     /// Where the next segment must begin.
     at: u64,
     pieces: Vec<Piece>,
-    rounds: Vec<Round>,
-    latest: u64,
+    /// How far perf's rounds have come there.
+    rounds: Rounds,
     index: Index,
 }
 
@@ -158,20 +165,17 @@ impl Join {
             rounds: 0,
             quality: Quality::default(),
         };
-        Join { at, pieces: Vec::new(), rounds: Vec::new(), latest: 0, index }
+        Join { at, pieces: Vec::new(), rounds: Rounds::default(), index }
     }
 
     fn add(&mut self, w: Walked) {
         self.at = w.end;
         self.index.marks.add(w.start, w.marks);
-        let before = self.rounds.len() as u32;
-        for mut p in w.pieces {
-            p.rounds = (p.rounds.0 + before, p.rounds.1 + before);
+        for p in w.pieces {
             match self.pieces.last_mut() {
                 // The segment boundary had split a piece.
                 Some(prev) if joins(prev, &p) => {
                     prev.end = p.end;
-                    prev.rounds.1 = p.rounds.1;
                     if !p.timeless {
                         if prev.timeless {
                             (prev.first, prev.timeless) = (p.first, false);
@@ -182,10 +186,9 @@ impl Join {
                 _ => self.pieces.push(p),
             }
         }
-        for r in w.rounds {
-            self.rounds.push(Round { latest: r.latest.max(self.latest), next: r.next });
-        }
-        self.latest = self.latest.max(w.latest);
+        self.rounds = w.rounds.end(self.rounds);
+        self.index.rounds += w.rounds.finished;
+        self.index.quality.add(QualityCode::Reordered, w.rounds.late);
         for (sum, n) in self.index.census.iter_mut().zip(w.census) {
             *sum += n;
         }
@@ -198,32 +201,8 @@ impl Join {
         self.index.quality.add(QualityCode::TrailingBytes, w.trailing);
     }
 
-    fn finish<E: Endian>(mut self, source: &Source, schema: &Schema) -> io::Result<Index> {
-        let index = &mut self.index;
-        index.rounds = self.rounds.len();
-        let rounds = &self.rounds;
-        let allowed = |round: u32| {
-            (round as usize).checked_sub(2).and_then(|i| rounds.get(i)).map_or(0, |r| r.latest)
-        };
-        let mut window = Window::default();
-        let mut late = 0;
-        for p in &self.pieces {
-            let suspect = match p.unsorted {
-                true => p.first < allowed(p.rounds.1),
-                false => {
-                    let inner = rounds.get(p.rounds.0 as usize..p.rounds.1 as usize).unwrap_or(&[]);
-                    p.first < allowed(p.rounds.0)
-                        || inner
-                            .iter()
-                            .zip(p.rounds.0 + 1..)
-                            .any(|(r, n)| r.next.is_some_and(|t| t < allowed(n)))
-                }
-            };
-            if suspect {
-                late += count_late::<E>(source, schema, p, allowed, &mut window)?;
-            }
-        }
-        index.quality.add(QualityCode::Reordered, late);
+    fn finish(self) -> Index {
+        let mut index = self.index;
         let census = index.census.iter().enumerate();
         let unknown: u64 =
             census.filter(|&(kind, _)| !record::is_known(kind as u32)).map(|(_, n)| n).sum();
@@ -235,7 +214,7 @@ impl Join {
             .iter()
             .map(|p| Span { start: p.start, end: p.end, unsorted: p.unsorted })
             .collect();
-        Ok(self.index)
+        index
     }
 }
 

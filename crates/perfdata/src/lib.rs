@@ -70,6 +70,7 @@ mod probe;
 mod raw;
 mod reader;
 mod record;
+mod rounds;
 mod run;
 mod schema;
 mod shown;

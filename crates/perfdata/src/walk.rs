@@ -4,7 +4,8 @@
 //! without a step back in time. Most of a file is samples whose time is at the same offset, so the
 //! loop is a load of the header, a load of the time and a few compares.
 
-use crate::record::{self, next_record, payload};
+use crate::record::{self, payload};
+use crate::rounds::{Passed, Rounds};
 use crate::schema::{Schema, When};
 use crate::source::Source;
 use crate::window::{READ, Window};
@@ -20,22 +21,10 @@ pub(crate) struct Piece {
     pub(crate) first: u64,
     /// Latest time.
     pub(crate) last: u64,
-    /// FINISHED_ROUND records before its start and before its end, counted from the segment's
-    /// start.
-    pub(crate) rounds: (u32, u32),
     /// Short pieces joined: the decoder sorts them in memory.
     pub(crate) unsorted: bool,
     /// No record of the piece has had a time so far.
     pub(crate) timeless: bool,
-}
-
-/// A FINISHED_ROUND record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Round {
-    /// Latest time seen before it.
-    pub(crate) latest: u64,
-    /// Time of the first event after it, if that event belongs to the same piece.
-    pub(crate) next: Option<u64>,
 }
 
 /// A task named before the trace begins (a record of time 0).
@@ -62,9 +51,7 @@ pub(crate) struct Walked {
     /// End of the last record; at or after the segment's end.
     pub(crate) end: u64,
     pub(crate) pieces: Vec<Piece>,
-    pub(crate) rounds: Vec<Round>,
-    /// Latest time in the segment.
-    pub(crate) latest: u64,
+    pub(crate) rounds: Passed,
     /// Records by type; types beyond the table share its last slot.
     pub(crate) census: [u64; 128],
     /// Earliest and latest time of a sample.
@@ -105,12 +92,10 @@ struct Walk<'a> {
     out: Walked,
     /// The piece being built; its `end` is not kept up to date.
     open: Option<Piece>,
-    /// No event has followed the last FINISHED_ROUND yet.
-    fresh_round: bool,
 }
 
 /// Walk the records from `start` (which must be the start of a record) until one begins at or after
-/// `end`. The data as a whole end at `limit`.
+/// `end`. The data as a whole end at `limit`; before `start` perf's rounds had come to `before`.
 pub(crate) fn walk<E: Endian>(
     source: &Source,
     schema: &Schema,
@@ -118,6 +103,7 @@ pub(crate) fn walk<E: Endian>(
     end: u64,
     limit: u64,
     window: &mut Window,
+    before: Rounds,
 ) -> io::Result<Walked> {
     let mut w = Walk {
         schema,
@@ -125,8 +111,7 @@ pub(crate) fn walk<E: Endian>(
             start,
             end: start,
             pieces: Vec::new(),
-            rounds: Vec::new(),
-            latest: 0,
+            rounds: Passed::after(before),
             census: [0; 128],
             span: None,
             meta: Vec::new(),
@@ -138,7 +123,6 @@ pub(crate) fn walk<E: Endian>(
             truncated: false,
         },
         open: None,
-        fresh_round: false,
     };
     let mut at = start;
     window.clear();
@@ -237,6 +221,7 @@ impl Walk<'_> {
                 }
                 if samples == before.0 {
                     lo = lo.min(time);
+                    self.out.rounds.begin(time);
                 }
                 samples += 1;
                 last = time;
@@ -248,6 +233,7 @@ impl Walk<'_> {
             }
             if at > before.1 {
                 hi = hi.max(last);
+                self.out.rounds.reach(last);
                 if let Some(open) = &mut self.open {
                     open.last = last;
                 }
@@ -288,7 +274,6 @@ impl Walk<'_> {
             last = self.time_so_far();
             at += size;
         };
-        self.out.latest = self.out.latest.max(hi);
         self.out.census[record::SAMPLE as usize] += samples;
         self.out.span = (lo <= hi).then_some((lo, hi));
         used
@@ -296,15 +281,16 @@ impl Walk<'_> {
 
     /// Note where a record is that may tell which thread runs.
     fn mark(&mut self, offset: u64) {
-        let start = self.out.start;
-        self.out.marks.as_mut().map(|marks| marks.push((offset - start) as u32));
+        if let Some(marks) = &mut self.out.marks {
+            marks.push((offset - self.out.start) as u32);
+        }
     }
 
     /// A sample continues the open piece on the fast path if its time is not before this;
     /// `u64::MAX` if none can.
     fn time_so_far(&self) -> u64 {
         match self.open {
-            Some(p) if !p.timeless && !self.fresh_round => p.last.max(1),
+            Some(p) if !p.timeless => p.last.max(self.out.rounds.handed_on()).max(1),
             _ => u64::MAX,
         }
     }
@@ -318,27 +304,26 @@ impl Walk<'_> {
         if self.open.is_some_and(|p| !p.timeless && time < p.last) {
             self.close(offset);
         }
-        let fresh = std::mem::take(&mut self.fresh_round);
         self.open_at(offset);
         if let Some(open) = &mut self.open {
             if open.timeless {
                 (open.first, open.timeless) = (time, false);
-            } else if fresh && let Some(round) = self.out.rounds.last_mut() {
-                round.next = Some(time);
             }
             open.last = time;
         }
-        self.out.latest = self.out.latest.max(time);
+        // perf hands on events with time 0 at once.
+        if time != 0 {
+            self.out.rounds.begin(time);
+            self.out.rounds.reach(time);
+        }
     }
 
     fn open_at(&mut self, offset: u64) {
-        let rounds = self.out.rounds.len() as u32;
         self.open.get_or_insert(Piece {
             start: offset,
             end: offset,
             first: 0,
             last: 0,
-            rounds: (rounds, rounds),
             unsorted: false,
             timeless: true,
         });
@@ -348,7 +333,6 @@ impl Walk<'_> {
     fn close(&mut self, end: u64) {
         let Some(mut piece) = self.open.take() else { return };
         piece.end = end;
-        piece.rounds.1 = self.out.rounds.len() as u32;
         let short = |p: &Piece| p.unsorted || p.end - p.start < SHORT;
         match self.out.pieces.last_mut() {
             Some(prev)
@@ -365,7 +349,6 @@ impl Walk<'_> {
                     prev.last = prev.last.max(piece.last);
                     prev.timeless = false;
                 }
-                prev.rounds.1 = piece.rounds.1;
             }
             _ => self.out.pieces.push(piece),
         }
@@ -374,11 +357,7 @@ impl Walk<'_> {
     fn other<E: Endian>(&mut self, kind: u32, rec: &[u8], offset: u64) {
         match kind {
             record::FINISHED_ROUND => {
-                self.out.rounds.push(Round {
-                    latest: self.out.latest.max(self.out.span.map_or(0, |s| s.1)),
-                    next: None,
-                });
-                self.fresh_round = true;
+                self.out.rounds.finish();
                 self.open_at(offset);
             }
             record::CGROUP if self.out.groups.len() < MAX_GROUPS => {
@@ -503,36 +482,4 @@ fn plausible<E: Endian>(schema: &Schema, mut buf: &[u8], at_end: bool) -> bool {
         }
     }
     true
-}
-
-/// How many events of `piece` come later than perf's rounds permit: at each FINISHED_ROUND perf
-/// hands on everything up to the latest time of the round before, so an event with an earlier time
-/// is late. `allowed(r)` is that time after `r` rounds.
-pub(crate) fn count_late<E: Endian>(
-    source: &Source,
-    schema: &Schema,
-    piece: &Piece,
-    allowed: impl Fn(u32) -> u64,
-    window: &mut Window,
-) -> io::Result<u64> {
-    let (mut next, mut round, mut late) = (piece.start, piece.rounds.0, 0);
-    window.clear();
-    loop {
-        let got = window.fill(source, next, READ.min((piece.end - next) as usize))?;
-        if got == 0 {
-            return Ok(late);
-        }
-        next += got as u64;
-        let mut used = 0;
-        while let Some((kind, rec)) = next_record::<E>(window.bytes(), used) {
-            used += rec.len();
-            match schema.when::<E>(kind, rec) {
-                _ if kind == record::FINISHED_ROUND => round += 1,
-                // perf hands on events with time 0 at once.
-                When::At(t) if t != 0 && t < allowed(round) => late += 1,
-                _ => {}
-            }
-        }
-        window.consume(used);
-    }
 }
