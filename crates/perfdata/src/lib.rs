@@ -50,6 +50,7 @@
 //! `tools/perf/Documentation/perf.data-file-format.txt` and `include/uapi/linux/perf_event.h`.
 
 mod attr;
+mod by_time;
 mod calls;
 #[cfg(feature = "zstd")]
 mod compressed;

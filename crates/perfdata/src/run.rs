@@ -1,5 +1,6 @@
 //! Decoders of runs.
 
+use crate::by_time::ByTime;
 use crate::decode::{Decoder, Memory};
 use crate::index::Span;
 use crate::lately::Lately;
@@ -70,7 +71,7 @@ impl Content {
 #[derive(Default)]
 pub(crate) struct Room {
     window: Window,
-    order: Vec<(u64, u32)>,
+    pub(crate) order: ByTime,
 }
 
 /// Decodes one run, in file order or, if the run is unsorted, all of it at once.
@@ -78,16 +79,25 @@ pub(crate) struct RunReader<'a, E> {
     content: &'a Content,
     /// `None` only while being dropped.
     decoder: Option<Decoder<'a>>,
-    window: Window,
-    /// The rest of the run, if it is mapped or in memory.
+    room: Room,
+    /// The rest of the run, or all of an unsorted run, if it is mapped.
     mapped: Option<&'a [u8]>,
     /// The next offset to read, and the offset at which the run ends.
     next: u64,
     end: u64,
-    /// An unsorted run's records by time, and the next of them.
-    order: Option<(Vec<(u64, u32)>, usize)>,
-    spare_order: Vec<(u64, u32)>,
+    order: Order,
     endian: PhantomData<E>,
+}
+
+/// In which order the records are decoded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Order {
+    /// That of the file.
+    OfFile,
+    /// That of their times, which is not known yet.
+    Unknown,
+    /// That of their times; how many are decoded.
+    ByTime(usize),
 }
 
 impl<'a, E: Endian> RunReader<'a, E> {
@@ -103,12 +113,11 @@ impl<'a, E: Endian> RunReader<'a, E> {
         RunReader {
             content,
             decoder: Some(decoder),
-            window: room.window,
-            mapped: if span.unsorted { None } else { content.source.slice(span.start, span.end) },
+            room,
+            mapped: content.source.slice(span.start, span.end),
             next: span.start,
             end: span.end,
-            order: span.unsorted.then(Default::default),
-            spare_order: room.order,
+            order: if span.unsorted { Order::Unknown } else { Order::OfFile },
             endian: PhantomData,
         }
     }
@@ -117,6 +126,7 @@ impl<'a, E: Endian> RunReader<'a, E> {
     fn refill(&mut self, want: usize, batch: &mut Batch) -> Result<bool> {
         let want = want.min(usize::try_from(self.end - self.next).unwrap_or(usize::MAX));
         let got = self
+            .room
             .window
             .fill(&self.content.source, self.next, want)
             .map_err(|e| self.content.io_error(e))?;
@@ -132,44 +142,48 @@ impl<'a, E: Endian> RunReader<'a, E> {
 
     /// Read all of an unsorted run and find its order.
     fn sort(&mut self, batch: &mut Batch) -> Result<()> {
-        self.refill(usize::MAX, batch)?;
-        let mut order = std::mem::take(&mut self.spare_order);
+        if self.mapped.is_none() {
+            self.refill(usize::MAX, batch)?;
+        }
+        let Room { window, order } = &mut self.room;
+        let bytes = self.mapped.unwrap_or_else(|| window.bytes());
         order.clear();
         let (mut at, mut last) = (0, self.decoder.as_ref().map_or(0, |d| d.last));
-        while let Some((kind, rec)) = next_record::<E>(self.window.bytes(), at) {
+        while let Some((kind, rec)) = next_record::<E>(bytes, at) {
             let when = self.content.schema.when::<E>(kind, rec);
             if let When::At(t) = when {
                 last = t;
             }
             // A record that yields no event stays after its predecessor, because the decoder may
             // count it.
-            order.push((last, at as u32));
+            order.add(last, at as u32);
             at += rec.len();
         }
-        batch.quality.add(QualityCode::Truncated, (at < self.window.bytes().len()) as u64);
-        // Equal times keep their order: the second component is the offset.
-        order.sort();
-        self.order = Some((order, 0));
+        batch.quality.add(QualityCode::Truncated, (at < bytes.len()) as u64);
+        order.finish();
+        self.order = Order::ByTime(0);
         Ok(())
     }
 
-    fn fill_sorted(&mut self, batch: &mut Batch) -> Result<bool> {
-        if self.next < self.end {
-            self.sort(batch)?;
-        }
-        let (Some((order, next)), Some(decoder)) = (&mut self.order, &mut self.decoder) else {
-            return Ok(false);
-        };
-        while let Some(&(time, at)) = order.get(*next) {
+    /// Decode the records of an unsorted run from number `next` on.
+    fn fill_sorted(&mut self, mut next: usize, batch: &mut Batch) -> Result<bool> {
+        let Room { window, order } = &self.room;
+        let bytes = self.mapped.unwrap_or_else(|| window.bytes());
+        let Some(decoder) = &mut self.decoder else { return Ok(false) };
+        while let Some((time, at)) = order.get(next) {
             if batch.is_full() {
+                self.order = Order::ByTime(next);
                 return Ok(true);
             }
-            if let Some((kind, rec)) = next_record::<E>(self.window.bytes(), at as usize) {
+            if let Some((kind, rec)) = next_record::<E>(bytes, at as usize) {
                 decoder.last = time;
                 decoder.record::<E>(kind, rec, batch);
             }
-            *next += 1;
+            next += 1;
         }
+        self.order = Order::ByTime(next);
+        self.content.source.done_with(self.next, self.end);
+        self.next = self.end;
         Ok(false)
     }
 }
@@ -191,8 +205,11 @@ fn decode<E: Endian>(decoder: &mut Decoder<'_>, bytes: &[u8], batch: &mut Batch)
 
 impl<E: Endian> RunDecoder for RunReader<'_, E> {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
-        if self.order.is_some() {
-            return self.fill_sorted(batch);
+        if self.order == Order::Unknown {
+            self.sort(batch)?;
+        }
+        if let Order::ByTime(next) = self.order {
+            return self.fill_sorted(next, batch);
         }
         if let (Some(bytes), Some(decoder)) = (self.mapped, &mut self.decoder) {
             let at = decode::<E>(decoder, bytes, batch);
@@ -207,8 +224,8 @@ impl<E: Endian> RunDecoder for RunReader<'_, E> {
         }
         loop {
             let Some(decoder) = &mut self.decoder else { return Ok(false) };
-            let at = decode::<E>(decoder, self.window.bytes(), batch);
-            self.window.consume(at);
+            let at = decode::<E>(decoder, self.room.window.bytes(), batch);
+            self.room.window.consume(at);
             if batch.is_full() {
                 return Ok(true);
             }
@@ -225,10 +242,7 @@ impl<E: Endian> RunDecoder for RunReader<'_, E> {
 impl<E> Drop for RunReader<'_, E> {
     fn drop(&mut self) {
         if let Some(decoder) = self.decoder.take() {
-            let order =
-                self.order.take().map_or_else(|| std::mem::take(&mut self.spare_order), |o| o.0);
-            let window = std::mem::take(&mut self.window);
-            self.content.recycle(decoder, Room { window, order });
+            self.content.recycle(decoder, std::mem::take(&mut self.room));
         }
     }
 }

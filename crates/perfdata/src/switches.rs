@@ -1,11 +1,12 @@
 //! Decodes the switches of a run from their places, which the index noted.
 
+use crate::by_time::ByTime;
 use crate::decode::Decoder;
 use crate::index::Span;
 use crate::marks::Places;
 use crate::record::next_record;
 use crate::run::{Content, Room};
-use crate::schema::When;
+use crate::schema::{Schema, When};
 use holdup_trace::{Batch, Result, RunDecoder};
 use holdup_tracepoint::Endian;
 use std::marker::PhantomData;
@@ -15,7 +16,6 @@ pub(crate) struct SwitchReader<'a, E> {
     content: &'a Content,
     /// `None` only while being dropped.
     decoder: Option<Decoder<'a>>,
-    /// What it leaves to the next decoder.
     room: Room,
     span: Span,
     bytes: &'a [u8],
@@ -27,8 +27,8 @@ pub(crate) struct SwitchReader<'a, E> {
 enum Rest<'a> {
     /// Their places in the file, if the run is in order.
     InOrder(Places<'a>),
-    /// Their times and their places in the run, if the run had to be sorted.
-    Sorted(std::vec::IntoIter<(u64, u64)>),
+    /// Those in the order of [`Room`] from this one on, if the run had to be sorted.
+    Sorted(usize),
 }
 
 impl<'a, E: Endian> SwitchReader<'a, E> {
@@ -40,48 +40,39 @@ impl<'a, E: Endian> SwitchReader<'a, E> {
         places: Places<'a>,
     ) -> Option<Self> {
         let bytes = content.source.slice(span.start, span.end)?;
-        let rest = match span.unsorted {
-            true => Rest::Sorted(sorted::<E>(
-                content,
-                bytes,
-                places.map(|at| at - span.start),
-                first_ts,
-            )),
-            false => Rest::InOrder(places),
+        let (decoder, mut room) = content.decoder(true, first_ts);
+        let rest = if span.unsorted {
+            sort::<E>(&mut room.order, &content.schema, bytes, (span.start, first_ts), places);
+            Rest::Sorted(0)
+        } else {
+            Rest::InOrder(places)
         };
-        let (decoder, room) = content.decoder(true, first_ts);
-        Some(SwitchReader {
-            content,
-            decoder: Some(decoder),
-            room,
-            span,
-            bytes,
-            rest,
-            endian: PhantomData,
-        })
+        let decoder = Some(decoder);
+        Some(SwitchReader { content, decoder, room, span, bytes, rest, endian: PhantomData })
     }
 }
 
-/// The records at these places in `bytes` by time; those without a time follow their predecessors.
-fn sorted<E: Endian>(
-    content: &Content,
+/// Put the records of an unsorted run in order. Those without a time follow their predecessors.
+fn sort<E: Endian>(
+    order: &mut ByTime,
+    schema: &Schema,
     bytes: &[u8],
-    places: impl Iterator<Item = u64>,
-    first_ts: u64,
-) -> std::vec::IntoIter<(u64, u64)> {
+    (start, first_ts): (u64, u64),
+    places: Places<'_>,
+) {
+    order.clear();
     let mut last = first_ts;
-    let mut timed: Vec<(u64, u64)> = places
-        .map(|at| {
-            if let Some((kind, rec)) = next_record::<E>(bytes, at as usize)
-                && let When::At(time) = content.schema.when::<E>(kind, rec)
-            {
-                last = time;
-            }
-            (last, at)
-        })
-        .collect();
-    timed.sort();
-    timed.into_iter()
+    for at in places {
+        // An unsorted run has a few hundred KiB.
+        let at = (at - start) as u32;
+        if let Some((kind, rec)) = next_record::<E>(bytes, at as usize)
+            && let When::At(time) = schema.when::<E>(kind, rec)
+        {
+            last = time;
+        }
+        order.add(last, at);
+    }
+    order.finish();
 }
 
 impl<E: Endian> RunDecoder for SwitchReader<'_, E> {
@@ -89,10 +80,11 @@ impl<E: Endian> RunDecoder for SwitchReader<'_, E> {
         let Some(decoder) = &mut self.decoder else { return Ok(false) };
         while !batch.is_full() {
             let next = match &mut self.rest {
-                Rest::InOrder(places) => places.next().map(|at| at - self.span.start),
-                Rest::Sorted(places) => places.next().map(|(time, at)| {
+                Rest::InOrder(places) => places.next().map(|at| (at - self.span.start) as usize),
+                Rest::Sorted(next) => self.room.order.get(*next).map(|(time, at)| {
                     decoder.last = time;
-                    at
+                    *next += 1;
+                    at as usize
                 }),
             };
             let Some(at) = next else {
@@ -101,7 +93,7 @@ impl<E: Endian> RunDecoder for SwitchReader<'_, E> {
                 return Ok(false);
             };
             // If the file has shrunk since, reading all events will notice.
-            if let Some((kind, rec)) = next_record::<E>(self.bytes, at as usize) {
+            if let Some((kind, rec)) = next_record::<E>(self.bytes, at) {
                 decoder.record::<E>(kind, rec, batch);
             }
         }
