@@ -76,7 +76,7 @@ pub fn predict(
 
 /// The prediction of a view, and the share of CPU time that was idle.
 fn replayed(view: &View<'_>, seeds: Seeds) -> (Prediction, f64) {
-    let mut runs: Vec<_> = (0..seeds.0).map(|seed| simulate(view, u64::from(seed))).collect();
+    let mut runs = concurrently(seeds.0 as usize, |seed| simulate(view, seed as u64));
     runs.sort_by_key(|run| run.wall_ns);
     let (low, high) = (runs[0].wall_ns, runs[runs.len() - 1].wall_ns);
     let median = runs.swap_remove(runs.len() / 2);
@@ -185,16 +185,24 @@ pub fn predict_all(
     sets: &[Vec<Change>],
     seeds: Seeds,
 ) -> Vec<Result<Prediction, ChangeError>> {
+    concurrently(sets.len(), |i| predict(program, &sets[i], seeds))
+}
+
+/// What `of` returns for each number below `count`, in order, from as many threads as this machine
+/// has CPUs.
+fn concurrently<T: Send>(count: usize, of: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let work = || {
         let mut done = Vec::new();
         loop {
             let i = next.fetch_add(1, Ordering::Relaxed);
-            let Some(changes) = sets.get(i) else { return done };
-            done.push((i, predict(program, changes, seeds)));
+            if i >= count {
+                return done;
+            }
+            done.push((i, of(i)));
         }
     };
-    let workers = thread::available_parallelism().map_or(1, usize::from).min(sets.len());
+    let workers = thread::available_parallelism().map_or(1, usize::from).min(count);
     let mut results = thread::scope(|scope| {
         let helpers: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
         let mut results = work();
@@ -204,5 +212,5 @@ pub fn predict_all(
         results
     });
     results.sort_by_key(|&(i, _)| i);
-    results.into_iter().map(|(_, prediction)| prediction).collect()
+    results.into_iter().map(|(_, result)| result).collect()
 }
