@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(cause(&ended(disk, None)), Cause::Io);
         assert_eq!(cause(&ended(disk, APPLICATION)), Cause::KernelLock);
         let recorded = WaitEnd { contention_recorded: true, ..ended(disk, APPLICATION) };
-        assert_eq!(cause(&recorded), Cause::Io, "the lock would have shown");
+        assert_eq!(cause(&recorded), Cause::KernelService, "the lock would have shown");
         let contending = Sleep { contending: true, ..read };
         assert_eq!(cause(&ended(contending, None)), Cause::KernelLock);
     }

@@ -7,7 +7,6 @@
 
 use crate::layout::Layout;
 use crate::record;
-use crate::schema::Class;
 use holdup_trace::{Batch, Cpu, Event, EventId, NameId, Pid, Tid, What};
 use holdup_tracepoint::{Endian, Plan, sys_enter_64, sys_exit_64};
 
@@ -65,7 +64,7 @@ impl Calls {
     }
 
     /// Whether any sample is known to be no switch.
-    pub(crate) fn tell_apart(&self) -> bool {
+    pub(crate) fn say_what_is_no_switch(&self) -> bool {
         !self.by_id.is_empty()
     }
 
@@ -129,16 +128,16 @@ impl Calls {
 }
 
 impl Call {
-    /// The samples of an event with this layout and class.
-    pub(crate) fn of(event: EventId, l: &Layout, class: &Class) -> Call {
+    /// The samples of an event with this layout, and with this plan if it is a tracepoint.
+    pub(crate) fn of(event: EventId, l: &Layout, plan: Option<&Plan>) -> Call {
         let is_usual = (l.tid, l.time, l.cpu, l.raw, l.cgroup)
             == (at::TID as u16, at::TIME as u16, at::CPU as u16, at::LEN as u16, 0);
-        match class {
+        match plan {
             _ if l.id != at::ID as u16 => Call::Not,
-            Class::Tracepoint(Plan::Switch { .. }) | Class::NoFormat => Call::Not,
-            Class::Tracepoint(Plan::SysEnter64) if is_usual => Call::Enter(event),
-            Class::Tracepoint(Plan::SysExit64) if is_usual => Call::Exit(event),
-            Class::Tracepoint(_) | Class::Probe(_) | Class::Counter => Call::Other,
+            Some(Plan::Switch { .. }) => Call::Not,
+            Some(Plan::SysEnter64) if is_usual => Call::Enter(event),
+            Some(Plan::SysExit64) if is_usual => Call::Exit(event),
+            _ => Call::Other,
         }
     }
 }

@@ -3,16 +3,14 @@
 //! The index sees the header of every record. It notes the place of these few, so that a look at
 //! the switches alone need not walk over all headers once more.
 
-use crate::index::Span;
-
 /// The places of such records, in file order.
 #[derive(Debug, Default)]
 pub(crate) struct Marks {
     segments: Vec<Segment>,
     /// How many places there are.
     len: usize,
-    /// Some places are not known, because the data are not contiguous in memory, samples are not
-    /// told apart by their ids, or there were too many.
+    /// Some places are not known, because the data are not contiguous in memory, the ids of samples
+    /// do not say what they are, or there were too many places.
     incomplete: bool,
 }
 
@@ -38,12 +36,12 @@ impl Marks {
         self.segments.push(Segment { start, at });
     }
 
-    /// The places within a span, unless some are not known.
-    pub(crate) fn within(&self, span: Span) -> Option<Places<'_>> {
-        let first = self.segments.partition_point(|s| s.start <= span.start).saturating_sub(1);
-        let mut places = Places { segments: &self.segments[first..], next: 0, end: span.end };
+    /// The places from `start` to `end`, unless some are not known.
+    pub(crate) fn within(&self, start: u64, end: u64) -> Option<Places<'_>> {
+        let first = self.segments.partition_point(|s| s.start <= start).saturating_sub(1);
+        let mut places = Places { segments: &self.segments[first..], next: 0, end };
         let segment = places.segments.first()?;
-        places.next = segment.at.partition_point(|&at| segment.start + u64::from(at) < span.start);
+        places.next = segment.at.partition_point(|&at| segment.start + u64::from(at) < start);
         Some(places)
     }
 }
@@ -77,7 +75,7 @@ mod tests {
     use super::*;
 
     fn within(marks: &Marks, start: u64, end: u64) -> Option<Vec<u64>> {
-        Some(marks.within(Span { start, end, unsorted: false })?.collect())
+        Some(marks.within(start, end)?.collect())
     }
 
     #[test]

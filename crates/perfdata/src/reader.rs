@@ -44,7 +44,7 @@ impl PerfData {
             .zip(self.runs().get(run))
             .map_or(nothing, |(s, r)| (*s, r.first_ts));
         let content = &self.content;
-        let places = only_switches.then(|| self.marks.within(span)).flatten();
+        let places = only_switches.then(|| self.marks.within(span.start, span.end)).flatten();
         match places.and_then(|places| SwitchReader::<E>::new(content, span, first, places)) {
             Some(marked) => Box::new(marked),
             None => Box::new(RunReader::<E>::new(content, span, first, only_switches)),

@@ -42,8 +42,13 @@ pub(crate) enum Class {
 
 /// What the samples with each id are; `events[i]` belongs to `attrs[i]`.
 fn calls_by_id(attrs: &[Attr], events: &[Decodable]) -> Vec<(u64, Call)> {
+    let of = |event: &Decodable| match &event.class {
+        Class::Tracepoint(plan) => Call::of(event.event, &event.layout, Some(plan)),
+        Class::Probe(_) | Class::Counter => Call::of(event.event, &event.layout, None),
+        Class::NoFormat => Call::Not,
+    };
     let each = |(attr, event): (&Attr, &Decodable)| {
-        let call = Call::of(event.event, &event.layout, &event.class);
+        let call = of(event);
         attr.ids.iter().map(|&id| (id, call)).collect::<Vec<_>>()
     };
     attrs.iter().zip(events).flat_map(each).collect()

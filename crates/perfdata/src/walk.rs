@@ -126,7 +126,7 @@ pub(crate) fn walk<E: Endian>(
     };
     let mut at = start;
     window.clear();
-    if schema.calls.tell_apart() && source.slice(start, limit).is_some() {
+    if schema.calls.say_what_is_no_switch() && source.slice(start, limit).is_some() {
         w.out.marks = Some(Vec::new());
     }
     while at < end {

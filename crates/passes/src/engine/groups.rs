@@ -70,16 +70,17 @@ impl Engine {
         if !self.caps.groups || t.group == NameId::NONE {
             return now;
         }
-        let is_sibling = |s: Slot| self.threads[s].group == t.group;
         let from = t.since.max(self.start);
-        self.rivals.last_ran(cpu, is_sibling).map_or(from, |left| from.max(left)).min(now)
+        let left = self.rivals.last_ran(cpu, t.group, |s| self.threads[s].group);
+        left.map_or(from, |left| from.max(left)).min(now)
     }
 
     /// `cpu` runs another thread from now on.
     #[inline]
     pub(super) fn note_stay(&mut self, now: Nanos, cpu: Cpu, slot: Option<Slot>) {
         if self.caps.groups {
-            self.rivals.stays(now, cpu, slot.unwrap_or(Slot::IDLE));
+            let slot = slot.unwrap_or(Slot::IDLE);
+            self.rivals.stays(now, cpu, slot, |s| self.threads[s].group);
         }
     }
 }
@@ -88,29 +89,60 @@ impl Engine {
 /// unknown group for part of its time.
 const REMEMBERED: usize = 256;
 
+/// Who had one CPU.
+#[derive(Clone, Debug, Default)]
+struct Stays {
+    /// The thread that has it, and since when. Its group may become known only while it runs.
+    now: Option<(Nanos, Slot)>,
+    /// Before that: when each group came, `None` for the idle task. Threads of one group that
+    /// follow each other are one stay.
+    past: VecDeque<(Nanos, Option<NameId>)>,
+}
+
+impl Stays {
+    /// The stays, the latest first.
+    fn backwards(
+        &self,
+        group: impl Fn(Slot) -> NameId,
+    ) -> impl Iterator<Item = (Nanos, Option<NameId>)> {
+        let now = self.now.map(|(from, slot)| (from, group_of(slot, group)));
+        now.into_iter().chain(self.past.iter().rev().copied())
+    }
+}
+
+/// The group of a thread that runs; `None` for the idle task.
+fn group_of(slot: Slot, group: impl Fn(Slot) -> NameId) -> Option<NameId> {
+    (slot != Slot::IDLE).then(|| group(slot))
+}
+
 /// Which groups had the CPUs that threads were ready for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rivals {
-    /// The latest stays on each CPU: start and thread.
-    stays: Vec<VecDeque<(Nanos, Slot)>>,
+    stays: Vec<Stays>,
     /// Time that a thread was ready while a group had its CPU.
     sums: FxHashMap<(Slot, NameId), Nanos>,
 }
 
 impl Rivals {
-    fn stays(&mut self, now: Nanos, cpu: Cpu, slot: Slot) {
+    fn stays(&mut self, now: Nanos, cpu: Cpu, slot: Slot, group: impl Fn(Slot) -> NameId) {
         let at = usize::from(cpu.0);
         if at >= self.stays.len() {
-            self.stays.resize_with(at + 1, VecDeque::new);
+            self.stays.resize_with(at + 1, Stays::default);
         }
-        let stays = &mut self.stays[at];
-        if stays.back().is_some_and(|last| last.1 == slot) {
+        let Stays { now: stay, past } = &mut self.stays[at];
+        let Some((from, left)) = stay.replace((now, slot)) else { return };
+        if left == slot {
+            *stay = Some((from, slot));
             return;
         }
-        if stays.len() == REMEMBERED {
-            stays.pop_front();
+        let whose = group_of(left, group);
+        if past.back().is_some_and(|last| last.1 == whose) {
+            return;
         }
-        stays.push_back((now, slot));
+        if past.len() == REMEMBERED {
+            past.pop_front();
+        }
+        past.push_back((from, whose));
     }
 
     fn got_cpu(
@@ -122,23 +154,23 @@ impl Rivals {
     ) {
         let Some(stays) = self.stays.get(usize::from(cpu.0)) else { return };
         let mut end = Nanos::MAX;
-        for &(from, whose) in stays.iter().rev() {
+        for (from, whose) in stays.backwards(group) {
             if end <= since {
                 break;
             }
             let span = end.min(until).saturating_sub(from.max(since));
-            if span > 0 && whose != Slot::IDLE {
-                *self.sums.entry((slot, group(whose))).or_default() += span;
+            if let Some(whose) = whose.filter(|_| span > 0) {
+                *self.sums.entry((slot, whose)).or_default() += span;
             }
             end = from;
         }
     }
 
-    /// When the latest of the wanted threads left `cpu`; 0 if it is there now.
-    fn last_ran(&self, cpu: Cpu, wanted: impl Fn(Slot) -> bool) -> Option<Nanos> {
+    /// When the latest thread of a group left `cpu`; 0 if it is there now.
+    fn last_ran(&self, cpu: Cpu, wanted: NameId, group: impl Fn(Slot) -> NameId) -> Option<Nanos> {
         let mut left = 0;
-        for &(from, whose) in self.stays.get(usize::from(cpu.0))?.iter().rev() {
-            if whose != Slot::IDLE && wanted(whose) {
+        for (from, whose) in self.stays.get(usize::from(cpu.0))?.backwards(group) {
+            if whose == Some(wanted) {
                 return Some(left);
             }
             left = from;
@@ -180,10 +212,9 @@ mod tests {
         let group = |slot: Slot| NameId(slot.0 * 10);
         let (waits, b, c) = (Slot(1), Slot(2), Slot(3));
         let mut rivals = Rivals::default();
-        rivals.stays(0, Cpu(0), b);
-        rivals.stays(100, Cpu(0), c);
-        rivals.stays(150, Cpu(0), Slot::IDLE);
-        rivals.stays(170, Cpu(0), b);
+        for (at, slot) in [(0, b), (100, c), (150, Slot::IDLE), (170, b)] {
+            rivals.stays(at, Cpu(0), slot, group);
+        }
         rivals.got_cpu((40, 200), Cpu(0), waits, group);
         rivals.got_cpu((40, 200), Cpu(7), waits, group);
         let mut sums: Vec<_> = rivals.sums().collect();
@@ -195,8 +226,22 @@ mod tests {
         let mut sums: Vec<_> = rivals.sums().collect();
         sums.sort();
         assert_eq!(sums, [(waits, NameId(20), 60), (waits, NameId(30), 20)]);
-        assert_eq!(rivals.last_ran(Cpu(0), |s| s == c), Some(150));
-        assert_eq!(rivals.last_ran(Cpu(0), |s| s == b), Some(0));
-        assert_eq!(rivals.last_ran(Cpu(0), |s| s == waits), None);
+        let last_ran = |slot| rivals.last_ran(Cpu(0), group(slot), group);
+        assert_eq!([c, b, waits].map(last_ran), [Some(150), Some(0), None]);
+    }
+
+    /// The threads of one group that take turns are one stay, so more time is remembered.
+    #[test]
+    fn any_number_of_threads_of_a_group_is_one_stay() {
+        let group = |slot: Slot| NameId(slot.0 % 2);
+        let mut rivals = Rivals::default();
+        for turn in 0..2000 {
+            rivals.stays(turn * 10, Cpu(0), Slot(2 + turn as u32 * 2), group);
+        }
+        rivals.stays(20_000, Cpu(0), Slot(1), group);
+        rivals.got_cpu((5, 20_100), Cpu(0), Slot(1), group);
+        let mut sums: Vec<_> = rivals.sums().collect();
+        sums.sort();
+        assert_eq!(sums, [(Slot(1), NameId(0), 19_995), (Slot(1), NameId(1), 100)]);
     }
 }
