@@ -27,7 +27,7 @@ pub(crate) enum Source {
 const BLOCK: usize = 1 << 20;
 
 /// Bytes of the front of a file that stay in memory between indexing and decoding.
-const KEPT: u64 = 256 << 20;
+const KEPT: u64 = 128 << 20;
 
 impl Source {
     pub(crate) fn file(file: File) -> io::Result<Source> {

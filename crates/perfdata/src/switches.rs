@@ -20,6 +20,8 @@ pub(crate) struct SwitchReader<'a, E> {
     span: Span,
     bytes: &'a [u8],
     rest: Rest<'a>,
+    /// Up to where the pages of the file are released.
+    released: u64,
     endian: PhantomData<E>,
 }
 
@@ -29,6 +31,29 @@ enum Rest<'a> {
     InOrder(Places<'a>),
     /// Those in the order of [`Room`] from this one on, if the run had to be sorted.
     Sorted(usize),
+}
+
+impl Rest<'_> {
+    /// The place in the run of the next record, whose time the decoder gets to know.
+    fn next(&mut self, decoder: &mut Decoder<'_>, room: &Room, start: u64) -> Option<usize> {
+        match self {
+            Rest::InOrder(places) => places.next().map(|at| (at - start) as usize),
+            Rest::Sorted(next) => {
+                let (time, at) = room.order.get(*next)?;
+                decoder.last = time;
+                *next += 1;
+                Some(at as usize)
+            }
+        }
+    }
+
+    /// Up to where the file has been read once this place has been.
+    fn done(&self, at: u64, before: u64) -> u64 {
+        match self {
+            Rest::InOrder(_) => at,
+            Rest::Sorted(_) => before,
+        }
+    }
 }
 
 impl<'a, E: Endian> SwitchReader<'a, E> {
@@ -48,7 +73,17 @@ impl<'a, E: Endian> SwitchReader<'a, E> {
             Rest::InOrder(places)
         };
         let decoder = Some(decoder);
-        Some(SwitchReader { content, decoder, room, span, bytes, rest, endian: PhantomData })
+        let released = span.start;
+        Some(SwitchReader {
+            content,
+            decoder,
+            room,
+            span,
+            bytes,
+            rest,
+            released,
+            endian: PhantomData,
+        })
     }
 }
 
@@ -78,26 +113,21 @@ fn sort<E: Endian>(
 impl<E: Endian> RunDecoder for SwitchReader<'_, E> {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
         let Some(decoder) = &mut self.decoder else { return Ok(false) };
-        while !batch.is_full() {
-            let next = match &mut self.rest {
-                Rest::InOrder(places) => places.next().map(|at| (at - self.span.start) as usize),
-                Rest::Sorted(next) => self.room.order.get(*next).map(|(time, at)| {
-                    decoder.last = time;
-                    *next += 1;
-                    at as usize
-                }),
-            };
-            let Some(at) = next else {
-                // All events will be read from here too.
-                self.content.source.release(self.span.start, self.span.end);
-                return Ok(false);
-            };
+        let mut done = self.span.end;
+        while let Some(at) = self.rest.next(decoder, &self.room, self.span.start) {
             // If the file has shrunk since, reading all events will notice.
             if let Some((kind, rec)) = next_record::<E>(self.bytes, at) {
                 decoder.record::<E>(kind, rec, batch);
             }
+            if batch.is_full() {
+                done = self.rest.done(self.span.start + at as u64, self.released);
+                break;
+            }
         }
-        Ok(true)
+        // All events will be read from here too.
+        self.content.source.release(self.released, done);
+        self.released = done;
+        Ok(done < self.span.end)
     }
 }
 
