@@ -6,6 +6,7 @@ mod divided;
 mod holders;
 mod queues;
 mod requests;
+mod slices;
 mod works;
 
 use crate::change::{Change, LockChange, View};

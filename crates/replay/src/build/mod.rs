@@ -32,6 +32,15 @@ use std::sync::OnceLock;
 /// A thread's time slice while others wait, if the trace does not tell (`sysctl_sched_base_slice`
 /// of machines with a few CPUs).
 const SLICE_NS: Nanos = 3_000_000;
+/// The kernel accepts no shorter slice (`min_sched_granularity_ns`); a damaged trace may show one.
+pub(crate) const SHORTEST_SLICE_NS: Nanos = 100_000;
+/// Most slices of one CPU in a replay, which ends even if a damaged trace lasts for years.
+const MOST_SLICES: Nanos = 4_000_000;
+
+fn slice_ns(analysis: &Analysis) -> Nanos {
+    let traced = analysis.slice_ns().unwrap_or(SLICE_NS);
+    traced.max(SHORTEST_SLICE_NS).max(analysis.wall_ns() / MOST_SLICES)
+}
 
 /// Why a trace cannot be replayed.
 #[derive(Debug, thiserror::Error)]
@@ -145,7 +154,7 @@ impl Program {
             wall_ns: analysis.wall_ns(),
             ops: builder.ops,
             times: builder.times,
-            slice_ns: analysis.slice_ns().unwrap_or(SLICE_NS),
+            slice_ns: slice_ns(analysis),
             looks_ns: builder.looks_ns,
             numbers: total,
             rounds: builder.rounds,
