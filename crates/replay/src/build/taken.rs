@@ -22,6 +22,9 @@ use std::collections::BTreeMap;
 /// Only this many locks, those with the longest waits, are searched for all their holds: each
 /// search goes through all steps of the lock's threads.
 const LOCKS: usize = 64;
+/// With more unseen holds a lock keeps the traced order: each is a step of its thread, and in a
+/// damaged trace they may be as many as microseconds in a century.
+const MOST_UNSEEN: u64 = 1 << 20;
 
 /// A lock with all its holds in order of time, and the number of holds that were not seen.
 struct Taken {
@@ -96,6 +99,9 @@ impl Builder<'_> {
             let all = HeldInAll::of(self.analysis, stats, held, waited)?;
             usual = unseen::begin(&mut holds, runs);
             unseen = all.holds.saturating_sub(holds.len() as u64);
+            if unseen > MOST_UNSEEN {
+                return None;
+            }
         }
         holds.sort_unstable();
         (id != ObjectId::NONE && !overlap(&holds, self.analysis.limit(&WELL_MET)))
