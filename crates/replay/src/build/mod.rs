@@ -34,12 +34,17 @@ use std::sync::OnceLock;
 const SLICE_NS: Nanos = 3_000_000;
 /// The kernel accepts no shorter slice (`min_sched_granularity_ns`); a damaged trace may show one.
 pub(crate) const SHORTEST_SLICE_NS: Nanos = 100_000;
-/// Most slices of one CPU in a replay, which ends even if a damaged trace lasts for years.
-const MOST_SLICES: Nanos = 4_000_000;
+/// So many slices may be replayed for each step: in a trace each of them ends with a switch.
+const SLICES: u64 = 64;
+/// As many in any case.
+const FEW_SLICES: u64 = 100_000;
 
-fn slice_ns(analysis: &Analysis) -> Nanos {
+/// The length of a slice. A damaged trace may last for years, because of one wrong time: then it is
+/// so long that a replay ends.
+fn slice_ns(analysis: &Analysis, steps: usize) -> Nanos {
     let traced = analysis.slice_ns().unwrap_or(SLICE_NS);
-    traced.max(SHORTEST_SLICE_NS).max(analysis.wall_ns() / MOST_SLICES)
+    let most = (steps as u64).saturating_mul(SLICES).max(FEW_SLICES);
+    traced.max(SHORTEST_SLICE_NS).max(analysis.wall_ns() / most)
 }
 
 /// Why a trace cannot be replayed.
@@ -152,9 +157,9 @@ impl Program {
             traced_wall_ns,
             irq_ns,
             wall_ns: analysis.wall_ns(),
+            slice_ns: slice_ns(analysis, builder.ops.len()),
             ops: builder.ops,
             times: builder.times,
-            slice_ns: slice_ns(analysis),
             looks_ns: builder.looks_ns,
             numbers: total,
             rounds: builder.rounds,
