@@ -124,8 +124,9 @@ impl<E: Endian> RunDecoder for SwitchReader<'_, E> {
                 break;
             }
         }
-        // All events will be read from here too.
-        self.content.source.release(self.released, done);
+        // All events are read from here later. But to release a page alone is of no use: the kernel
+        // maps its neighbours again when another thread reads next to it.
+        self.content.source.done_with(self.released, done);
         self.released = done;
         Ok(done < self.span.end)
     }
