@@ -63,17 +63,22 @@ impl Calls {
         Calls { base, by_id }
     }
 
-    /// Whether any sample is known to be no switch.
-    pub(crate) fn say_what_is_no_switch(&self) -> bool {
+    /// Whether the ids of samples tell anything.
+    pub(crate) fn are_known(&self) -> bool {
         !self.by_id.is_empty()
+    }
+
+    /// What a sample with this id is, if its id tells.
+    #[inline(always)]
+    fn of_id(&self, id: u64) -> Option<Call> {
+        self.by_id.get(id.wrapping_sub(self.base) as usize).copied()
     }
 
     /// Whether this sample may be a switch.
     #[inline(always)]
     pub(crate) fn may_switch<E: Endian>(&self, rec: &[u8]) -> bool {
         let Some(head) = rec.first_chunk::<{ at::ID + 8 }>() else { return true };
-        let id = E::u64(head, at::ID).wrapping_sub(self.base);
-        self.by_id.get(id as usize).is_none_or(|&call| call == Call::Not)
+        self.of_id(E::u64(head, at::ID)).is_none_or(|call| call == Call::Not)
     }
 
     /// Decodes the records at the start of `bytes`, as long as they are system calls and the batch
@@ -92,8 +97,7 @@ impl Calls {
             && let Some(rec) = rest.get(..E::u16(head, 6) as usize)
             && let Some(raw) = rec.get(at::RAW..)
             && let Some(raw) = raw.get(..E::u32(head, at::LEN) as usize)
-            && let Some(&call) =
-                self.by_id.get(E::u64(head, at::ID).wrapping_sub(self.base) as usize)
+            && let Some(call) = self.of_id(E::u64(head, at::ID))
         {
             let ts = E::u64(head, at::TIME);
             let event = |id, what| Event {

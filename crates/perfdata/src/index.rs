@@ -3,8 +3,9 @@
 //! The data are cut into segments that are walked in parallel. Where a segment's first record
 //! begins is a guess, because records carry no marker: the walk starts at the first plausible chain
 //! of headers. The guess is proven when the walk of the segment before ends exactly there; a
-//! segment whose guess was wrong is walked again from the right place. So wrong guesses cost time
-//! but never change the result.
+//! segment whose guess was wrong is walked again from the right place. In the same way each segment
+//! counts its late events as if it were the first, and is walked again if that was wrong
+//! ([`crate::rounds`]). So wrong guesses cost time but never change the result.
 
 use crate::marks::Marks;
 use crate::record;

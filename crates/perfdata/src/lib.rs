@@ -76,7 +76,6 @@ mod run;
 mod schema;
 mod shown;
 mod source;
-mod switches;
 mod tracing_data;
 mod walk;
 mod window;

@@ -1,4 +1,5 @@
-//! Where the records are that may tell which thread runs: switches, and whatever is no sample.
+//! Where the records are that may tell which thread runs: switches, and the kernel's records that
+//! are no samples.
 //!
 //! The index sees the header of every record. It notes the place of these few, so that a look at
 //! the switches alone need not walk over all headers once more.

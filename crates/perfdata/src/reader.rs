@@ -7,7 +7,6 @@ use crate::run::{Content, RunReader};
 use crate::schema::Schema;
 use crate::shown::shown;
 use crate::source::Source;
-use crate::switches::SwitchReader;
 use holdup_trace::{Opened, Quality, Reader, RunDecoder, TraceInfo};
 use holdup_tracepoint::{Big, Endian, Little};
 
@@ -45,10 +44,7 @@ impl PerfData {
             .map_or(nothing, |(s, r)| (*s, r.first_ts));
         let content = &self.content;
         let places = only_switches.then(|| self.marks.within(span.start, span.end)).flatten();
-        match places.and_then(|places| SwitchReader::<E>::new(content, span, first, places)) {
-            Some(marked) => Box::new(marked),
-            None => Box::new(RunReader::<E>::new(content, span, first, only_switches)),
-        }
+        Box::new(RunReader::<E>::new(content, span, first, only_switches, places))
     }
 
     fn decoder_of(&self, run: usize, only_switches: bool) -> Box<dyn RunDecoder + '_> {

@@ -4,6 +4,7 @@ use crate::by_time::ByTime;
 use crate::decode::{Decoder, Memory};
 use crate::index::Span;
 use crate::lately::Lately;
+use crate::marks::Places;
 use crate::record::next_record;
 use crate::schema::{Schema, When};
 use crate::source::Source;
@@ -23,8 +24,8 @@ use std::sync::{Arc, Mutex};
 pub(crate) struct Content {
     /// The file's path, for messages.
     path: PathBuf,
-    pub(crate) source: Source,
-    pub(crate) schema: Schema,
+    source: Source,
+    schema: Schema,
     names: Arc<Names>,
     /// Which control group an id in samples stands for.
     groups: FxHashMap<u64, NameId>,
@@ -50,7 +51,7 @@ impl Content {
 
     /// A decoder of all events or only of switches, which begins at this time, and memory for
     /// whoever feeds it.
-    pub(crate) fn decoder(&self, only_switches: bool, first_ts: u64) -> (Decoder<'_>, Room) {
+    fn decoder(&self, only_switches: bool, first_ts: u64) -> (Decoder<'_>, Room) {
         let spare = self.spare.lock().unwrap_or_else(|e| e.into_inner()).pop();
         let (room, memory) = spare.unwrap_or_else(|| {
             (Room::default(), (LocalNames::new(self.names.clone()), Lately::default()))
@@ -61,7 +62,7 @@ impl Content {
     }
 
     /// Keeps the memory of a finished decoder for the next one.
-    pub(crate) fn recycle(&self, decoder: Decoder<'_>, room: Room) {
+    fn recycle(&self, decoder: Decoder<'_>, room: Room) {
         let mut spare = self.spare.lock().unwrap_or_else(|e| e.into_inner());
         spare.push((room, decoder.into_memory()));
     }
@@ -69,9 +70,9 @@ impl Content {
 
 /// Memory for feeding a decoder, which is used again.
 #[derive(Default)]
-pub(crate) struct Room {
+struct Room {
     window: Window,
-    pub(crate) order: ByTime,
+    order: ByTime,
 }
 
 /// Decodes one run, in file order or, if the run is unsorted, all of it at once.
@@ -80,9 +81,12 @@ pub(crate) struct RunReader<'a, E> {
     /// `None` only while being dropped.
     decoder: Option<Decoder<'a>>,
     room: Room,
-    /// The rest of the run, or all of an unsorted run, if it is mapped.
+    /// The run, if it is mapped; what is left of it, if all its records are decoded in file order.
     mapped: Option<&'a [u8]>,
-    /// The next offset to read, and the offset at which the run ends.
+    /// The places of the only records that are wanted, if they are known and the run is mapped.
+    places: Option<Places<'a>>,
+    /// The offset at which the run begins, the next to read, and the one at which it ends.
+    start: u64,
     next: u64,
     end: u64,
     order: Order,
@@ -101,20 +105,25 @@ enum Order {
 }
 
 impl<'a, E: Endian> RunReader<'a, E> {
-    /// Decodes all events, or only switches and records that are no events.
+    /// Decodes all events, or only switches and records that are no events; these are at `places`,
+    /// if that is known.
     pub(crate) fn new(
         content: &'a Content,
         span: Span,
         first_ts: u64,
         only_switches: bool,
+        places: Option<Places<'a>>,
     ) -> Self {
         let (decoder, mut room) = content.decoder(only_switches, first_ts);
         room.window.clear();
+        let mapped = content.source.slice(span.start, span.end);
         RunReader {
             content,
             decoder: Some(decoder),
             room,
-            mapped: content.source.slice(span.start, span.end),
+            mapped,
+            places: places.filter(|_| mapped.is_some()),
+            start: span.start,
             next: span.start,
             end: span.end,
             order: if span.unsorted { Order::Unknown } else { Order::OfFile },
@@ -148,18 +157,29 @@ impl<'a, E: Endian> RunReader<'a, E> {
         let Room { window, order } = &mut self.room;
         let bytes = self.mapped.unwrap_or_else(|| window.bytes());
         order.clear();
-        let (mut at, mut last) = (0, self.decoder.as_ref().map_or(0, |d| d.last));
-        while let Some((kind, rec)) = next_record::<E>(bytes, at) {
-            let when = self.content.schema.when::<E>(kind, rec);
-            if let When::At(t) = when {
+        let mut last = self.decoder.as_ref().map_or(0, |d| d.last);
+        let mut add = |at: usize, kind: u32, rec: &[u8]| {
+            if let When::At(t) = self.content.schema.when::<E>(kind, rec) {
                 last = t;
             }
             // A record that yields no event stays after its predecessor, because the decoder may
             // count it.
             order.add(last, at as u32);
-            at += rec.len();
+        };
+        if let Some(places) = &mut self.places {
+            for at in places.map(|place| (place - self.start) as usize) {
+                if let Some((kind, rec)) = next_record::<E>(bytes, at) {
+                    add(at, kind, rec);
+                }
+            }
+        } else {
+            let mut at = 0;
+            while let Some((kind, rec)) = next_record::<E>(bytes, at) {
+                add(at, kind, rec);
+                at += rec.len();
+            }
+            batch.quality.add(QualityCode::Truncated, (at < bytes.len()) as u64);
         }
-        batch.quality.add(QualityCode::Truncated, (at < bytes.len()) as u64);
         order.finish();
         self.order = Order::ByTime(0);
         Ok(())
@@ -182,9 +202,36 @@ impl<'a, E: Endian> RunReader<'a, E> {
             next += 1;
         }
         self.order = Order::ByTime(next);
-        self.content.source.done_with(self.next, self.end);
-        self.next = self.end;
+        self.read_to(self.end);
         Ok(false)
+    }
+
+    /// Decode the records at the places, in file order. If the file has shrunk since they were
+    /// noted, reading all events will notice. Returns whether some may be left.
+    fn fill_places(&mut self, batch: &mut Batch) -> bool {
+        let (Some(places), Some(bytes), Some(decoder)) =
+            (&mut self.places, self.mapped, &mut self.decoder)
+        else {
+            return false;
+        };
+        let mut done = self.end;
+        for place in places {
+            if let Some((kind, rec)) = next_record::<E>(bytes, (place - self.start) as usize) {
+                decoder.record::<E>(kind, rec, batch);
+            }
+            if batch.is_full() {
+                done = place;
+                break;
+            }
+        }
+        self.read_to(done);
+        done < self.end
+    }
+
+    /// What is before this offset has been decoded.
+    fn read_to(&mut self, done: u64) {
+        self.content.source.done_with(self.next, done);
+        self.next = done;
     }
 }
 
@@ -211,15 +258,16 @@ impl<E: Endian> RunDecoder for RunReader<'_, E> {
         if let Order::ByTime(next) = self.order {
             return self.fill_sorted(next, batch);
         }
+        if self.places.is_some() {
+            return Ok(self.fill_places(batch));
+        }
         if let (Some(bytes), Some(decoder)) = (self.mapped, &mut self.decoder) {
             let at = decode::<E>(decoder, bytes, batch);
             let more = batch.is_full();
             // The index saw records to the end: if they are missing now, the file has shrunk.
             batch.quality.add(QualityCode::Truncated, (!more && at < bytes.len()) as u64);
             self.mapped = Some(&bytes[at..]);
-            let done = if more { self.next + at as u64 } else { self.end };
-            self.content.source.done_with(self.next, done);
-            self.next = done;
+            self.read_to(if more { self.next + at as u64 } else { self.end });
             return Ok(more);
         }
         loop {

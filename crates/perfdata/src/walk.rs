@@ -126,7 +126,7 @@ pub(crate) fn walk<E: Endian>(
     };
     let mut at = start;
     window.clear();
-    if schema.calls.say_what_is_no_switch() && source.slice(start, limit).is_some() {
+    if schema.calls.are_known() && source.slice(start, limit).is_some() {
         w.out.marks = Some(Vec::new());
     }
     while at < end {
@@ -194,7 +194,6 @@ impl Walk<'_> {
         };
         // Bytes of a sample that the loop reads.
         let need = (sample_time + 8).max(record::HEADER);
-        let calls = self.out.marks.is_some().then_some(&self.schema.calls);
         let end = stop.min(buf.len());
         let mut samples = 0;
         // Earliest and latest time of the samples taken here, and latest time of the open piece.
@@ -225,7 +224,7 @@ impl Walk<'_> {
                 }
                 samples += 1;
                 last = time;
-                if calls.is_some_and(|calls| calls.may_switch::<E>(rec)) {
+                if self.schema.calls.may_switch::<E>(rec) {
                     self.mark(base + at as u64);
                 }
                 at += size;
@@ -247,7 +246,12 @@ impl Walk<'_> {
             }
             let rec = &buf[at..at + size];
             let offset = base + at as u64;
-            if kind != record::SAMPLE || calls.is_none_or(|calls| calls.may_switch::<E>(rec)) {
+            // Records that perf itself wrote yield no event.
+            let tells = match kind {
+                record::SAMPLE => self.schema.calls.may_switch::<E>(rec),
+                _ => kind < record::HEADER_ATTR,
+            };
+            if tells {
                 self.mark(offset);
             }
             self.out.census[(kind as usize).min(127)] += 1;

@@ -130,11 +130,10 @@ impl Rivals {
             self.stays.resize_with(at + 1, Stays::default);
         }
         let Stays { now: stay, past } = &mut self.stays[at];
-        let Some((from, left)) = stay.replace((now, slot)) else { return };
-        if left == slot {
-            *stay = Some((from, slot));
+        if stay.is_some_and(|(_, same)| same == slot) {
             return;
         }
+        let Some((from, left)) = stay.replace((now, slot)) else { return };
         let whose = group_of(left, group);
         if past.back().is_some_and(|last| last.1 == whose) {
             return;
