@@ -3,42 +3,33 @@
 use crate::exit::Result;
 use crate::places::places;
 use crate::profile::args::SymbolArgs;
-use holdup_attribution::{Attribution, JUDGE};
-use holdup_diagnose::phases::Judged;
-use holdup_passes::Analysis;
-use holdup_profile::Code;
+use holdup_attribution::{Attribution, analyze, analyze_observed};
+use holdup_passes::{Analysis, Options};
+use holdup_profile::{Code, CodeObserver};
 use holdup_trace::Reader;
 
-/// The code for the judged part of a trace; `None` for a trace without call chains, which is not
-/// read again.
-pub(crate) fn of<'a>(
+/// Analyse a trace; in the same reading, find the code around its waits. There is no code for a
+/// trace without call chains.
+pub(crate) fn analyze_with_code<'a>(
     reader: &'a dyn Reader,
-    judged: &Judged,
+    options: &Options,
     symbols: &SymbolArgs,
-) -> Result<Option<Code<'a>>> {
-    read(reader, judged.whole(), &judged.analysis, symbols)
+) -> Result<(Analysis, Option<Code<'a>>)> {
+    let Some(mut observer) = CodeObserver::new(reader.info()) else {
+        return Ok((analyze(reader, options)?, None));
+    };
+    let analysis = analyze_observed(reader, options, &mut observer)?;
+    let code = finish(observer, reader, &analysis, symbols)?;
+    Ok((analysis, Some(code)))
 }
 
-/// The code for a whole analysis.
-pub(crate) fn of_all<'a>(
+/// The code that an observer of this analysis found.
+pub(crate) fn finish<'a>(
+    observer: CodeObserver,
     reader: &'a dyn Reader,
     analysis: &Analysis,
     symbols: &SymbolArgs,
-) -> Result<Option<Code<'a>>> {
-    read(reader, analysis, analysis, symbols)
-}
-
-fn read<'a>(
-    reader: &'a dyn Reader,
-    whole: &Analysis,
-    part: &Analysis,
-    symbols: &SymbolArgs,
-) -> Result<Option<Code<'a>>> {
-    let places = places(symbols)?;
-    if !reader.info().capabilities.stacks {
-        return Ok(None);
-    }
-    let words = Attribution::from(whole).object_words();
-    let span = (part.start_ns(), part.end_ns());
-    Ok(Some(holdup_profile::code(reader, whole, span, &JUDGE, &words, places)?))
+) -> Result<Code<'a>> {
+    let words = Attribution::from(analysis).object_words();
+    Ok(observer.finish(reader.info(), analysis, &words, places(symbols)?))
 }

@@ -1,14 +1,13 @@
 //! `holdup diagnose`: of a trace, or of figures without one.
 
 use crate::cli::DiagnoseArgs;
-use crate::code;
 use crate::config::{self, Config, default_trace};
 use crate::exit::{self, Result, usage};
 use crate::measured;
 use crate::output::Output;
 use crate::page;
 use crate::progress;
-use crate::replay;
+use crate::replay::{self, Asked, ForVerdict};
 use crate::thresholds::{read, thresholds};
 use crate::write::write_report;
 use holdup_attribution::analyze;
@@ -64,13 +63,13 @@ fn of_trace(args: &DiagnoseArgs, measured: &[Measured], thresholds: Thresholds) 
     let reader = holdup_open::open(&config.trace)?;
     let as_page = matches!(config.format, Format::Html);
     let detail = if as_page { page::DETAIL } else { Detail::Sums };
-    let (judged, why_not) =
-        replay::read(&config, &*reader, &thresholds, args.gain, detail, as_page)?;
-    let code = code::of(&*reader, &judged, &args.symbols)?;
+    let asked = Asked { gain: args.gain, detail, whole: as_page };
+    let ForVerdict { judged, code, not_replayed } =
+        replay::read(&config, &*reader, &thresholds, &args.symbols, asked)?;
     let extras =
         Extras { baseline: baseline.as_ref(), measured, code: code.as_ref().map(|c| c as _) };
     let mut diagnosis = diagnose_with_extras(reader.info(), &judged, extras, thresholds);
-    diagnosis.not_replayed = diagnosis.not_replayed.or(why_not);
+    diagnosis.not_replayed = diagnosis.not_replayed.or(not_replayed);
     config.lead_on(&mut diagnosis.next);
     let verdict = diagnosis.verdict.class;
     let mut head = TraceHead::new(reader.info(), &judged.analysis);

@@ -1,10 +1,9 @@
 //! `holdup guide`: the walk, interactively on a terminal, or written with the recommended answers.
 
 use crate::cli::{FormatName, GuideArgs};
-use crate::code;
 use crate::config::Config;
 use crate::exit::{self, Failure, Result, usage};
-use crate::replay;
+use crate::replay::{self, Asked, ForVerdict};
 use crate::tables::{any_table, table_names};
 use crate::thresholds::thresholds;
 use crate::write::write;
@@ -43,12 +42,12 @@ pub(crate) fn run(args: &GuideArgs) -> Result<u8> {
         }
     };
     let reader = holdup_open::open(&config.trace)?;
-    let (judged, why_not) =
-        replay::read(&config, &*reader, &limits, args.gain, Detail::Sums, false)?;
-    let code = code::of(&*reader, &judged, &args.symbols)?;
+    let asked = Asked { gain: args.gain, detail: Detail::Sums, whole: false };
+    let ForVerdict { judged, code, not_replayed } =
+        replay::read(&config, &*reader, &limits, &args.symbols, asked)?;
     let extras = Extras { code: code.as_ref().map(|c| c as _), ..Extras::default() };
     let mut walk = walk_judged(reader.info(), &judged, extras, limits);
-    walk.diagnosis.not_replayed = walk.diagnosis.not_replayed.or(why_not);
+    walk.diagnosis.not_replayed = walk.diagnosis.not_replayed.or(not_replayed);
     if let Some(options) = ask_in {
         crate::progress::end();
         return Asking { walk: &walk, reader: &*reader, analysis: &judged.analysis, options }

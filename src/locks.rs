@@ -47,7 +47,10 @@ pub(crate) fn run(args: &LocksArgs) -> Result<()> {
     let reader = holdup_open::open(&config.trace)?;
     let mut options = config.options(&*reader)?;
     select(args, &mut options)?;
-    let analysis = analyze(&*reader, &options)?;
+    let (analysis, code) = match by {
+        LockBy::Lock if !args.hist => code::analyze_with_code(&*reader, &options, &args.symbols)?,
+        _ => (analyze(&*reader, &options)?, None),
+    };
     let source = match args.events {
         LocksEvents::Auto => analysis.lock_source(by),
         LocksEvents::Contention => LockSource::Contention,
@@ -63,10 +66,6 @@ pub(crate) fn run(args: &LocksArgs) -> Result<()> {
             return Ok(Body::Table(table));
         }
         let mut rows = analysis.locks_from(by, source);
-        let code = match by {
-            LockBy::Lock => code::of_all(reader, analysis, &args.symbols)?,
-            LockBy::Class | LockBy::Caller | LockBy::Type | LockBy::Task => None,
-        };
         for row in &mut rows {
             let at = row.address.flatten();
             row.code = code.as_ref().zip(at).and_then(|(code, at)| code.lock(at)?.words());

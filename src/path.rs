@@ -2,10 +2,9 @@
 
 use crate::choice::no_path;
 use crate::cli::PathArgs;
-use crate::code;
 use crate::exit::{Result, usage};
 use crate::tables::{ENTRIES, missing, with_remarks};
-use crate::write::report_as;
+use crate::write::report_with_code;
 use holdup_attribution::{Attribution, NoPath, Path, in_words};
 use holdup_passes::Detail;
 use holdup_profile::{Code, KnowsCode};
@@ -23,12 +22,11 @@ pub(crate) fn run(args: &PathArgs) -> Result<()> {
     if let Some(keys) = sort {
         schema::path(&[]).sort(keys).map_err(|e| usage(format!("--sort: {e}")))?;
     }
-    report_as(
+    report_with_code(
         "path",
         (&args.table.common, &args.symbols),
         Detail::Intervals,
-        None,
-        |reader, a, config| {
+        |reader, a, code, config| {
             config.must_match(a)?;
             let tid_or_all = tid.map_or_else(|| "path".to_owned(), |tid| format!("--tid {tid}"));
             let lacking = missing("path", &reader.info().capabilities);
@@ -42,7 +40,6 @@ pub(crate) fn run(args: &PathArgs) -> Result<()> {
                 Err(NoPath::NoThread) if !chosen => Path::default(),
                 Err(why) => return Err(usage(format!("{tid_or_all}: {}", no_path(&why)))),
             };
-            let code = code::of_all(reader, a, &args.symbols)?;
             for row in &mut path.rows {
                 let words = in_words(row.kind, row.usage, &row.object);
                 let around = |code: &Code<'_>| match row.state {

@@ -1,13 +1,17 @@
 //! Decides how much of a recording is replayed to predict the gain from fixing its bottleneck.
 
+use crate::code;
 use crate::config::Config;
+use crate::exit::Result;
+use crate::profile::args::SymbolArgs;
 use holdup_diagnose::phases::Wanted;
 use holdup_diagnose::{Thresholds, phases, replayed_part};
-use holdup_passes::{Detail, Options};
+use holdup_passes::{Detail, Observer, Options};
+use holdup_profile::{Code, CodeObserver};
 use holdup_trace::Reader;
 
 /// The share of a trace that is replayed; if none, why.
-fn part(config: &Config, options: &Options, asked: bool) -> Result<f64, &'static str> {
+fn part(config: &Config, options: &Options, asked: bool) -> std::result::Result<f64, &'static str> {
     if options.selection.cpus.is_some() {
         return Err("only some CPUs were selected, and a replay needs all CPUs");
     }
@@ -18,26 +22,43 @@ fn part(config: &Config, options: &Options, asked: bool) -> Result<f64, &'static
     }
 }
 
-/// Read a trace for a verdict and for the gain from a fix; if there will be no such figure, returns
-/// why. `detail` says what else is needed, and `whole` whether everything is analysed although a
-/// part is judged. With `asked`, everything that is judged is replayed.
-pub(crate) fn read(
+/// What a verb wants besides the verdict.
+pub(crate) struct Asked {
+    /// Everything that is judged is replayed, not only a part of a large recording.
+    pub(crate) gain: bool,
+    /// What is kept about waits.
+    pub(crate) detail: Detail,
+    /// Everything is analysed although a part is judged.
+    pub(crate) whole: bool,
+}
+
+/// A trace, read for a verdict and for the gain from a fix.
+pub(crate) struct ForVerdict<'a> {
+    pub(crate) judged: phases::Judged,
+    /// The code around waits, if call chains were recorded.
+    pub(crate) code: Option<Code<'a>>,
+    /// If there is no gain, why.
+    pub(crate) not_replayed: Option<String>,
+}
+
+/// Read a trace for a verdict.
+pub(crate) fn read<'a>(
     config: &Config,
-    reader: &dyn Reader,
+    reader: &'a dyn Reader,
     thresholds: &Thresholds,
-    asked: bool,
-    detail: Detail,
-    whole: bool,
-) -> crate::exit::Result<(phases::Judged, Option<String>)> {
+    symbols: &SymbolArgs,
+    asked: Asked,
+) -> Result<ForVerdict<'a>> {
     let mut options = config.judged_options(reader)?;
-    options.detail = options.detail.max(detail);
-    let part = part(config, &options, asked);
-    // Code is looked up for the waits of the whole trace.
-    let whole = whole || reader.info().capabilities.stacks;
-    let wanted = Wanted { replay: part.ok(), whole };
-    let judged = phases::read(reader, &options, thresholds, wanted)?;
+    options.detail = options.detail.max(asked.detail);
+    let part = part(config, &options, asked.gain);
+    let wanted = Wanted { replay: part.ok(), whole: asked.whole };
+    let mut observer = CodeObserver::new(reader.info());
+    let observing = observer.as_mut().map(|o| o as &mut dyn Observer);
+    let judged = phases::read_observed(reader, &options, thresholds, wanted, observing)?;
     config.must_match(judged.whole())?;
-    Ok((judged, part.err().map(str::to_owned)))
+    let code = observer.map(|o| code::finish(o, reader, &judged.analysis, symbols)).transpose()?;
+    Ok(ForVerdict { judged, code, not_replayed: part.err().map(str::to_owned) })
 }
 
 #[cfg(test)]

@@ -1,13 +1,11 @@
 //! `holdup syscalls`: system calls.
 
 use crate::cli::{SyscallsArgs, SyscallsBy};
-use crate::code;
 use crate::exit::Result;
-use crate::tables::{no_symbols, table, table_with, with_remarks};
-use holdup_passes::{Analysis, Detail, Group};
-use holdup_profile::KnowsCode;
+use crate::tables::{no_symbols, table, table_with_code};
+use holdup_passes::{Analysis, Group};
+use holdup_profile::{Code, KnowsCode};
 use holdup_render::schema;
-use holdup_trace::Reader;
 
 /// Run the verb.
 pub(crate) fn run(args: &SyscallsArgs) -> Result<()> {
@@ -26,19 +24,13 @@ pub(crate) fn run(args: &SyscallsArgs) -> Result<()> {
             schema::syscalls(&a.syscalls(by), by)
         });
     }
-    let build = |reader: &dyn Reader, a: &Analysis| {
+    let build = |a: &Analysis, code: Option<&Code<'_>>| {
         let mut rows = a.syscalls(by);
-        let code = code::of_all(reader, a, &args.symbols)?;
         for row in &mut rows {
-            row.code = code.as_ref().and_then(|code| code.call(row.nr)?.words());
+            row.code = code.and_then(|code| code.call(row.nr)?.words());
         }
-        Ok(with_remarks(schema::syscalls(&rows, by), code))
+        schema::syscalls(&rows, by)
     };
-    table_with(
-        "syscalls",
-        (&args.table, &args.symbols),
-        Detail::Sums,
-        schema::syscalls(&[], by),
-        build,
-    )
+    let empty = schema::syscalls(&[], by);
+    table_with_code("syscalls", (&args.table, &args.symbols), empty, build)
 }

@@ -1,9 +1,10 @@
 //! Shared code of the verbs that show one table.
 
 use crate::cli::TableArgs;
+use crate::config::Config;
 use crate::exit::{Result, usage};
 use crate::profile::args::SymbolArgs;
-use crate::write::report_as;
+use crate::write::{report_with, report_with_code};
 use holdup_attribution::{Attribution, WaitsBy};
 use holdup_passes::{Analysis, Detail, Group, LockBy};
 use holdup_profile::{Code, KnowsCode};
@@ -33,23 +34,52 @@ pub(crate) fn table_with(
     command: &'static str,
     (args, symbols): (&TableArgs, &SymbolArgs),
     detail: Detail,
-    mut empty: Table,
+    empty: Table,
     build: impl FnOnce(&dyn Reader, &Analysis) -> Result<Table>,
 ) -> Result<()> {
-    let sort = args.sort.sort.as_deref();
-    if let Some(keys) = sort {
-        // A wrong key is reported before the trace is read.
-        empty.sort(keys).map_err(|e| usage(format!("--sort: {e}")))?;
-    }
-    report_as(command, (&args.common, symbols), detail, None, |reader, analysis, config| {
-        let mut table = build(reader, analysis)?;
-        if let Some(keys) = sort {
-            table.sort(keys)?;
-        }
-        table.entries = config.entries(args.entries.entries, ENTRIES);
-        mark_missing(&mut table, &reader.info().capabilities);
-        Ok(Body::Table(table))
+    check_keys(args, empty)?;
+    let config = Config::new(&args.common)?.named_by(symbols)?;
+    report_with(command, config, detail, |reader, analysis, config| {
+        finished(build(reader, analysis)?, args, reader, config)
     })
+}
+
+/// [`table`] with the code around waits.
+pub(crate) fn table_with_code(
+    command: &'static str,
+    (args, symbols): (&TableArgs, &SymbolArgs),
+    empty: Table,
+    build: impl FnOnce(&Analysis, Option<&Code<'_>>) -> Table,
+) -> Result<()> {
+    check_keys(args, empty)?;
+    let common = (&args.common, symbols);
+    report_with_code(command, common, Detail::Sums, |reader, analysis, code, config| {
+        let table = build(analysis, code.as_ref());
+        finished(with_remarks(table, code), args, reader, config)
+    })
+}
+
+/// Report a wrong key before the trace is read.
+fn check_keys(args: &TableArgs, mut empty: Table) -> Result<()> {
+    match args.sort.sort.as_deref() {
+        Some(keys) => empty.sort(keys).map_err(|e| usage(format!("--sort: {e}"))),
+        None => Ok(()),
+    }
+}
+
+/// The table as the options want it.
+fn finished(
+    mut table: Table,
+    args: &TableArgs,
+    reader: &dyn Reader,
+    config: &Config,
+) -> Result<Body> {
+    if let Some(keys) = args.sort.sort.as_deref() {
+        table.sort(keys)?;
+    }
+    table.entries = config.entries(args.entries.entries, ENTRIES);
+    mark_missing(&mut table, &reader.info().capabilities);
+    Ok(Body::Table(table))
 }
 
 /// The events without which a table stays empty, if the trace lacks them.

@@ -1,15 +1,14 @@
 //! `holdup waits`: what threads waited for.
 
 use crate::cli::{GraphForm, WaitsArgs, WaitsByName};
-use crate::code;
+use crate::config::Config;
 use crate::exit::{Result, usage};
-use crate::tables::{ENTRIES, HISTS, missing, no_symbols, table_with, with_remarks};
-use crate::write::{report, report_as};
-use holdup_attribution::{Attribution, WaitsBy, in_words};
+use crate::tables::{ENTRIES, HISTS, missing, no_symbols, table_with, table_with_code};
+use crate::write::{report, report_with};
+use holdup_attribution::{Attribution, WaitsBy, WaitsRow, in_words};
 use holdup_passes::{Analysis, Detail};
-use holdup_profile::KnowsCode;
+use holdup_profile::{Code, KnowsCode};
 use holdup_render::{Body, Format, GraphBody, schema};
-use holdup_trace::Reader;
 
 /// Run the verb.
 pub(crate) fn run(args: &WaitsArgs) -> Result<()> {
@@ -39,47 +38,50 @@ pub(crate) fn run(args: &WaitsArgs) -> Result<()> {
             Ok(Body::Table(table))
         });
     }
-    let Some(form) = args.graph else {
-        let detail = match by {
-            WaitsBy::Thread | WaitsBy::Cgroup => Detail::Edges,
-            WaitsBy::Object | WaitsBy::Kind => Detail::Sums,
-        };
-        let build = |reader: &dyn Reader, a: &Analysis| {
-            let mut rows = Attribution::from(a).waits(by);
-            let code = match by {
-                WaitsBy::Object => code::of_all(reader, a, &args.symbols)?,
-                WaitsBy::Kind | WaitsBy::Thread | WaitsBy::Cgroup => None,
-            };
-            for row in &mut rows {
-                let words = in_words(row.kind, row.usage, &row.object);
-                if let Some(around) = code.as_ref().and_then(|code| code.object(&[words])) {
-                    row.code = around.words();
-                    around.tell_holders(&mut row.holders_did);
-                }
-            }
-            Ok(with_remarks(schema::waits(&rows, by), code))
-        };
-        return table_with(
-            "waits",
-            (&args.table, &args.symbols),
-            detail,
-            schema::waits(&[], by),
-            build,
-        );
+    if let Some(form) = args.graph {
+        return graph(args, form);
+    }
+    let empty = schema::waits(&[], by);
+    let common = (&args.table, &args.symbols);
+    let detail = match by {
+        WaitsBy::Object => {
+            return table_with_code("waits", common, empty, |analysis, code| {
+                schema::waits(&by_object(analysis, code), by)
+            });
+        }
+        WaitsBy::Thread | WaitsBy::Cgroup => Detail::Edges,
+        WaitsBy::Kind => Detail::Sums,
     };
-    let json = form == GraphForm::Json;
-    report_as(
-        "waits",
-        (&args.table.common, &args.symbols),
-        Detail::Edges,
-        json.then_some(Format::Json),
-        |_, a, config| {
-            let entries = config.entries(args.table.entries.entries, ENTRIES);
-            Ok(Body::Graph(Box::new(GraphBody {
-                graph: Attribution::from(a).graph(),
-                dot: form == GraphForm::Dot,
-                entries,
-            })))
-        },
-    )
+    table_with("waits", common, detail, empty, |_, analysis| {
+        Ok(schema::waits(&Attribution::from(analysis).waits(by), by))
+    })
+}
+
+/// What threads waited for, with the code around it.
+fn by_object(analysis: &Analysis, code: Option<&Code<'_>>) -> Vec<WaitsRow> {
+    let mut rows = Attribution::from(analysis).waits(WaitsBy::Object);
+    for row in &mut rows {
+        let words = in_words(row.kind, row.usage, &row.object);
+        if let Some(around) = code.and_then(|code| code.object(&[words])) {
+            row.code = around.words();
+            around.tell_holders(&mut row.holders_did);
+        }
+    }
+    rows
+}
+
+/// Which thread waited for which.
+fn graph(args: &WaitsArgs, form: GraphForm) -> Result<()> {
+    let mut config = Config::new(&args.table.common)?.named_by(&args.symbols)?;
+    if form == GraphForm::Json {
+        config.format = Format::Json;
+    }
+    report_with("waits", config, Detail::Edges, |_, a, config| {
+        let entries = config.entries(args.table.entries.entries, ENTRIES);
+        Ok(Body::Graph(Box::new(GraphBody {
+            graph: Attribution::from(a).graph(),
+            dot: form == GraphForm::Dot,
+            entries,
+        })))
+    })
 }

@@ -1,11 +1,13 @@
 //! From a trace to the output: open, analyse, build, write.
 
 use crate::cli::CommonArgs;
+use crate::code;
 use crate::config::Config;
 use crate::exit::Result;
 use crate::profile::args::SymbolArgs;
 use holdup_attribution::analyze;
-use holdup_passes::{Analysis, Detail};
+use holdup_passes::{Analysis, Detail, Options};
+use holdup_profile::Code;
 use holdup_render::{Body, Format, Report, TraceHead, text};
 use holdup_trace::{QualityEntry, Reader, Severity};
 
@@ -15,25 +17,26 @@ pub(crate) fn report(
     args: &CommonArgs,
     build: impl FnOnce(&dyn Reader, &Analysis, &Config) -> Result<Body>,
 ) -> Result<()> {
-    report_as(command, (args, &SymbolArgs::default()), Detail::Sums, None, build)
+    report_with(command, Config::new(args)?, Detail::Sums, build)
 }
 
-/// [`report`] with more detail about waits, and possibly another format than the options'.
-pub(crate) fn report_as(
+/// [`report`] of the waits and of the code around them.
+pub(crate) fn report_with_code(
     command: &'static str,
     (args, symbols): (&CommonArgs, &SymbolArgs),
     detail: Detail,
-    format: Option<Format>,
-    build: impl FnOnce(&dyn Reader, &Analysis, &Config) -> Result<Body>,
+    build: impl FnOnce(&dyn Reader, &Analysis, Option<Code<'_>>, &Config) -> Result<Body>,
 ) -> Result<()> {
-    let mut config = Config::new(args)?.named_by(symbols)?;
-    if let Some(format) = format {
-        config.format = format;
-    }
-    report_with(command, config, detail, build)
+    let config = Config::new(args)?.named_by(symbols)?;
+    let reader = holdup_open::open(&config.trace)?;
+    let options = Options { detail, ..config.options(&*reader)? };
+    let (analysis, code) = code::analyze_with_code(&*reader, &options, symbols)?;
+    write(command, config, &*reader, &analysis, |reader, analysis, config| {
+        build(reader, analysis, code, config)
+    })
 }
 
-/// [`report_as`] with resolved arguments.
+/// [`report`] with resolved arguments, and more detail about waits.
 pub(crate) fn report_with(
     command: &'static str,
     config: Config,

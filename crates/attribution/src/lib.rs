@@ -68,8 +68,8 @@ pub use table::{Holder, WaitsBy, WaitsRow, in_words};
 pub use wait::{JUDGE, Wait};
 
 use holdup_passes::{
-    Analysis, ByThread, Follow, Group, HoldSum, Object, Options, PairSum, See, Slot, SyscallRow,
-    Window,
+    Analysis, ByThread, Follow, Group, HoldSum, Object, Observer, Options, PairSum, See, Slot,
+    SyscallRow, Window,
 };
 use holdup_trace::{Cpu, Quality, Reader, Result};
 use std::collections::BTreeMap;
@@ -90,6 +90,18 @@ pub fn analyze_with(reader: &dyn Reader, options: &Options, see: &mut See<'_>) -
     holdup_passes::analyze_with(reader, options, &JUDGE, see)
 }
 
+/// As [`analyze`], with an observer; see [`holdup_passes::analyze_observed`].
+///
+/// # Errors
+/// The errors of [`holdup_passes::analyze_observed`].
+pub fn analyze_observed(
+    reader: &dyn Reader,
+    options: &Options,
+    observer: &mut dyn Observer,
+) -> Result<Analysis> {
+    holdup_passes::analyze_observed(reader, options, &JUDGE, observer)
+}
+
 /// Read the trace once and analyse windows of it; see [`holdup_passes::analyze_parts`].
 ///
 /// # Errors
@@ -99,8 +111,9 @@ pub fn analyze_parts(
     options: &Options,
     cpus: &[Cpu],
     windows: &[Window],
+    observer: Option<&mut dyn Observer>,
 ) -> Result<(Vec<Analysis>, Quality)> {
-    holdup_passes::analyze_parts(reader, options, &JUDGE, cpus, windows)
+    holdup_passes::analyze_parts(reader, options, &JUDGE, cpus, windows, observer)
 }
 
 /// As [`analyze_parts`], each window handed out at its end; see [`holdup_passes::analyze_windows`].
@@ -114,7 +127,7 @@ pub fn analyze_windows(
     windows: &[Window],
     done: &mut dyn FnMut(usize, Analysis),
 ) -> Result<Quality> {
-    holdup_passes::analyze_windows(reader, options, &JUDGE, cpus, windows, done)
+    holdup_passes::analyze_windows(reader, options, &JUDGE, cpus, windows, None, done)
 }
 
 /// Read the trace once more and draw lanes; see [`holdup_passes::follow`].

@@ -11,7 +11,7 @@ use holdup_attribution::phases::edges_matter;
 use holdup_attribution::{
     Part, Phase, Thresholds, analyze, analyze_parts, analyze_windows, phases, phases_by_switches,
 };
-use holdup_passes::{Analysis, Detail, Options, Window};
+use holdup_passes::{Analysis, Detail, Observer, Options, Window};
 use holdup_trace::{Cpu, Nanos, Reader, Result, Switches};
 
 /// The phases of what `options` select, and the CPUs that are seen. Mostly the switches are enough;
@@ -48,6 +48,20 @@ pub fn read(
     thresholds: &Thresholds,
     wanted: Wanted,
 ) -> Result<Judged> {
+    read_observed(reader, options, thresholds, wanted, None)
+}
+
+/// [`read`] with an observer, that gets all events and the facts of the judged part.
+///
+/// # Errors
+/// The errors of [`analyze`].
+pub fn read_observed(
+    reader: &dyn Reader,
+    options: &Options,
+    thresholds: &Thresholds,
+    wanted: Wanted,
+    observer: Option<&mut dyn Observer>,
+) -> Result<Judged> {
     let options = &Options { limits: thresholds.clone(), ..options.clone() };
     // Phases are the machine's: chosen threads are judged over all the time.
     let (found, cpus) = match options.work.chooses_threads() {
@@ -68,7 +82,7 @@ pub fn read(
     });
     let whole = work.filter(|_| wanted.whole).map(|_| all);
     let windows: Vec<Window> = [Some(judged), window, whole].into_iter().flatten().collect();
-    let (parts, quality) = analyze_parts(reader, options, &cpus, &windows)?;
+    let (parts, quality) = analyze_parts(reader, options, &cpus, &windows, observer)?;
     let mut parts = parts.into_iter();
     let Some(mut analysis) = parts.next() else {
         return Ok(Judged::of_all(analyze(reader, options)?, Vec::new()));

@@ -1,10 +1,11 @@
 //! Single facts, as the passes conclude them: a run ended, a call returned, a wait was over.
 //!
-//! The tables are sums. For the summands the trace is read a second time ([`crate::each_fact`]),
-//! because the meaning of a fact is often known only later: to which process a thread belonged,
-//! that two descriptors are one pipe, what a futex is used for. The first reading learns this, the
-//! second hands out the facts, and [`crate::Analysis`] of the first explains them. Both give the
-//! same numbers to threads and objects, so facts add up to the tables exactly.
+//! The tables are sums. The meaning of a summand is often known only later: to which process a
+//! thread belonged, that two descriptors are one pipe, what a futex is used for. Who only adds
+//! facts up by thread and object observes them in the reading that analyses the trace
+//! ([`crate::Observer`]), and asks the [`crate::Analysis`] afterwards. Who writes each of them out
+//! reads the trace a second time ([`crate::each_fact`]). Both readings give the same numbers to
+//! threads and objects, so facts add up to the tables exactly.
 //!
 //! Facts are collected for a batch of events at a time; memory does not grow with them. Without
 //! facts a system call costs nothing more: the engine's hot path is compiled with and without them.

@@ -53,6 +53,7 @@ mod latency;
 pub mod limits;
 mod living;
 mod locks;
+mod observer;
 mod options;
 mod packed;
 mod past;
@@ -95,6 +96,7 @@ pub use judge::{
 pub use lanes::{CLOSE_UP, Doing, Follow, Lane, Piece, Span};
 pub use latency::Latency;
 pub use locks::{LockBy, LockKind, LockRow, LockSource, LockThreads, known_lock};
+pub use observer::Observer;
 pub use options::{Detail, Filter, Options, Selection};
 pub use past::{HolderDid, HolderPart};
 pub use programs::Together;
@@ -107,7 +109,7 @@ pub use stolen::Stolen;
 pub use tables::{
     HolderFunction, HolderObject, HolderTime, add_holder_times, errno_word, tell_functions,
 };
-pub use threads::{Thread, role};
+pub use threads::{Thread, Threads, role};
 pub use throttle::{Quota, Throttle};
 pub use timeline::{Bin, Program, Who};
 pub use user_intervals::{IntervalsOfCall, Lengths, QUARTERS};
@@ -120,6 +122,7 @@ use engine::Engine;
 pub use engine::Invariant;
 use facts::Facts;
 use holdup_trace::{Batch, Cpu, Event, Nanos, Quality, Reader, Result, TraceInfo, merge};
+use std::cell::RefCell;
 use std::ops::ControlFlow;
 pub use windows::{Window, analyze_windows};
 pub use yields::{Again, Yields};
@@ -130,7 +133,7 @@ pub use yields::{Again, Yields};
 /// Whatever makes the rest of the file unreadable; damage that can be skipped is counted in
 /// [`Analysis::quality`].
 pub fn analyze(reader: &dyn Reader, options: &Options, judge: &Judge) -> Result<Analysis> {
-    read(reader, options, judge, None, None)
+    read::<false>(reader, options, judge, &mut |_| {}, None, &mut |_| {})
 }
 
 /// [`analyze`] that also passes the events to the caller: `see` gets all events up to the end of
@@ -144,7 +147,26 @@ pub fn analyze_with(
     judge: &Judge,
     see: &mut See<'_>,
 ) -> Result<Analysis> {
-    read(reader, options, judge, None, Some(see))
+    read::<false>(reader, options, judge, &mut |_| {}, Some(see), &mut |_| {})
+}
+
+/// [`analyze`] with an observer, that gets all events and the facts of the part that is analysed.
+///
+/// # Errors
+/// Those of [`analyze`].
+pub fn analyze_observed(
+    reader: &dyn Reader,
+    options: &Options,
+    judge: &Judge,
+    observer: &mut dyn Observer,
+) -> Result<Analysis> {
+    let (start, end) = options.selection.span(reader.info());
+    observer.begins(start, end);
+    let observer = RefCell::new(observer);
+    let begin = &mut |engine: &mut Engine| engine.facts = Some(Facts::default());
+    let see = &mut |events: &[Event], batch: &Batch| observer.borrow_mut().events(events, batch);
+    let show = &mut |engine: &mut Engine| engine.show_facts(&mut **observer.borrow_mut());
+    read::<true>(reader, options, judge, begin, Some(see), show)
 }
 
 /// Gets the events that are analysed, in batches.
@@ -162,25 +184,28 @@ pub fn follow(
 ) -> Result<Analysis> {
     // What the first reading kept about waits is not needed twice.
     let options = Options { detail: Detail::Sums, ..whole.options.clone() };
-    read(reader, &options, judge, Some(follow), None)
+    read::<false>(reader, &options, judge, &mut |e| e.follow(follow), None, &mut |_| {})
 }
 
-fn read(
+/// Calls `begin` for the engine before the first event, and `done` after each batch and at the end.
+fn read<const FACTS: bool>(
     reader: &dyn Reader,
     options: &Options,
     judge: &Judge,
-    follow: Option<&Follow>,
+    begin: &mut dyn FnMut(&mut Engine),
     see: Option<&mut See<'_>>,
+    done: &mut dyn FnMut(&mut Engine),
 ) -> Result<Analysis> {
     let part = Part::of(reader.info(), &options.selection);
     let mut engine = part.engine(reader, options, judge);
-    if let Some(follow) = follow {
-        engine.follow(follow);
-    }
-    let done = &mut |_: &mut Engine| ControlFlow::Continue(());
-    let quality = part.read::<false>(reader, options, &mut engine, see, done)?;
+    begin(&mut engine);
+    let quality = part.read::<FACTS>(reader, options, &mut engine, see, &mut |engine| {
+        done(engine);
+        ControlFlow::Continue(())
+    })?;
     let cpu_list = cpu_list(&engine, reader.info(), &options.selection);
     engine.finish(part.end, &cpu_list);
+    done(&mut engine);
     let (start, end) = (part.start, part.end);
     let mut analysis = Analysis::new(engine, reader, options, (start, end), cpu_list);
     analysis.absorb(&quality, reader.quality());
@@ -335,7 +360,8 @@ impl<const FACTS: bool> merge::Sink for Feed<'_, '_, FACTS> {
     }
 }
 
-/// Read the trace once and analyse each of `windows`, in their order. See [`analyze_windows`].
+/// Read the trace once and analyse each of `windows`, in their order; `observer` gets the facts of
+/// the first of them. See [`analyze_windows`].
 ///
 /// # Errors
 /// Those of [`analyze`].
@@ -345,10 +371,11 @@ pub fn analyze_parts(
     judge: &Judge,
     cpus: &[Cpu],
     windows: &[Window],
+    observer: Option<&mut dyn Observer>,
 ) -> Result<(Vec<Analysis>, Quality)> {
     let mut found: Vec<Option<Analysis>> = windows.iter().map(|_| None).collect();
     let done = &mut |number: usize, analysis| found[number] = Some(analysis);
-    let quality = analyze_windows(reader, options, judge, cpus, windows, done)?;
+    let quality = analyze_windows(reader, options, judge, cpus, windows, observer, done)?;
     Ok((found.into_iter().flatten().collect(), quality))
 }
 

@@ -346,7 +346,7 @@ const SPARE: usize = 64;
 
 /// All threads, living and ended.
 #[derive(Clone)]
-pub(crate) struct Threads {
+pub struct Threads {
     threads: Vec<Thread>,
     /// Slot of the living thread with an id, by pages of ids.
     pages: Vec<Option<Box<[u32; PAGE]>>>,

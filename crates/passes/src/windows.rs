@@ -14,7 +14,8 @@
 //! The carrier's sums are unused, so it exists only while no window's engine has the same state.
 
 use crate::engine::Engine;
-use crate::{Analysis, Detail, Judge, Options, cpu_list};
+use crate::facts::Facts;
+use crate::{Analysis, Detail, Judge, Observer, Options, cpu_list};
 use holdup_trace::{Batch, Cpu, Event, Nanos, Quality, Reader, Result, merge};
 use std::ops::ControlFlow;
 
@@ -62,8 +63,13 @@ struct Windows<'a> {
     carrier: Option<Engine>,
     /// End of the last window.
     last: Nanos,
+    /// Gets all events, and the facts of window [`OBSERVED`].
+    observer: Option<&'a mut dyn Observer>,
     done: &'a mut dyn FnMut(usize, Analysis),
 }
+
+/// The window whose facts are observed.
+const OBSERVED: usize = 0;
 
 impl<'a> Windows<'a> {
     fn new(
@@ -71,6 +77,7 @@ impl<'a> Windows<'a> {
         (options, judge): (&'a Options, &Judge),
         cpus: &'a [Cpu],
         windows: &[Window],
+        observer: Option<&'a mut dyn Observer>,
         done: &'a mut dyn FnMut(usize, Analysis),
     ) -> Windows<'a> {
         let info = reader.info();
@@ -84,8 +91,9 @@ impl<'a> Windows<'a> {
         let detail = if single { Detail::Intervals } else { Detail::Sums };
         let plain = Options { detail, ..options.clone() };
         let carrier = Some(Engine::new(info, symbols, (first, last), &plain, *judge));
+        let running = Vec::new();
         let mut all =
-            Windows { reader, options, cpus, coming, running: Vec::new(), carrier, last, done };
+            Windows { reader, options, cpus, coming, running, carrier, last, observer, done };
         // A window from the start of the trace gets all events, including those without a time.
         all.cross(first);
         all
@@ -103,6 +111,7 @@ impl<'a> Windows<'a> {
             let Running { number, window, engine } = self.running.remove(at);
             if self.running.is_empty() && !self.coming.is_empty() {
                 let mut carrier = engine.clone();
+                carrier.facts = None;
                 carrier.goes_on(self.last);
                 self.carrier = Some(carrier);
             }
@@ -119,13 +128,18 @@ impl<'a> Windows<'a> {
         let source = &mut self.running.first_mut()?.engine;
         // Single waits of the source are not part of the new window.
         let steps = source.waits.steps.take();
-        let copy = source.clone();
+        let mut copy = source.clone();
         source.waits.steps = steps;
+        copy.facts = None;
         Some(copy)
     }
 
     fn begin(&mut self, number: usize, window: Window, mut engine: Engine) {
         engine.look_at(window.from, window.to, window.detail);
+        if let Some(observer) = self.observer.as_mut().filter(|_| number == OBSERVED) {
+            observer.begins(window.from, window.to);
+            engine.facts = Some(Facts::default());
+        }
         self.running.push(Running { number, window, engine });
     }
 
@@ -135,6 +149,9 @@ impl<'a> Windows<'a> {
         cpus.sort();
         cpus.dedup();
         engine.finish(window.to, &cpus);
+        if let Some(observer) = &mut self.observer {
+            engine.show_facts(&mut **observer);
+        }
         let options = Options { detail: window.detail, ..self.options.clone() };
         let span = (window.from, window.to);
         (self.done)(number, Analysis::new(engine, self.reader, &options, span, cpus));
@@ -160,8 +177,20 @@ impl merge::Sink for Windows<'_> {
             let before = border.map_or(events.len(), |b| events.partition_point(|e| e.ts < b));
             let (now, later) = events.split_at(before);
             let only = self.options.selection.cpus.as_deref();
-            for engine in self.engines() {
-                engine.take::<false>(now, batch, only);
+            if let Some(observer) = &mut self.observer {
+                observer.events(now, batch);
+            }
+            for Running { engine, .. } in &mut self.running {
+                match (&engine.facts, &mut self.observer) {
+                    (Some(_), Some(observer)) => {
+                        engine.take::<true>(now, batch, only);
+                        engine.show_facts(&mut **observer);
+                    }
+                    _ => engine.take::<false>(now, batch, only),
+                }
+            }
+            if let Some(carrier) = &mut self.carrier {
+                carrier.take::<false>(now, batch, only);
             }
             events = later;
         }
@@ -171,7 +200,7 @@ impl merge::Sink for Windows<'_> {
     fn slices(&mut self, mut slices: merge::Slices<'_>) -> ControlFlow<()> {
         // The common case has no checks per slice.
         let whole = self.border().is_some_and(|b| slices.end().is_none_or(|last| last < b));
-        if whole && self.options.selection.cpus.is_none() {
+        if whole && self.observer.is_none() && self.options.selection.cpus.is_none() {
             self.engines().for_each(|engine| engine.handle::<false>(slices.clone()));
             return ControlFlow::Continue(());
         }
@@ -180,8 +209,8 @@ impl merge::Sink for Windows<'_> {
 }
 
 /// Reads the trace once and analyses each of `windows`: `done` gets the number of each window and
-/// its analysis, in the order in which they end. CPUs of a window are `cpus` and those that show up
-/// before its end. What threads and CPUs do at its start is known from the events before.
+/// its analysis, in the order in which they end. `observer` gets all events, and the facts of the
+/// first of `windows`. CPUs of a window are `cpus` and those that show up before its end. What threads and CPUs do at its start is known from the events before.
 ///
 /// Each analysis has the problems within its window; those that the readers found are returned.
 ///
@@ -193,12 +222,15 @@ pub fn analyze_windows(
     judge: &Judge,
     cpus: &[Cpu],
     windows: &[Window],
+    observer: Option<&mut dyn Observer>,
     done: &mut dyn FnMut(usize, Analysis),
 ) -> Result<Quality> {
     if windows.is_empty() {
         return Ok(reader.quality().clone());
     }
-    let mut all = Windows::new(reader, (options, judge), cpus, windows, done);
+    // The borrow need not last as long as what is observed.
+    let observer = observer.map(|observer| observer as &mut dyn Observer);
+    let mut all = Windows::new(reader, (options, judge), cpus, windows, observer, done);
     let quality = merge::drive(reader, options.workers, &mut all)?;
     while let Some(border) = all.border() {
         all.cross(border);

@@ -5,17 +5,16 @@ use crate::collect::plainest;
 use crate::context::CodeTable;
 use crate::moments::{Actor, InCode, Moment, Watch};
 use crate::own::{Found, Own, Place};
-use holdup_passes::{Analysis, Fact, Judge, LockWait, LockWaiter, Object, Slept, each_fact_with};
+use holdup_passes::{Analysis, Fact, LockWait, LockWaiter, Object, Observer, Slept, Threads};
 use holdup_passes::{HolderFunction, HolderTime, Return, Slot, percent, tell_functions};
 use holdup_symbols::{Options, Symbols};
-use holdup_syscalls::wait_kind;
-use holdup_trace::{Batch, Event, Nanos, Reader, Result, Tid};
+use holdup_syscalls::{Arch, name, wait_kind};
+use holdup_trace::{Batch, Event, Nanos, Tid, TraceInfo};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
-use std::ops::ControlFlow;
 
 /// Most functions shown for each side.
 const SPOTS: usize = 5;
@@ -230,11 +229,13 @@ impl KnowsCode for Code<'_> {
     }
 }
 
-/// The sums while the trace is read.
-struct Adding<'a> {
-    whole: &'a Analysis,
-    span: (Nanos, Nanos),
+/// Finds the code around waits while a trace is analysed.
+pub struct CodeObserver {
+    /// The times between which waits count.
+    span: Option<(Nanos, Nanos)>,
+    arch: Arch,
     watch: Watch,
+    /// By the numbers that objects have while the trace is read.
     objects: FxHashMap<Object, Sums>,
     locks: FxHashMap<u64, Sums>,
     calls: FxHashMap<u32, Sums>,
@@ -247,35 +248,72 @@ struct Adding<'a> {
     had: FxHashMap<(Object, Slot), Nanos>,
 }
 
-impl Adding<'_> {
-    fn within(&self, start: Nanos, end: Nanos) -> bool {
-        start >= self.span.0 && end <= self.span.1
+impl Observer for CodeObserver {
+    fn begins(&mut self, from: Nanos, to: Nanos) {
+        self.span = Some((from, to));
     }
 
-    fn see(&mut self, e: &Event, batch: &Batch) {
-        if let Some(ran) = self.watch.see(e, batch)
-            && self.within(ran.at, ran.at)
-        {
-            *self.threads.entry(ran.by).or_default().entry(ran.code).or_default() += 1;
+    fn events(&mut self, events: &[Event], batch: &Batch) {
+        for e in events {
+            if let Some(ran) = self.watch.see(e, batch)
+                && self.within(ran.at, ran.at)
+            {
+                *self.threads.entry(ran.by).or_default().entry(ran.code).or_default() += 1;
+            }
         }
     }
 
-    fn who(&self, slot: Slot) -> Actor {
-        Actor::of(self.whole.thread(slot))
+    fn fact(&mut self, fact: &Fact, threads: &Threads) {
+        match fact {
+            Fact::Wait(slept) => self.slept(slept, threads),
+            Fact::LockWait(wait) => self.contended(wait, threads),
+            Fact::Call(call) => self.returned(call, threads),
+            _ => {}
+        }
+    }
+}
+
+impl CodeObserver {
+    /// An observer; `None` if the trace has no call chains.
+    pub fn new(info: &TraceInfo) -> Option<CodeObserver> {
+        info.capabilities.stacks.then(|| CodeObserver {
+            span: None,
+            arch: Arch::from_uname(info.arch.as_deref().unwrap_or("x86_64")),
+            watch: Watch::new(info, plainest(info)),
+            objects: FxHashMap::default(),
+            locks: FxHashMap::default(),
+            calls: FxHashMap::default(),
+            threads: FxHashMap::default(),
+            ended_by_thread: FxHashMap::default(),
+            returned: FxHashMap::default(),
+            had: FxHashMap::default(),
+        })
     }
 
-    fn slept(&mut self, slept: &Slept) {
+    fn within(&self, start: Nanos, end: Nanos) -> bool {
+        self.span.is_some_and(|(from, to)| start >= from && end <= to)
+    }
+
+    /// The moment at which a wait began, if it is `last`, the latest one up to `start`. Waits that
+    /// began before the part have its first time.
+    fn began(&self, last: Option<Moment>, start: Nanos) -> Option<Moment> {
+        let first = self.span.is_some_and(|(from, _)| from == start);
+        last.filter(|moment| moment.at == start || first)
+    }
+
+    fn slept(&mut self, slept: &Slept, threads: &Threads) {
         let Slept { start, end, slot, object, waker: by, .. } = *slept;
-        let (who, waker) = (self.who(slot), by.map(|slot| self.who(slot)));
-        let object = self.whole.final_object(object);
+        let who = Actor::of(&threads[slot]);
         self.had.insert((object, slot), end);
-        let left = self.watch.left.last(who, start).filter(|left| left.at == start);
+        let left = self.watch.left.last(who, start);
+        let left = self.began(left, start);
         if !self.within(start, end) {
             return;
         }
         let sums = self.objects.entry(object).or_default();
         sums.add(start, end, left);
-        let (Some(waker), Some(by)) = (waker, by) else { return };
+        let Some(by) = by else { return };
+        let waker = Actor::of(&threads[by]);
         // The first event of a wake-up comes from the waker; a later one may come from the CPU to
         // which the thread goes, on top of whatever runs there.
         let mut woken = self.watch.woken.between(who, start, end).filter(|m| m.by == waker);
@@ -298,9 +336,10 @@ impl Adding<'_> {
         }
     }
 
-    fn returned(&mut self, call: &Return) {
-        let is_of_thread = || wait_kind(&self.whole.call_name(call.nr)).is_for_contention();
-        if !*self.ended_by_thread.entry(call.nr).or_insert_with(is_of_thread) {
+    fn returned(&mut self, call: &Return, threads: &Threads) {
+        let arch = self.arch;
+        let of_thread = || name(arch, call.nr).is_some_and(|n| wait_kind(n).is_for_contention());
+        if !*self.ended_by_thread.entry(call.nr).or_insert_with(of_thread) {
             let calls = self.returned.entry(call.slot).or_default();
             // If a hold has more calls than this, only the last ones are kept.
             if calls.len() >= CALLS {
@@ -308,84 +347,49 @@ impl Adding<'_> {
             }
             calls.push_back(*call);
         }
-        let entered = self.watch.entered.last(self.who(call.slot), call.start);
+        let entered = self.watch.entered.last(Actor::of(&threads[call.slot]), call.start);
         if call.split.is_none() || !self.within(call.start, call.end) {
             return;
         }
-        let entered = entered.filter(|m| m.at == call.start);
+        let entered = self.began(entered, call.start);
         self.calls.entry(call.nr).or_default().add(call.start, call.end, entered);
     }
 
-    fn contended(&mut self, wait: &LockWait) {
+    fn contended(&mut self, wait: &LockWait, threads: &Threads) {
         let LockWaiter::Thread(slot) = wait.waiter else { return };
-        let began = self.watch.contended.last(self.who(slot), wait.start);
+        let began = self.watch.contended.last(Actor::of(&threads[slot]), wait.start);
         if !self.within(wait.start, wait.end) {
             return;
         }
-        let began = began.filter(|m| m.at == wait.start);
+        let began = self.began(began, wait.start);
         self.locks.entry(wait.lock).or_default().add(wait.start, wait.end, began);
     }
-}
 
-/// Read the trace of `whole` once more to find the code around waits between the times of `span`.
-/// `words` gives the names of objects.
-///
-/// # Errors
-/// Whatever makes the rest of the trace unreadable.
-pub fn code<'a>(
-    reader: &'a dyn Reader,
-    whole: &Analysis,
-    span: (Nanos, Nanos),
-    judge: &Judge,
-    words: &BTreeMap<Object, String>,
-    places: Options,
-) -> Result<Code<'a>> {
-    let info = reader.info();
-    let adding = RefCell::new(Adding {
-        whole,
-        span,
-        watch: Watch::new(info, plainest(info)),
-        objects: FxHashMap::default(),
-        locks: FxHashMap::default(),
-        calls: FxHashMap::default(),
-        threads: FxHashMap::default(),
-        ended_by_thread: FxHashMap::default(),
-        returned: FxHashMap::default(),
-        had: FxHashMap::default(),
-    });
-    let mut take = |fact: &Fact| {
-        match fact {
-            Fact::Wait(slept) => adding.borrow_mut().slept(slept),
-            Fact::LockWait(wait) => adding.borrow_mut().contended(wait),
-            Fact::Call(call) => adding.borrow_mut().returned(call),
-            _ => {}
+    /// The code, once the trace has been analysed. `words` gives the names of objects.
+    pub fn finish<'a>(
+        self,
+        info: &'a TraceInfo,
+        analysis: &Analysis,
+        words: &BTreeMap<Object, String>,
+        places: Options,
+    ) -> Code<'a> {
+        let CodeObserver { watch, objects, locks, calls, threads, .. } = self;
+        let table = watch.context.finish();
+        let symbols = symbols(info, &table, places);
+        let numbers = objects.values().flat_map(|sums| sums.calls.keys().copied());
+        let names = numbers.map(|nr| (nr, analysis.call_name(nr))).collect();
+        let threads =
+            analysis.all_threads().filter_map(|(_, t)| Some((t.tid, threads.get(&Actor::of(t))?)));
+        let threads = threads.map(|(tid, weights)| (tid, weights.clone())).collect();
+        let mut named: BTreeMap<String, Sums> = BTreeMap::new();
+        for (object, sums) in objects {
+            if let Some(words) = words.get(&analysis.final_object(object)) {
+                named.entry(words.clone()).or_default().add_all(&sums);
+            }
         }
-        ControlFlow::Continue(())
-    };
-    let mut see = |events: &[Event], batch: &Batch| {
-        let mut adding = adding.borrow_mut();
-        events.iter().for_each(|e| adding.see(e, batch));
-    };
-    each_fact_with(reader, whole, judge, &mut see, &mut take)?;
-    let Adding { watch, objects, locks, calls, threads, .. } = adding.into_inner();
-    let table = watch.context.finish();
-    let symbols = symbols(info, &table, places);
-    let numbers = objects.values().flat_map(|sums| sums.calls.keys().copied());
-    let names = numbers.map(|nr| (nr, whole.call_name(nr))).collect();
-    let threads =
-        whole.all_threads().filter_map(|(_, t)| Some((t.tid, threads.get(&Actor::of(t))?)));
-    let threads = threads.map(|(tid, weights)| (tid, weights.clone())).collect();
-    let named = objects.into_iter().filter_map(|(o, sums)| Some((words.get(&o)?.clone(), sums)));
-    Ok(Code {
-        objects: named.collect(),
-        locks,
-        calls,
-        threads,
-        names,
-        table,
-        own: Own::new(),
-        symbols: RefCell::new(symbols),
-    })
+        let (own, symbols) = (Own::new(), RefCell::new(symbols));
+        Code { objects: named, locks, calls, threads, names, table, own, symbols }
+    }
 }
 
 impl Code<'_> {

@@ -39,7 +39,7 @@ mod tree;
 pub use backtrace::{Backtraces, NamedFrame};
 pub use callers::{CallerRow, callers, folded_waits};
 pub use calls::{CallRow, calls};
-pub use code::{Around, Code, KnowsCode, Spot, code};
+pub use code::{Around, Code, CodeObserver, KnowsCode, Spot};
 pub use collect::{Collector, Profile, Timeline};
 pub use firefox::firefox;
 pub use pprof::pprof;

@@ -52,6 +52,7 @@ use crate::judge::{Judge, Outside};
 use crate::lanes::{Follow, Lane};
 use crate::limits::NAMED;
 use crate::locks::Locks;
+use crate::observer::Observer;
 use crate::options::{Detail, Options};
 use crate::programs::Programs;
 use crate::slot::Slot;
@@ -637,6 +638,13 @@ impl Engine {
         let taken = facts.rows.iter().try_for_each(take);
         facts.rows.clear();
         taken
+    }
+
+    /// Hands the collected facts to an observer.
+    pub(crate) fn show_facts(&mut self, observer: &mut dyn Observer) {
+        let Some(facts) = &mut self.facts else { return };
+        facts.rows.iter().for_each(|fact| observer.fact(fact, &self.threads));
+        facts.rows.clear();
     }
 
     /// The part to be analysed has not begun: drops the collected facts.
