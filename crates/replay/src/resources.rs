@@ -7,7 +7,7 @@ use crate::relief::Waits;
 use holdup_attribution::graph::{CYCLE_PCT, components};
 use holdup_attribution::{Attribution, Resource};
 use holdup_passes::limits::{ALONE, MATTERS, NAMED, Thresholds, WELL_MET};
-use holdup_passes::{Analysis, ByThread, FutexUse, Group, Object, ObjectKind, PairSum, Slot, role};
+use holdup_passes::{Analysis, ByThread, FutexUse, Object, ObjectKind, PairSum, Slot, role};
 use holdup_trace::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
@@ -346,10 +346,9 @@ impl Finder<'_> {
     /// What calls cost beyond their own work, given back to each thread in proportion.
     fn lost_in_calls(&self, judged: &Attribution<'_>, spun: &[Nanos]) -> Option<Scarce> {
         let p = self.program;
-        let rows = self.analysis.syscalls(Group::Thread);
         let mut all: FxHashMap<u32, Nanos> = FxHashMap::default();
-        for row in &rows {
-            *all.entry(row.nr).or_default() += row.cpu_ns.unwrap_or(0);
+        for (_, nr, ns) in self.analysis.cpu_in_calls() {
+            *all.entry(nr).or_default() += ns;
         }
         let lost: FxHashMap<u32, f64> = judged
             .contended
@@ -361,9 +360,9 @@ impl Finder<'_> {
             })
             .collect();
         let mut by_tid: FxHashMap<u32, f64> = FxHashMap::default();
-        for row in &rows {
-            if let (Some(tid), Some(ns), Some(part)) = (row.tid, row.cpu_ns, lost.get(&row.nr)) {
-                *by_tid.entry(tid).or_default() += ns as f64 * part;
+        for (tid, nr, ns) in self.analysis.cpu_in_calls() {
+            if let Some(part) = lost.get(&nr) {
+                *by_tid.entry(tid.0).or_default() += ns as f64 * part;
             }
         }
         let mut weight = 0.0;

@@ -8,7 +8,7 @@ use crate::slot::Slot;
 use crate::syscalls::{CallStats, CallSum};
 use crate::threads::{Thread, pid_of};
 use holdup_syscalls::WaitKind;
-use holdup_trace::Nanos;
+use holdup_trace::{Nanos, Tid};
 use std::collections::BTreeMap;
 
 /// Name of an error; `errno_N` for unknown numbers.
@@ -57,6 +57,12 @@ impl Analysis {
             (calls > 0).then_some(Caller { slot, calls, all_calls })
         };
         self.threads().filter_map(of).collect()
+    }
+
+    /// The CPU time of each thread in calls of each number; none if switches were not recorded.
+    pub fn cpu_in_calls(&self) -> impl Iterator<Item = (Tid, u32, Nanos)> {
+        let threads = self.threads().filter(|_| self.sees_switches());
+        threads.flat_map(|(_, t)| t.living.calls().map(|(nr, s)| (t.tid, nr, s.running)))
     }
 
     fn calls_by(&self, by: Group) -> Groups {
