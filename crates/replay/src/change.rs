@@ -308,7 +308,7 @@ impl<'a> View<'a> {
             }
             // The trace does not tell which requests a second thread would have got. So `count`
             // threads are one that needs `1 / count` of the time for each request.
-            &Change::Split(thread, count) if self.program.threads[thread].is_occupied() => {
+            &Change::Split(thread, count) if self.program.threads[thread].keeps_waiting => {
                 self.requests[thread] = parts(count)?;
                 self.factors[thread] /= f64::from(count);
             }

@@ -83,6 +83,8 @@ pub struct ThreadProgram {
     pub(crate) napped_ns: Nanos,
     /// Its sleeps with a request in hand ([`ObjectId::REQUEST`]), while others waited for it.
     pub(crate) occupied_ns: Nanos,
+    /// Most of the time it sleeps it has a request in hand, and others wait.
+    pub(crate) keeps_waiting: bool,
     /// It naps most of the time while others work: it polls for the end of the work.
     pub(crate) watches: bool,
     /// It takes part in rounds of a barrier.
@@ -207,11 +209,6 @@ pub(crate) struct Free {
 }
 
 impl ThreadProgram {
-    /// Whether it sleeps with requests in hand for longer than it runs.
-    pub(crate) fn is_occupied(&self) -> bool {
-        self.occupied_ns > self.run_ns
-    }
-
     /// Whether it can wait for what the work does: it is no kernel thread, no recorder, and not
     /// known to be outside the work.
     pub(crate) fn may_ask(&self) -> bool {

@@ -417,7 +417,7 @@ impl Finder<'_> {
                 found.push(one(Resource::Driver, Change::Split(i, parts), false));
             } else if t.works && !t.at_barriers {
                 // More threads make a stage that others wait for faster too.
-                let resource = match t.is_occupied() || self.serves(i) {
+                let resource = match t.keeps_waiting || self.serves(i) {
                     true => Resource::Server,
                     false => Resource::Parallelism,
                 };
@@ -445,12 +445,15 @@ impl Finder<'_> {
         found
     }
 
-    /// Whether a thread has work, or a request in hand, nearly all the time. A thread that idles
-    /// part of the time is not what the others wait for, whatever the traced order of requests
-    /// makes of it.
+    /// Whether a thread has work, or a request in hand, nearly all the time, from its start on if
+    /// it was started while others worked. A thread that idles part of the time is not what the
+    /// others wait for, whatever the traced order of requests makes of it.
     fn is_busy(&self, of: &crate::ThreadProgram, limits: &Thresholds) -> bool {
-        let active_ns = self.analysis.thread(of.slot).active_ns() + of.occupied_ns;
-        is_part(active_ns, self.program.traced_wall_ns, limits.get(&ALONE))
+        let t = self.analysis.thread(of.slot);
+        let wall_ns = self.program.traced_wall_ns;
+        let life_ns = self.analysis.life_ns(t).min(wall_ns);
+        is_part(t.active_ns() + of.occupied_ns, life_ns, limits.get(&ALONE))
+            && life_ns * 2 > wall_ns
     }
 
     /// Whether most of the waits that a thread ends had begun before its work for them began. A

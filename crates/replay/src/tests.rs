@@ -60,6 +60,7 @@ pub(crate) fn program(cpus: u32, threads: &[Vec<Op>]) -> Program {
             longest_ns: 0,
             napped_ns: 0,
             occupied_ns: 0,
+            keeps_waiting: false,
             watches: false,
             at_barriers: false,
             spawned: false,

@@ -216,10 +216,7 @@ impl Engine {
             // What an untraced call sends within the machine arrives in a softirq without an
             // interrupt before it; what a device brings arrives in a softirq after the device's.
             Some(Frame { level: Level::Softirq, id: NET_RX, .. })
-                if own
-                    && self.caps.irqs
-                    && t.mode != Mode::Kthread
-                    && self.sleeps_in_untraced_call(sleeper) =>
+                if own && self.caps.irqs && t.mode != Mode::Kthread =>
             {
                 Some((slot, false))
             }
@@ -232,11 +229,6 @@ impl Engine {
             None if t.mode == Mode::User && self.outside != Outside::UntracedCall => None,
             None => Some((slot, self.caps.irqs || self.caps.softirqs)),
         }
-    }
-
-    /// Whether the thread sleeps in a call that only its switch event showed.
-    fn sleeps_in_untraced_call(&self, sleeper: Tid) -> bool {
-        self.threads.get(sleeper).is_some_and(|slot| self.threads[slot].living.untraced.is_some())
     }
 
     /// Between `contention_begin` and `contention_end`.

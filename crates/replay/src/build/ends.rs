@@ -73,12 +73,12 @@ impl Builder<'_> {
             for step in self.analysis.steps(slot).steps {
                 match step.what {
                     Did::Wake { .. } => {
-                        let Some(Ended { sleeper, number, .. }) = self.ended(slot, step) else {
-                            continue;
-                        };
-                        let base = self.bases[self.numbers[&sleeper] as usize];
-                        self.woken.insert(base + number);
-                        self.asked.add(self.analysis, slot, sleeper, step.at);
+                        let Some(ended) = self.ended(slot, step) else { continue };
+                        let base = self.bases[self.numbers[&ended.sleeper] as usize];
+                        self.woken.insert(base + ended.number);
+                        let known = self.objects.get(self.id(ended.object).0 as usize);
+                        let kind = known.map_or(ObjectKind::Other, |o| o.kind);
+                        self.asked.add(self.analysis, slot, &ended, kind);
                     }
                     Did::Spawn(child) => {
                         self.spawned.insert(child);

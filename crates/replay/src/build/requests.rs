@@ -1,37 +1,63 @@
 //! Servers that sleep for a set time with a request in hand, while others have asked already.
 //!
-//! A process that accepted a connection is a server. A thread of it has a request in hand from the
-//! moment at which some thread wakes it until it wakes a thread of another process: that is the
-//! answer. If no other process has woken a thread of the server since the answer before, the
-//! request was there before it: it waited for this thread, and another thread could have served it.
+//! A process that accepted a connection is a server. Its clients are the threads of other
+//! processes, and those of its own that sleep in the network, that a thread of it wakes: a wake-up
+//! is an answer. Another thread could serve a request meanwhile if, when the sleep ends,
+//! * two clients or more wait for answers of this thread, or
+//! * the request was there before this thread's last answer, because the thread has gone on without
+//!   waiting, or because no other process has woken a thread of the server since then. A client
+//!   that handles many connections in one thread waits only once.
 //!
 //! Without a call that accepts, nothing tells a server from a client that thinks for a set time
 //! between an answer and its next request.
 
 use super::Builder;
+use super::ends::Ended;
 use crate::program::ReplayObject;
 use holdup_passes::{Analysis, ObjectKind, Slot, Thread};
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
-/// When other processes woke threads of each server, in order of time, by process.
+/// Answers looked at to find two clients that wait at one time: they mostly are answered in the
+/// order in which they asked.
+const NEXT_ANSWERS: usize = 64;
+
+/// What servers were asked for.
 #[derive(Default)]
-pub(super) struct Asked(FxHashMap<u32, Rc<Vec<Nanos>>>);
+pub(super) struct Asked {
+    /// When other processes woke threads of each server, in order of time, by process.
+    asked: FxHashMap<u32, Rc<Vec<Nanos>>>,
+    /// From when to when clients waited for each thread of a server, in the order of the answers.
+    waited: FxHashMap<Slot, Rc<Vec<(Nanos, Nanos)>>>,
+}
 
 impl Asked {
-    /// `waker` ended a sleep of `sleeper`.
-    pub(super) fn add(&mut self, analysis: &Analysis, waker: Slot, sleeper: Slot, at: Nanos) {
+    /// `waker` ended a sleep.
+    pub(super) fn add(&mut self, analysis: &Analysis, waker: Slot, of: &Ended, kind: ObjectKind) {
         let pid = |slot: Slot| analysis.pid(analysis.thread(slot));
-        let Some(server) = pid(sleeper).filter(|&pid| analysis.accepts(pid)) else { return };
-        if pid(waker) != Some(server) {
-            Rc::make_mut(self.0.entry(server).or_default()).push(at);
+        let accepts = |pid: Option<u32>| pid.filter(|&pid| analysis.accepts(pid));
+        let by = pid(waker);
+        if let Some(server) = accepts(pid(of.sleeper)).filter(|_| by != pid(of.sleeper)) {
+            Rc::make_mut(self.asked.entry(server).or_default()).push(of.at + of.ns);
+        }
+        if accepts(by).is_some() && (by != pid(of.sleeper) || is_network(kind)) {
+            Rc::make_mut(self.waited.entry(waker).or_default()).push((of.at, of.at + of.ns));
         }
     }
 
     pub(super) fn sort(&mut self) {
-        self.0.values_mut().for_each(|times| Rc::make_mut(times).sort_unstable());
+        self.asked.values_mut().for_each(|times| Rc::make_mut(times).sort_unstable());
     }
+}
+
+/// Whether a thread that sleeps for such an object may wait for a peer in the network. An event
+/// loop is woken for other reasons too.
+fn is_network(kind: ObjectKind) -> bool {
+    matches!(
+        kind,
+        ObjectKind::Socket | ObjectKind::Poll | ObjectKind::Descriptor | ObjectKind::Other
+    )
 }
 
 /// The requests of one thread.
@@ -39,38 +65,63 @@ pub(super) struct Requests<'a> {
     analysis: &'a Analysis,
     /// Its process, if that is a server.
     server: Option<u32>,
-    /// When others asked the server for something.
     asked: Rc<Vec<Nanos>>,
-    in_hand: bool,
+    waited: Rc<Vec<(Nanos, Nanos)>>,
+    has: Has,
     answered: Nanos,
 }
 
+/// What a thread of a server does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Has {
+    /// No request, as far as is known.
+    Nothing,
+    /// What some thread woke it for.
+    WhatItWasWokenFor,
+    /// The next request: it has answered one and has not waited since.
+    Next,
+}
+
 impl<'a> Builder<'a> {
-    pub(super) fn requests(&self, t: &Thread) -> Requests<'a> {
+    pub(super) fn requests(&self, slot: Slot, t: &Thread) -> Requests<'a> {
         let analysis = self.analysis;
         let server = analysis.pid(t).filter(|pid| !t.is_kthread() && analysis.accepts(*pid));
-        let asked = server.and_then(|pid| self.asked.0.get(&pid)).cloned().unwrap_or_default();
-        Requests { analysis, server, asked, in_hand: false, answered: 0 }
+        let asked = server.and_then(|pid| self.asked.asked.get(&pid)).cloned().unwrap_or_default();
+        let waited = self.asked.waited.get(&slot).cloned().unwrap_or_default();
+        Requests { analysis, server, asked, waited, has: Has::Nothing, answered: 0 }
     }
 }
 
 impl Requests<'_> {
-    /// Another thread ended a sleep of this one.
-    pub(super) fn woken(&mut self) {
-        self.in_hand = self.server.is_some();
-    }
-
-    /// The thread wakes `sleeper`.
-    pub(super) fn wakes(&mut self, sleeper: &Thread, at: Nanos) {
-        if self.server.is_some() && self.analysis.pid(sleeper) != self.server {
-            (self.in_hand, self.answered) = (false, at);
+    /// Another thread ended a sleep of this one. A lock is no request.
+    pub(super) fn woken(&mut self, object: Option<&ReplayObject>) {
+        if self.server.is_some() && !object.is_some_and(|o| o.is_lock) {
+            self.has = Has::WhatItWasWokenFor;
         }
     }
 
-    /// Whether the thread has a request in hand that was there before the answer to the last one.
-    pub(super) fn has_one(&self, now: Nanos) -> bool {
-        let next = self.asked.partition_point(|&at| at <= self.answered);
-        self.in_hand && self.asked.get(next).is_none_or(|&at| at > now)
+    /// The thread wakes `sleeper`, which slept for an object of this kind.
+    pub(super) fn wakes(&mut self, sleeper: &Thread, kind: ObjectKind, at: Nanos) {
+        if self.server.is_some() && (self.analysis.pid(sleeper) != self.server || is_network(kind))
+        {
+            (self.has, self.answered) = (Has::Next, at);
+        }
+    }
+
+    /// The thread sleeps from `from` to `to`. Whether another thread could have served a request
+    /// meanwhile.
+    pub(super) fn keeps_waiting(&self, from: Nanos, to: Nanos) -> bool {
+        let was_there = match self.has {
+            Has::Nothing => false,
+            Has::WhatItWasWokenFor => {
+                let next = self.asked.partition_point(|&at| at <= self.answered);
+                self.asked.get(next).is_none_or(|&at| at > from)
+            }
+            Has::Next => true,
+        };
+        let next = self.waited.partition_point(|waited| waited.1 <= to);
+        let answers = self.waited[next..].iter().take(NEXT_ANSWERS);
+        was_there || answers.filter(|waited| waited.0 <= to).nth(1).is_some()
     }
 }
 

@@ -6,8 +6,8 @@ use super::requests::is_nap;
 use super::writer::Writer;
 use super::{Builder, work};
 use crate::program::{ObjectId, Op, ThreadProgram};
-use holdup_passes::Did;
 use holdup_passes::limits::NAMED;
+use holdup_passes::{Did, ObjectKind};
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
 
@@ -40,8 +40,8 @@ impl Builder<'_> {
         let mut run_ns = 0;
         let (mut in_round, mut drives) = (None, false);
         let (mut longest_ns, mut napped_ns, mut held_off_ns) = (0, 0, 0);
-        let mut requests = self.requests(t);
-        let mut occupied_ns = 0;
+        let mut requests = self.requests(slot, t);
+        let (mut occupied_ns, mut slept_ns) = (0, 0);
         let mut ends: FxHashMap<u32, Nanos> = FxHashMap::default();
         for (i, step) in of.steps.iter().enumerate() {
             writer.marks_until(step.at);
@@ -60,11 +60,13 @@ impl Builder<'_> {
                     writer.run(step.at, ns);
                 }
                 Did::Sleep(ns, object) => {
+                    slept_ns += ns;
                     let object = self.id(object);
                     let wait = self.bases[number] + i as u32;
                     let op = if !self.woken.contains(wait) {
                         let known = self.objects.get(object.0 as usize);
-                        let object = match requests.has_one(step.at) && is_nap(known) {
+                        let to = step.at + ns;
+                        let object = match is_nap(known) && requests.keeps_waiting(step.at, to) {
                             true => ObjectId::REQUEST,
                             false => object,
                         };
@@ -79,7 +81,7 @@ impl Builder<'_> {
                     } else if let Some(&round) = self.in_round.get(&(slot, i as u32)) {
                         Op::Arrive { round, object, delay: late }
                     } else {
-                        requests.woken();
+                        requests.woken(self.objects.get(object.0 as usize));
                         Op::Wait { number: wait, object, delay: late }
                     };
                     writer.push(step.at, op);
@@ -122,7 +124,8 @@ impl Builder<'_> {
                             writer.push(step.at, Op::Arrive { round, object, delay: late });
                         }
                     } else {
-                        requests.wakes(analysis.thread(ended.sleeper), step.at);
+                        let kind = self.objects.get(object).map_or(ObjectKind::Other, |o| o.kind);
+                        requests.wakes(analysis.thread(ended.sleeper), kind, step.at);
                         let thread = self.numbers[&ended.sleeper];
                         let number = self.bases[thread as usize] + ended.number;
                         writer.push(step.at, Op::Wake { thread, number });
@@ -155,6 +158,7 @@ impl Builder<'_> {
             longest_ns,
             napped_ns,
             occupied_ns,
+            keeps_waiting: occupied_ns * 2 > slept_ns,
             watches: false,
             at_barriers,
             slot,
