@@ -159,10 +159,7 @@ impl Finder<'_> {
                     found.push(self.of_objects(Resource::Service, vec![id]));
                 }
                 ObjectKind::Pipe
-                | ObjectKind::Socket
                 | ObjectKind::Eventfd
-                | ObjectKind::Epoll
-                | ObjectKind::Poll
                 | ObjectKind::Signal
                 | ObjectKind::Descriptor => descriptors.push(id),
                 ObjectKind::KernelLock | ObjectKind::Uninterruptible if o.is_kernel_lock => {
