@@ -142,6 +142,8 @@ pub(crate) struct Awaited<'a> {
     unrelated: BTreeSet<Object>,
     /// Objects that one thread waited for once: an end or a result, without contention.
     once: BTreeSet<Object>,
+    /// Objects of event loops that their own process wakes.
+    loops: BTreeSet<Object>,
 }
 
 impl Awaited<'_> {
@@ -168,6 +170,7 @@ impl Awaited<'_> {
             in_turn: if serial.holds() { Leaf::Serial } else { Leaf::NoWork },
             unrelated: unrelated(analysis, by_object, work),
             once: analysis.objects().filter(is_event).map(|o| o.object).collect(),
+            loops: loops(analysis, by_object),
         }
     }
 
@@ -197,6 +200,8 @@ impl Awaited<'_> {
             _ if partner() => self.in_turn,
             _ if order() => Leaf::Order,
             Cause::ThreadSync => Leaf::ThreadSync,
+            // It waits for work, and not for what others hold.
+            Cause::KernelService if self.loops.contains(&object) => self.in_turn,
             Cause::KernelService => Leaf::KernelServices,
             Cause::KernelLock => Leaf::KernelLocks,
             // The recorder writing its file does not delay the work.
@@ -250,6 +255,22 @@ fn one_way(by_object: &ObjectThreads) -> BTreeSet<Object> {
         (sum(true) * 2 < sum(false)).then_some(object)
     };
     by_object.ended_by.iter().filter_map(given).collect()
+}
+
+/// Objects of event loops that only threads of their own process wake. Processes that wake each
+/// other's loops may hand something on, as PostgreSQL's do.
+fn loops(analysis: &Analysis, by_object: &ObjectThreads) -> BTreeSet<Object> {
+    let epoll = |o: &ObjectStats| o.kind == ObjectKind::Epoll;
+    let mut loops: BTreeSet<Object> = analysis.objects().filter(epoll).map(|o| o.object).collect();
+    let mut pids: BTreeMap<Object, Option<u32>> = BTreeMap::new();
+    for (object, threads) in by_object.around() {
+        for pid in threads.into_iter().map(|slot| analysis.pid(analysis.thread(slot))) {
+            if pid.is_none() || *pids.entry(object).or_insert(pid) != pid {
+                loops.remove(&object);
+            }
+        }
+    }
+    loops
 }
 
 /// Objects between two threads that wait only for each other. If they contend for one thing, one is
