@@ -119,14 +119,43 @@ impl Requests<'_> {
             }
             Has::Next => true,
         };
-        let next = self.waited.partition_point(|waited| waited.1 <= to);
-        let answers = self.waited[next..].iter().take(NEXT_ANSWERS);
-        was_there || answers.filter(|waited| waited.0 <= to).nth(1).is_some()
+        was_there || two_wait(&self.waited, to)
     }
+}
+
+/// Whether two clients or more wait at this time.
+fn two_wait(waited: &[(Nanos, Nanos)], at: Nanos) -> bool {
+    let next = waited.partition_point(|waited| waited.1 <= at);
+    let answers = waited[next..].iter().take(NEXT_ANSWERS);
+    answers.filter(|waited| waited.0 <= at).nth(1).is_some()
 }
 
 /// Whether a sleep that no thread ended lasts for a time that the thread itself set. An event loop
 /// that sleeps has nothing in hand, and a device needs its time.
 pub(super) fn is_nap(object: Option<&ReplayObject>) -> bool {
     !object.is_some_and(|o| o.is_device || o.kind == ObjectKind::Epoll)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_wait_from_their_request_to_the_answer() {
+        let waited = [(0, 50), (10, 100), (60, 150), (101, 200)];
+        let at = |at| two_wait(&waited, at);
+        assert!(at(10) && at(49), "the first two");
+        assert!(!at(5) && !at(50) && !at(59), "one");
+        assert!(at(60) && at(99), "the second and the third");
+        assert!(!at(100) && at(101) && !at(150) && !at(1_000));
+        assert!(!two_wait(&[], 0));
+    }
+
+    #[test]
+    fn among_very_many_answers_only_the_next_are_looked_at() {
+        let mut waited: Vec<(Nanos, Nanos)> = (0..100).map(|i| (i * 10 + 5, i * 10 + 9)).collect();
+        waited.push((0, 2_000));
+        waited.push((0, 2_001));
+        assert!(!two_wait(&waited, 0) && two_wait(&waited, 950));
+    }
 }

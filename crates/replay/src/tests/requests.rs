@@ -101,6 +101,38 @@ fn a_client_that_thinks_between_an_answer_and_a_request_is_no_server() {
     assert_eq!(worth_of_the_worker(queue(200, false)), 1.0);
 }
 
+/// One thread accepts, sleeps for 5 ms in each request, and answers. It never waits for a request,
+/// because one client thread has several connections.
+fn never_waits(accepts: bool) -> TraceBuilder {
+    let mut b = tasks()
+        .switch(0, 0, 0, 11, "R")
+        .sys_enter_with(US, 0, 11, NAP, &[0])
+        .switch(2 * US, 0, 11, 0, "S")
+        .switch(5 * US, 1, 0, 20, "R")
+        .sys_enter_with(6 * US, 1, 20, READ, &[4])
+        .switch(7 * US, 1, 20, 0, "S");
+    for request in 0..200 {
+        let at = |us: u64| (request * 5_300 + 5_000 + us) * US;
+        b = answers(b, at(0), 20)
+            .switch(at(110), 1, 0, 20, "R")
+            .sys_exit(at(111), 1, 20, READ, 1)
+            .sys_enter_with(at(120), 1, 20, READ, &[4])
+            .switch(at(121), 1, 20, 0, "S");
+        if accepts {
+            b = b.sys_enter_with(at(125), 0, 11, ACCEPT, &[3]).sys_exit(at(126), 0, 11, ACCEPT, 5);
+        }
+        b = b.sys_enter_with(at(130), 0, 11, NAP, &[0]).switch(at(131), 0, 11, 0, "S");
+    }
+    b
+}
+
+#[test]
+fn a_server_that_goes_on_without_waiting_has_a_queue() {
+    let worth = worth_of_the_worker(never_waits(true));
+    assert!((1.8..=2.0).contains(&worth), "{worth}");
+    assert_eq!(worth_of_the_worker(never_waits(false)), 1.0, "who accepts nothing is no server");
+}
+
 /// A single client asks when it has its answer: a second worker would have nothing to do.
 #[test]
 fn a_worker_that_sleeps_for_one_client_gains_nothing_by_being_two() {
