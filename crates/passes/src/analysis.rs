@@ -449,7 +449,7 @@ impl Analysis {
     /// The quota of the group that used it up most often.
     pub fn quota(&self) -> Quota {
         let all = self.engine.throttles.values().map(Throttles::quota);
-        all.max_by_key(|q| (q.periods, q.quota_ns)).unwrap_or_default()
+        all.max_by_key(|q| (q.periods, q.ran_ns)).unwrap_or_default()
     }
 
     /// Idle CPU time while exactly one application thread was running or ready, without the

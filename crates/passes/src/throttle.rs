@@ -84,10 +84,21 @@ pub(crate) struct Throttles {
 pub struct Quota {
     /// How often threads came back: periods in which the quota was used up.
     pub periods: u64,
-    /// Median time between returns; `None` with fewer than two returns.
+    /// Median time between returns; `None` with fewer than two returns, or if most times differ
+    /// from it: Linux 6.18 throttles each thread by itself, and then threads also come back within
+    /// a period.
     pub period_ns: Option<Nanos>,
-    /// Median CPU time in a period, of threads that were throttled at least once.
-    pub quota_ns: Option<Nanos>,
+    /// CPU time of threads that were throttled at least once, in all times between two returns.
+    pub ran_ns: Nanos,
+    /// Those times.
+    pub over_ns: Nanos,
+}
+
+impl Quota {
+    /// The CPUs that the quota allows; `None` with fewer than two returns.
+    pub fn cpus(&self) -> Option<f64> {
+        (self.over_ns > 0).then(|| self.ran_ns as f64 / self.over_ns as f64)
+    }
 }
 
 impl Throttles {
@@ -124,15 +135,16 @@ impl Throttles {
     }
 
     pub(crate) fn quota(&self) -> Quota {
-        let median = |mut of: Vec<Nanos>| -> Option<Nanos> {
-            let middle = of.len() / 2;
-            (!of.is_empty()).then(|| *of.select_nth_unstable(middle).1)
-        };
-        let period_ns = median(self.periods.iter().map(|p| p.0).collect());
-        // If the time is longer than the period, the quota lasted for some periods.
-        let full = |p: &&(Nanos, Nanos)| period_ns.is_some_and(|ns| p.0 <= ns + ns / 4);
-        let quota_ns = median(self.periods.iter().filter(full).map(|p| p.1).collect());
-        Quota { periods: self.returns, period_ns, quota_ns }
+        let mut times: Vec<Nanos> = self.periods.iter().map(|p| p.0).collect();
+        let middle = times.len() / 2;
+        let median = (!times.is_empty()).then(|| *times.select_nth_unstable(middle).1);
+        let near = |&&ns: &&Nanos| median.is_some_and(|m| ns.abs_diff(m) <= m / 10);
+        let period_ns = median.filter(|_| times.iter().filter(near).count() * 2 > times.len());
+        // If the time is much longer, the quota lasted for some periods.
+        let full =
+            self.periods.iter().filter(|p| median.is_some_and(|m| p.0 <= m.saturating_mul(4)));
+        let (over_ns, ran_ns) = full.fold((0, 0), |all, p| (all.0 + p.0, all.1 + p.1));
+        Quota { periods: self.returns, period_ns, ran_ns, over_ns }
     }
 
     /// Clears the sums.
@@ -148,7 +160,7 @@ mod tests {
     #[test]
     fn returns_are_a_period_apart_and_what_ran_between_is_the_quota() {
         let mut t = Throttles::default();
-        assert_eq!(t.quota(), Quota { periods: 0, period_ns: None, quota_ns: None });
+        assert_eq!(t.quota(), Quota::default());
         for i in 1..=5u64 {
             t.ran(30_000_000);
             t.begins();
@@ -161,7 +173,23 @@ mod tests {
         // A period without throttling.
         t.ran(40_000_000);
         t.ends(600_000_000);
-        let quota = Quota { periods: 5, period_ns: Some(100_000_000), quota_ns: Some(50_000_000) };
-        assert_eq!(t.quota(), quota);
+        let quota = t.quota();
+        assert_eq!((quota.periods, quota.period_ns), (5, Some(100_000_000)));
+        assert_eq!(quota.cpus(), Some(0.5));
+    }
+
+    #[test]
+    fn threads_that_come_back_within_a_period_show_no_period() {
+        let mut t = Throttles::default();
+        for i in 0..10u64 {
+            // One runs for 40 ms of each 100, another comes back after 70 for a moment.
+            t.ends(i * 100_000_000);
+            t.ran(40_000_000);
+            t.begins();
+            t.ends(i * 100_000_000 + 70_000_000);
+            t.begins();
+        }
+        let quota = t.quota();
+        assert_eq!((quota.period_ns, quota.cpus()), (None, Some(0.4)));
     }
 }

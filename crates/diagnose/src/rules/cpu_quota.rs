@@ -58,18 +58,12 @@ fn check(facts: &Facts<'_>) -> Finding {
     let read = facts.analysis.limit_of(group);
     let groups = culprits::throttled(facts);
     let ms = |ns: u64| ns as f64 / 1e6;
-    let cpus = quota.period_ns.zip(quota.quota_ns).map(|(p, q)| q as f64 / p.max(1) as f64);
+    let cpus = quota.cpus();
     let explanation = match groups.first() {
         Some(program) => {
-            let limit = match (quota.period_ns, cpus) {
-                _ if read.is_some() => String::new(),
-                (Some(period), Some(cpus)) => {
-                    format!(
-                        ", which allows about {cpus:.1} CPUs in each period of {:.0} ms",
-                        ms(period)
-                    )
-                }
-                _ => String::new(),
+            let limit = match cpus.filter(|_| read.is_none()) {
+                Some(cpus) => format!(", which allows about {cpus:.1} CPUs"),
+                None => String::new(),
             };
             let of = read.map_or_else(String::new, |l| format!(" of {:.2} CPUs", l.cpus()));
             Explanation {

@@ -216,7 +216,10 @@ impl Engine {
             // What an untraced call sends within the machine arrives in a softirq without an
             // interrupt before it; what a device brings arrives in a softirq after the device's.
             Some(Frame { level: Level::Softirq, id: NET_RX, .. })
-                if own && self.caps.irqs && t.mode != Mode::Kthread =>
+                if own
+                    && self.caps.irqs
+                    && t.mode != Mode::Kthread
+                    && self.awaits_a_peer(sleeper) =>
             {
                 Some((slot, false))
             }
@@ -229,6 +232,15 @@ impl Engine {
             None if t.mode == Mode::User && self.outside != Outside::UntracedCall => None,
             None => Some((slot, self.caps.irqs || self.caps.softirqs)),
         }
+    }
+
+    /// Whether the thread sleeps in a call that waits for events of files, or in one that only its
+    /// switch event showed.
+    fn awaits_a_peer(&self, sleeper: Tid) -> bool {
+        self.threads.get(sleeper).is_some_and(|slot| {
+            self.threads[slot].living.untraced.is_some()
+                || self.sleep_kind(slot).is_some_and(WaitKind::is_event)
+        })
     }
 
     /// Between `contention_begin` and `contention_end`.

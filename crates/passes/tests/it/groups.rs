@@ -166,10 +166,10 @@ fn each_group_has_a_quota_of_its_own() {
     let quota = |path: &str| {
         let (_, t) = a.all_threads().find(|(_, t)| a.path_of(a.group(t)) == path).unwrap();
         let quota = a.quota_of(a.group(t)).unwrap();
-        (quota.period_ns, quota.quota_ns)
+        (quota.period_ns, quota.cpus())
     };
-    assert_eq!(quota(WEB), (Some(100 * MS), Some(40 * MS)));
-    assert_eq!(quota(BATCH), (Some(50 * MS), Some(30 * MS)));
+    assert_eq!(quota(WEB), (Some(100 * MS), Some(0.4)));
+    assert_eq!(quota(BATCH), (Some(50 * MS), Some(0.6)));
     let rows = a.cgroups();
     assert_eq!(row(&rows, "web.service").throttled_ns, Some(240 * MS));
     assert_eq!(row(&rows, "batch.service").throttled_ns, Some(160 * MS));

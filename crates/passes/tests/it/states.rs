@@ -449,7 +449,7 @@ fn a_thread_out_of_quota_leaves_its_cpu_idle() {
     let throttle = thread(&a, 42).throttle().unwrap();
     assert_eq!((throttle.spells, throttle.ns), (3, 180 * MS));
     let quota = a.quota();
-    assert_eq!((quota.period_ns, quota.quota_ns), (Some(100 * MS), Some(40 * MS)));
+    assert_eq!((quota.period_ns, quota.cpus()), (Some(100 * MS), Some(0.4)));
     // Ready all the time, as perf counts it.
     assert_eq!(times(&a, 42), [130 * MS, 0, 180 * MS, 0]);
 }
