@@ -1,6 +1,8 @@
 //! What waiting for an object is for, which objects are one lock, and how long it was held.
 
-use crate::scene::{FUTEX, MS, NANOSLEEP, READ, US, WAIT, WAKE, busy, ends, measured, tid, waits};
+use crate::scene::{
+    FUTEX, MS, NANOSLEEP, READ, US, WAIT, WAKE, WRITE, busy, ends, measured, tid, waits,
+};
 use holdup_attribution::{Attribution, Leaf, WaitRule, WaitsBy};
 use holdup_passes::Analysis;
 
@@ -56,6 +58,37 @@ fn a_mutex_between_threads_is_taking_turns() {
     assert!(rule(&analysis).is_harmful());
     let ledger = Attribution::from(&analysis).ledger;
     assert!(ledger.ns(Leaf::ThreadSync).abs_diff(30 * MS) < 10 * US, "{ledger:?}");
+}
+
+/// 7 and 8 wait in event loops and end each other's waits by a write. They belong to one process or
+/// to two of one program.
+fn loops(same_process: bool) -> Analysis {
+    const EPOLL_WAIT: u32 = 232;
+    let pid = if same_process { 7 } else { 8 };
+    let trace = busy(2).task(7, 7, None, "db-1").task(8, pid, None, "db-2");
+    let trace = (0..20).fold(trace, |trace, i| {
+        let at = i * 4 * MS + MS;
+        let (waits, works) = if i % 2 == 0 { (8, 7) } else { (7, 8) };
+        let (cpu, by) = ((waits - 7) as u16, (works - 7) as u16);
+        trace
+            .sys_enter_with(at, cpu, waits, EPOLL_WAIT, &[5])
+            .switch(at + 10, cpu, waits, 0, "S")
+            .sys_enter_with(at + 2 * MS, by, works, WRITE, &[6])
+            .waking(at + 2 * MS + 10, by, works, waits)
+            .sys_exit(at + 2 * MS + 20, by, works, WRITE, 8)
+            .switch(at + 2 * MS + 30, cpu, 0, waits, "R")
+            .sys_exit(at + 2 * MS + 40, cpu, waits, EPOLL_WAIT, 1)
+    });
+    measured(&ends(trace, 2, 100 * MS))
+}
+
+/// Idle threads of tokio and Go wait for work in `epoll_wait`; PostgreSQL's processes hand locks on
+/// in it.
+#[test]
+fn an_event_loop_that_its_own_process_wakes_is_no_service() {
+    let lost = |a: &Analysis| Attribution::from(a).ledger.ns(Leaf::KernelServices);
+    assert_eq!(lost(&loops(true)), 0);
+    assert!(lost(&loops(false)) > 30 * MS, "{:?}", Attribution::from(&loops(false)).ledger);
 }
 
 #[test]

@@ -143,18 +143,21 @@ fn what_no_signal_ends_is_for_what_the_chain_says() {
     assert_eq!((kind, for_disks), (ObjectKind::Disk, 500));
 }
 
-/// Thread 43 receives what 42 sends over the loopback, both in untraced calls. An interrupt handler
-/// ends on 42's CPU at `irq`, before the softirq that wakes 43. Returns which thread ended the
-/// wait.
-fn waker_over_loopback(irq: u64) -> Option<u32> {
+const RECVFROM_CALL: (u32, &str) = (45, "socket");
+const EPOLL_WAIT_CALL: (u32, &str) = (232, "epoll");
+
+/// Thread 43 waits in `call` for what 42 sends over the loopback in an untraced call. An interrupt
+/// handler ends on 42's CPU at `irq`, before the softirq that wakes 43. Returns which thread ended
+/// the wait.
+fn waker_over_loopback((call, kind): (u32, &str), irq: u64) -> Option<u32> {
     const NET_RX: u32 = 3;
-    let (sendto, recvfrom) = (44, 45);
+    let sendto = 44;
     let trace = TraceBuilder::new(2)
         .task(42, 42, Some(1), "server")
         .task(43, 43, Some(1), "client")
         .switch(0, 0, 0, 42, "R")
         .switch(0, 1, 0, 43, "R")
-        .sys_enter(100, 1, 43, recvfrom)
+        .sys_enter_with(100, 1, 43, call, &[5])
         .leaves(400, 1, 43, &[SLEEP, RECVFROM, ENTRY], 5)
         .switch(400, 1, 43, 0, "S")
         .irq(irq - 100, irq, 0, 42, 9)
@@ -164,22 +167,24 @@ fn waker_over_loopback(irq: u64) -> Option<u32> {
         .wakeup(61_000, 0, 42, 43)
         .sys_exit(70_000, 0, 42, sendto, 1)
         .switch(71_000, 1, 0, 43, "R")
-        .sys_exit(72_000, 1, 43, recvfrom, 1)
+        .sys_exit(72_000, 1, 43, call, 1)
         .switch(80_000, 0, 42, 0, "S")
         .switch(80_000, 1, 43, 0, "S")
         .build();
-    let chosen = ChosenCalls::of(&trace, ["futex"].iter().copied()).unwrap();
+    let chosen = ChosenCalls::of(&trace, ["futex", "epoll_wait"].iter().copied()).unwrap();
     let symbols = Some(Arc::new(SymbolTable::from_kallsyms(KERNEL)));
     let a = analyze(&chosen, &Options { symbols, ..Options::default() }).expect("readable");
     let rows = holdup_attribution::Attribution::from(&a).waits(WaitsBy::Object);
-    let row = rows.iter().find(|r| r.kind == "socket").expect("it receives");
+    let row = rows.iter().find(|r| r.kind == kind).expect("it receives");
     row.top_waker
 }
 
 #[test]
 fn who_sends_over_the_loopback_ends_the_wait_and_a_device_does_not() {
-    assert_eq!(waker_over_loopback(20_000), Some(42), "a softirq of its own");
-    assert_eq!(waker_over_loopback(59_500), None, "it follows on the interrupt of a device");
+    for call in [RECVFROM_CALL, EPOLL_WAIT_CALL] {
+        assert_eq!(waker_over_loopback(call, 20_000), Some(42), "a softirq of its own");
+        assert_eq!(waker_over_loopback(call, 59_500), None, "after the interrupt of a device");
+    }
 }
 
 #[test]
