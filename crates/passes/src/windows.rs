@@ -210,7 +210,8 @@ impl merge::Sink for Windows<'_> {
 
 /// Reads the trace once and analyses each of `windows`: `done` gets the number of each window and
 /// its analysis, in the order in which they end. `observer` gets all events, and the facts of the
-/// first of `windows`. CPUs of a window are `cpus` and those that show up before its end. What threads and CPUs do at its start is known from the events before.
+/// first of `windows`. CPUs of a window are `cpus` and those that show up before its end. What
+/// threads and CPUs do at its start is known from the events before.
 ///
 /// Each analysis has the problems within its window; those that the readers found are returned.
 ///
