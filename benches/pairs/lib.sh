@@ -39,12 +39,13 @@ quota() {
 
 # served SERVER PORT CLIENT: the client's exit code once the server listens; the server is ended.
 served() {
-    bash -c "exec $1" > server.log 2>&1 &
+    setsid bash -c "exec $1" > server.log 2>&1 &
     local server=$! code
     for _ in $(seq 100); do (: < "/dev/tcp/127.0.0.1/$2") 2> /dev/null && break; sleep 0.02; done
     eval "$3"
     code=$?
-    kill $server
+    # With the workers that it has forked.
+    kill -- -$server
     wait $server 2> /dev/null
     return $code
 }
