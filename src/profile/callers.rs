@@ -8,19 +8,19 @@ use crate::exit::{Result, usage};
 use crate::places::places;
 use crate::tables::{ENTRIES, missing};
 use crate::write;
-use holdup_attribution::{Attribution, JUDGE, analyze};
-use holdup_passes::Analysis;
-use holdup_profile::{callers, calls, folded_waits};
+use holdup_attribution::{Attribution, analyze, analyze_observed};
+use holdup_passes::{Analysis, Observer};
+use holdup_profile::{CallsByCode, WaitsByCode};
 use holdup_render::{Body, Table, schema, text};
 use holdup_symbols::Options;
-use holdup_trace::{Reader, Severity};
+use holdup_trace::{Reader, Severity, TraceInfo};
 
 /// Run `waits --by caller`.
 pub(crate) fn waits(args: &TableArgs, symbols: &SymbolArgs) -> Result<()> {
-    run("waits", schema::callers(&[]), args, symbols, &|reader, analysis, places| {
-        let words = Attribution::from(analysis).object_words();
-        let (rows, remarks) = callers(reader, analysis, &JUDGE, &words, places)?;
-        Ok((schema::callers(&rows), remarks))
+    run("waits", schema::callers(&[]), args, symbols, WaitsByCode::new, |waits, info, a, places| {
+        let words = Attribution::from(a).object_words();
+        let (rows, remarks) = waits.rows(info, a, &words, places);
+        (schema::callers(&rows), remarks)
     })
 }
 
@@ -29,11 +29,11 @@ pub(crate) fn folded(args: &TableArgs, symbols: &SymbolArgs) -> Result<()> {
     let config = Config::new(&args.common)?;
     let places = places(symbols)?;
     let reader = holdup_open::open(&config.trace)?;
-    let analysis = analyze(&*reader, &config.options(&*reader)?)?;
+    let (analysis, waits) = observed(&*reader, &config, WaitsByCode::new)?;
     config.must_match(&analysis)?;
-    let (lines, mut remarks) = match reader.info().capabilities.stacks {
-        true => folded_waits(&*reader, &analysis, &JUDGE, places)?,
-        false => (String::new(), vec![NO_CHAINS.to_owned()]),
+    let (lines, mut remarks) = match waits {
+        Some(waits) => waits.folded(reader.info(), &analysis, places),
+        None => (String::new(), vec![NO_CHAINS.to_owned()]),
     };
     crate::progress::end();
     if !config.quiet {
@@ -50,22 +50,43 @@ const NO_CHAINS: &str =
 
 /// Run `syscalls --by caller`.
 pub(crate) fn syscalls(args: &TableArgs, symbols: &SymbolArgs) -> Result<()> {
-    run("syscalls", schema::calls(&[]), args, symbols, &|reader, analysis, places| {
-        let (rows, remarks) = calls(reader, analysis, &JUDGE, places)?;
-        Ok((schema::calls(&rows), remarks))
-    })
+    run(
+        "syscalls",
+        schema::calls(&[]),
+        args,
+        symbols,
+        CallsByCode::new,
+        |calls, info, a, places| {
+            let (rows, remarks) = calls.rows(info, a, places);
+            (schema::calls(&rows), remarks)
+        },
+    )
 }
 
-/// Makes a table, and remarks on the files of code.
-type Build = dyn Fn(&dyn Reader, &Analysis, Options) -> Result<(Table, Vec<String>)>;
+/// Analyse a trace; if it has call chains, with an observer.
+fn observed<O: Observer>(
+    reader: &dyn Reader,
+    config: &Config,
+    observer: fn(&TraceInfo) -> O,
+) -> Result<(Analysis, Option<O>)> {
+    let options = config.options(reader)?;
+    let mut observer = reader.info().capabilities.stacks.then(|| observer(reader.info()));
+    let analysis = match &mut observer {
+        Some(observer) => analyze_observed(reader, &options, observer)?,
+        None => analyze(reader, &options)?,
+    };
+    Ok((analysis, observer))
+}
 
-/// Write the table of `build`; `empty` has its columns.
-fn run(
+/// Write the table that `build` makes of what `observer` saw, with remarks on the files of code;
+/// `empty` has its columns.
+fn run<O: Observer>(
     verb: &'static str,
     mut empty: Table,
     args: &TableArgs,
     symbols: &SymbolArgs,
-    build: &Build,
+    observer: fn(&TraceInfo) -> O,
+    build: impl FnOnce(O, &TraceInfo, &Analysis, Options) -> (Table, Vec<String>),
 ) -> Result<()> {
     let sort = args.sort.sort.as_deref();
     if let Some(keys) = sort {
@@ -74,19 +95,17 @@ fn run(
     let config = Config::new(&args.common)?;
     let places = places(symbols)?;
     let reader = holdup_open::open(&config.trace)?;
-    let analysis = analyze(&*reader, &config.options(&*reader)?)?;
+    let (analysis, seen) = observed(&*reader, &config, observer)?;
     write::write(verb, config, &*reader, &analysis, |reader, analysis, config| {
-        let capabilities = &reader.info().capabilities;
-        let (mut table, notes) = if capabilities.stacks {
-            build(reader, analysis, places)?
-        } else {
-            (empty, vec![NO_CHAINS.to_owned()])
+        let (mut table, notes) = match seen {
+            Some(seen) => build(seen, reader.info(), analysis, places),
+            None => (empty, vec![NO_CHAINS.to_owned()]),
         };
         if let Some(keys) = sort {
             table.sort(keys)?;
         }
         table.entries = config.entries(args.entries.entries, ENTRIES);
-        table.missing = missing(verb, capabilities);
+        table.missing = missing(verb, &reader.info().capabilities);
         table.notes = notes;
         Ok(Body::Noted(table))
     })

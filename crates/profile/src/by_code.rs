@@ -1,41 +1,22 @@
-//! Shared by sleeps by code and system calls by code: another pass over the trace, the places of
-//! chains, and the threads of the chains.
+//! Shared by sleeps by code and system calls by code: the places of chains, and the threads of the
+//! chains.
 
 use crate::context::CodeTable;
-use crate::moments::{InCode, Watch};
+use crate::moments::InCode;
 use crate::own::{Own, Place};
-use holdup_passes::{Analysis, Fact, Judge, each_fact_with};
+use holdup_passes::Analysis;
 use holdup_symbols::{Options, Symbols};
-use holdup_trace::{Batch, Event, Nanos, Pid, Reader, Result, Tid, TraceInfo};
+use holdup_trace::{Nanos, Pid, Tid, TraceInfo};
 use rustc_hash::FxHashMap;
-use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
 
 /// Names of threads.
 pub(crate) type Comms = FxHashMap<Tid, String>;
 
-/// Read the trace of `whole` once more. `take` gets each fact, together with the state of the
-/// threads' code.
-///
-/// # Errors
-/// Whatever makes the rest of the trace unreadable.
-pub(crate) fn read(
-    reader: &dyn Reader,
-    whole: &Analysis,
-    judge: &Judge,
-    take: &mut dyn FnMut(&Fact, &mut Watch),
-) -> Result<(CodeTable, Comms)> {
-    let watch = RefCell::new(Watch::new(reader.info(), None));
-    let mut see = |events: &[Event], batch: &Batch| watch.borrow_mut().see_all(events, batch);
-    let mut take = |fact: &Fact| {
-        take(fact, &mut watch.borrow_mut());
-        ControlFlow::Continue(())
-    };
-    each_fact_with(reader, whole, judge, &mut see, &mut take)?;
-    let comms = whole.all_threads().map(|(_, t)| (t.tid, whole.comm(t))).collect();
-    Ok((watch.into_inner().context.finish(), comms))
+/// The names of all threads of a trace.
+pub(crate) fn comms(whole: &Analysis) -> Comms {
+    whole.all_threads().map(|(_, t)| (t.tid, whole.comm(t))).collect()
 }
 
 /// Finds the places of chains and caches them.

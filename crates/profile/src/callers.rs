@@ -1,14 +1,14 @@
 //! Waits by the code that waits.
 
-use crate::by_code::{Comms, Finder, Who, longest, read, symbols};
+use crate::by_code::{Comms, Finder, Who, comms, longest, symbols};
 use crate::context::CodeTable;
-use crate::moments::{Actor, InCode};
+use crate::moments::{Actor, InCode, Watch};
 use crate::names::label;
 use crate::own::Place;
 use crate::stacks::word;
-use holdup_passes::{Analysis, Fact, Judge, Object};
+use holdup_passes::{Analysis, Fact, Object, Observer, Slot, Threads};
 use holdup_symbols::{Named, Options};
-use holdup_trace::{Nanos, Reader, Result, Tid};
+use holdup_trace::{Batch, Event, Nanos, Tid, TraceInfo};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -45,8 +45,9 @@ pub struct CallerRow {
     pub wait_max_ns: u64,
 }
 
-/// The chain, thread and object of a wait.
-type Key = (Option<InCode>, Tid, Object);
+/// The chain, thread and object of a wait. While the trace is read, objects have the numbers of
+/// that time.
+type Key<T> = (Option<InCode>, T, Object);
 
 /// The sum of the waits of one thread, chain and object.
 #[derive(Clone, Copy, Default)]
@@ -56,88 +57,113 @@ struct Sum {
     max: Nanos,
 }
 
-/// Read the trace of `whole` once more, and sum its waits by the code that went to sleep: the most
-/// time first. `words` gives the names of objects. Remarks on files of code come with the rows.
-/// rows.
-///
-/// # Errors
-/// Whatever makes the rest of the trace unreadable.
-pub fn callers(
-    reader: &dyn Reader,
-    whole: &Analysis,
-    judge: &Judge,
-    words: &BTreeMap<Object, String>,
-    places: Options,
-) -> Result<(Vec<CallerRow>, Vec<String>)> {
-    let Slept { sums, comms, code } = slept(reader, whole, judge)?;
-    let mut finder = Finder::new(reader.info(), code, places);
-    let mut groups: BTreeMap<Place, Group> = BTreeMap::new();
-    for ((chain, tid, object), sum) in sums {
-        groups.entry(finder.place(chain)).or_default().add(tid, chain, object, sum);
+impl Sum {
+    fn add(&mut self, other: &Sum) {
+        self.waits += other.waits;
+        self.total += other.total;
+        self.max = self.max.max(other.max);
     }
-    let mut rows: Vec<CallerRow> =
-        groups.into_iter().map(|(place, group)| group.row(place, &comms, words)).collect();
-    rows.sort_by_key(|r| Reverse(r.wait_total_ns));
-    Ok((rows, finder.symbols.remarks()))
 }
 
-/// The same sleeps by whole call chains, for flame graphs of time asleep: one line for each thread
-/// name and chain, with the functions from the outermost on and nanoseconds, in the form of
-/// [`crate::folded`]. Remarks on files of code come with the lines.
-///
-/// # Errors
-/// Whatever makes the rest of the trace unreadable.
-pub fn folded_waits(
-    reader: &dyn Reader,
-    whole: &Analysis,
-    judge: &Judge,
-    places: Options,
-) -> Result<(String, Vec<String>)> {
-    let Slept { sums, comms, code } = slept(reader, whole, judge)?;
-    let mut symbols = symbols(reader.info(), &code, places);
-    let mut lines: BTreeMap<String, Nanos> = BTreeMap::new();
-    for ((chain, tid, _), sum) in sums {
-        let comm = comms.get(&tid).map_or("", String::as_str);
-        let mut line = word(&comm.replace(' ', "_"));
-        match chain {
-            Some((pid, id)) => {
-                for code in code.chain(pid, id).rev() {
-                    line.push(';');
-                    let Named { dso, function } = symbols.name(&code);
-                    line += &word(&label(&function, &dso));
-                }
-            }
-            None => line.push_str(";[unknown]"),
+/// Sums waits by the code that went to sleep, while the trace is analysed.
+pub struct WaitsByCode {
+    watch: Watch,
+    sums: FxHashMap<Key<Slot>, Sum>,
+}
+
+impl Observer for WaitsByCode {
+    fn begins(&mut self, _: Nanos, _: Nanos) {}
+
+    fn events(&mut self, events: &[Event], batch: &Batch) {
+        self.watch.see_all(events, batch);
+    }
+
+    fn fact(&mut self, fact: &Fact, threads: &Threads) {
+        let Fact::Wait(wait) = fact else { return };
+        let left = self.watch.left.last(Actor::of(&threads[wait.slot]), wait.start);
+        let left = left.filter(|m| m.at == wait.start).map(|m| m.code);
+        let ns = wait.end - wait.start;
+        let sum = self.sums.entry((left, wait.slot, wait.object)).or_default();
+        sum.add(&Sum { waits: 1, total: ns, max: ns });
+    }
+}
+
+impl WaitsByCode {
+    /// An observer of a trace with call chains.
+    pub fn new(info: &TraceInfo) -> WaitsByCode {
+        WaitsByCode { watch: Watch::new(info, None), sums: FxHashMap::default() }
+    }
+
+    /// The waits by code, the most time first. `words` gives the names of objects. Remarks on files
+    /// of code come with the rows.
+    pub fn rows(
+        self,
+        info: &TraceInfo,
+        whole: &Analysis,
+        words: &BTreeMap<Object, String>,
+        places: Options,
+    ) -> (Vec<CallerRow>, Vec<String>) {
+        let Slept { sums, comms, code } = self.finish(whole);
+        let mut finder = Finder::new(info, code, places);
+        let mut groups: BTreeMap<Place, Group> = BTreeMap::new();
+        for ((chain, tid, object), sum) in sums {
+            groups.entry(finder.place(chain)).or_default().add(tid, chain, object, sum);
         }
-        *lines.entry(line).or_default() += sum.total;
+        let mut rows: Vec<CallerRow> =
+            groups.into_iter().map(|(place, group)| group.row(place, &comms, words)).collect();
+        rows.sort_by_key(|r| Reverse(r.wait_total_ns));
+        (rows, finder.symbols.remarks())
     }
-    let lines = lines.iter().map(|(line, ns)| format!("{line} {ns}\n")).collect();
-    Ok((lines, symbols.remarks()))
+
+    /// The same sleeps by whole call chains, for flame graphs of time asleep: one line for each
+    /// thread name and chain, with the functions from the outermost on and nanoseconds, in the form
+    /// of [`crate::folded`]. Remarks on files of code come with the lines.
+    pub fn folded(
+        self,
+        info: &TraceInfo,
+        whole: &Analysis,
+        places: Options,
+    ) -> (String, Vec<String>) {
+        let Slept { sums, comms, code } = self.finish(whole);
+        let mut symbols = symbols(info, &code, places);
+        let mut lines: BTreeMap<String, Nanos> = BTreeMap::new();
+        for ((chain, tid, _), sum) in sums {
+            let comm = comms.get(&tid).map_or("", String::as_str);
+            let mut line = word(&comm.replace(' ', "_"));
+            match chain {
+                Some((pid, id)) => {
+                    for code in code.chain(pid, id).rev() {
+                        line.push(';');
+                        let Named { dso, function } = symbols.name(&code);
+                        line += &word(&label(&function, &dso));
+                    }
+                }
+                None => line.push_str(";[unknown]"),
+            }
+            *lines.entry(line).or_default() += sum.total;
+        }
+        let lines = lines.iter().map(|(line, ns)| format!("{line} {ns}\n")).collect();
+        (lines, symbols.remarks())
+    }
+
+    fn finish(self, whole: &Analysis) -> Slept {
+        let mut sums: FxHashMap<Key<Tid>, Sum> = FxHashMap::default();
+        for ((chain, slot, object), sum) in self.sums {
+            let thread = whole.thread(slot);
+            if whole.wanted(thread) {
+                let key = (chain, thread.tid, whole.final_object(object));
+                sums.entry(key).or_default().add(&sum);
+            }
+        }
+        Slept { sums, comms: comms(whole), code: self.watch.context.finish() }
+    }
 }
 
-/// Sums of the sleeps.
+/// Sums of the sleeps of the wanted threads.
 struct Slept {
-    sums: FxHashMap<Key, Sum>,
+    sums: FxHashMap<Key<Tid>, Sum>,
     comms: Comms,
     code: CodeTable,
-}
-
-fn slept(reader: &dyn Reader, whole: &Analysis, judge: &Judge) -> Result<Slept> {
-    let mut sums: FxHashMap<Key, Sum> = FxHashMap::default();
-    let (code, comms) = read(reader, whole, judge, &mut |fact, watch| {
-        let Fact::Wait(wait) = fact else { return };
-        let thread = whole.thread(wait.slot);
-        if whole.wanted(thread) {
-            let left = watch.left.last(Actor::of(thread), wait.start);
-            let left = left.filter(|m| m.at == wait.start).map(|m| m.code);
-            let object = whole.final_object(wait.object);
-            let sum = sums.entry((left, thread.tid, object)).or_default();
-            sum.waits += 1;
-            sum.total += wait.end - wait.start;
-            sum.max = sum.max.max(wait.end - wait.start);
-        }
-    })?;
-    Ok(Slept { sums, comms, code })
 }
 
 /// The waits of one place.
@@ -150,9 +176,7 @@ struct Group {
 
 impl Group {
     fn add(&mut self, tid: Tid, chain: Option<InCode>, object: Object, sum: Sum) {
-        self.sum.waits += sum.waits;
-        self.sum.total += sum.total;
-        self.sum.max = self.sum.max.max(sum.max);
+        self.sum.add(&sum);
         self.who.add(tid, chain, sum.total);
         *self.objects.entry(object).or_default() += sum.total;
     }

@@ -1,11 +1,11 @@
 //! System calls by the code that makes them.
 
-use crate::by_code::{Comms, Finder, Who, read};
-use crate::moments::{Actor, InCode};
+use crate::by_code::{Comms, Finder, Who, comms};
+use crate::moments::{Actor, InCode, Watch};
 use crate::own::Place;
-use holdup_passes::{Analysis, Fact, Judge, Return};
+use holdup_passes::{Analysis, Fact, Observer, Return, Slot, Threads};
 use holdup_symbols::Options;
-use holdup_trace::{Nanos, Reader, Result, Tid};
+use holdup_trace::{Batch, Event, Nanos, TraceInfo};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -49,7 +49,7 @@ pub struct CallRow {
 }
 
 /// The chain, thread and number of a call.
-type Key = (Option<InCode>, Tid, u32);
+type Key<T> = (Option<InCode>, T, u32);
 
 /// The sum of calls.
 #[derive(Clone, Copy, Default)]
@@ -73,54 +73,73 @@ impl Sum {
     }
 }
 
-/// Read the trace of `whole` once more, and sum its system calls by the code that made them: the
-/// most time first. Calls of which only the return was seen are skipped. Remarks on files of code
-/// come with the rows.
-///
-/// # Errors
-/// Whatever makes the rest of the trace unreadable.
-pub fn calls(
-    reader: &dyn Reader,
-    whole: &Analysis,
-    judge: &Judge,
-    places: Options,
-) -> Result<(Vec<CallRow>, Vec<String>)> {
-    /// Return values of failed calls: a negative errno.
-    const ERRORS: std::ops::RangeInclusive<i64> = -4095..=-1;
-    let mut sums: FxHashMap<Key, Sum> = FxHashMap::default();
-    let (code, comms) = read(reader, whole, judge, &mut |fact, watch| {
+/// Return values of failed calls: a negative errno.
+const ERRORS: std::ops::RangeInclusive<i64> = -4095..=-1;
+
+/// Sums system calls by the code that made them, while the trace is analysed. Calls of which only
+/// the return was seen are skipped.
+pub struct CallsByCode {
+    watch: Watch,
+    sums: FxHashMap<Key<Slot>, Sum>,
+}
+
+impl Observer for CallsByCode {
+    fn begins(&mut self, _: Nanos, _: Nanos) {}
+
+    fn events(&mut self, events: &[Event], batch: &Batch) {
+        self.watch.see_all(events, batch);
+    }
+
+    fn fact(&mut self, fact: &Fact, threads: &Threads) {
         let Fact::Call(call) = fact else { return };
         let (Return { start, end, slot, nr, ret, .. }, Some(split)) = (*call, call.split) else {
             return;
         };
-        let thread = whole.thread(slot);
-        let entered = watch.entered.last(Actor::of(thread), start);
-        if whole.wanted(thread) {
-            let chain = entered.filter(|m| m.at == start).map(|m| m.code);
-            sums.entry((chain, thread.tid, nr)).or_default().add(&Sum {
-                count: 1,
-                errors: u64::from(ERRORS.contains(&ret)),
-                total: end - start,
-                running: split.running,
-                blocked: split.blocked,
-                max: end - start,
-            });
-        }
-    })?;
-    let mut finder = Finder::new(reader.info(), code, places);
-    let mut groups: BTreeMap<(Place, u32), Group> = BTreeMap::new();
-    for ((chain, tid, nr), sum) in sums {
-        let group = groups.entry((finder.place(chain), nr)).or_default();
-        group.sum.add(&sum);
-        group.who.add(tid, chain, sum.total);
+        let entered = self.watch.entered.last(Actor::of(&threads[slot]), start);
+        let chain = entered.filter(|m| m.at == start).map(|m| m.code);
+        self.sums.entry((chain, slot, nr)).or_default().add(&Sum {
+            count: 1,
+            errors: u64::from(ERRORS.contains(&ret)),
+            total: end - start,
+            running: split.running,
+            blocked: split.blocked,
+            max: end - start,
+        });
     }
-    let row = |((place, nr), group): ((Place, u32), Group)| {
-        let name = whole.call_name(nr);
-        group.row(place, nr, name, &comms)
-    };
-    let mut rows: Vec<CallRow> = groups.into_iter().map(row).collect();
-    rows.sort_by_key(|r| Reverse(r.total_ns));
-    Ok((rows, finder.symbols.remarks()))
+}
+
+impl CallsByCode {
+    /// An observer of a trace with call chains.
+    pub fn new(info: &TraceInfo) -> CallsByCode {
+        CallsByCode { watch: Watch::new(info, None), sums: FxHashMap::default() }
+    }
+
+    /// The calls by code, the most time first. Remarks on files of code come with the rows.
+    pub fn rows(
+        self,
+        info: &TraceInfo,
+        whole: &Analysis,
+        places: Options,
+    ) -> (Vec<CallRow>, Vec<String>) {
+        let comms = comms(whole);
+        let mut finder = Finder::new(info, self.watch.context.finish(), places);
+        let mut groups: BTreeMap<(Place, u32), Group> = BTreeMap::new();
+        for ((chain, slot, nr), sum) in self.sums {
+            let thread = whole.thread(slot);
+            if whole.wanted(thread) {
+                let group = groups.entry((finder.place(chain), nr)).or_default();
+                group.sum.add(&sum);
+                group.who.add(thread.tid, chain, sum.total);
+            }
+        }
+        let row = |((place, nr), group): ((Place, u32), Group)| {
+            let name = whole.call_name(nr);
+            group.row(place, nr, name, &comms)
+        };
+        let mut rows: Vec<CallRow> = groups.into_iter().map(row).collect();
+        rows.sort_by_key(|r| Reverse(r.total_ns));
+        (rows, finder.symbols.remarks())
+    }
 }
 
 /// The calls of one place and number.

@@ -37,8 +37,8 @@ mod times;
 mod tree;
 
 pub use backtrace::{Backtraces, NamedFrame};
-pub use callers::{CallerRow, callers, folded_waits};
-pub use calls::{CallRow, calls};
+pub use callers::{CallerRow, WaitsByCode};
+pub use calls::{CallRow, CallsByCode};
 pub use code::{Around, Code, CodeObserver, KnowsCode, Spot};
 pub use collect::{Collector, Profile, Timeline};
 pub use firefox::firefox;
