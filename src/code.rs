@@ -4,7 +4,7 @@ use crate::exit::Result;
 use crate::places::places;
 use crate::profile::args::SymbolArgs;
 use holdup_attribution::{Attribution, analyze, analyze_observed};
-use holdup_passes::{Analysis, Options};
+use holdup_passes::{Analysis, Observer, Options};
 use holdup_profile::{Code, CodeObserver};
 use holdup_trace::Reader;
 
@@ -15,12 +15,22 @@ pub(crate) fn analyze_with_code<'a>(
     options: &Options,
     symbols: &SymbolArgs,
 ) -> Result<(Analysis, Option<Code<'a>>)> {
-    let Some(mut observer) = CodeObserver::new(reader.info()) else {
-        return Ok((analyze(reader, options)?, None));
-    };
-    let analysis = analyze_observed(reader, options, &mut observer)?;
-    let code = finish(observer, reader, &analysis, symbols)?;
-    Ok((analysis, Some(code)))
+    let mut observer = CodeObserver::new(reader.info());
+    let analysis = analyze_with(reader, options, observer.as_mut())?;
+    let code = observer.map(|o| finish(o, reader, &analysis, symbols)).transpose()?;
+    Ok((analysis, code))
+}
+
+/// Analyse a trace, with an observer if there is one: facts cost time.
+pub(crate) fn analyze_with<O: Observer>(
+    reader: &dyn Reader,
+    options: &Options,
+    observer: Option<&mut O>,
+) -> Result<Analysis> {
+    Ok(match observer {
+        Some(observer) => analyze_observed(reader, options, observer)?,
+        None => analyze(reader, options)?,
+    })
 }
 
 /// The code that an observer of this analysis found.

@@ -4,7 +4,7 @@ use crate::cli::{LocksArgs, LocksBy, LocksEvents, LocksView};
 use crate::code;
 use crate::config::Config;
 use crate::exit::{Result, usage};
-use crate::tables::{ENTRIES, HISTS, missing};
+use crate::tables::{ENTRIES, HISTS, missing, sort};
 use crate::write;
 use holdup_attribution::analyze;
 use holdup_lockstat::LockStat;
@@ -23,9 +23,7 @@ const HEAD: u64 = 64;
 /// Run the verb.
 pub(crate) fn run(args: &LocksArgs) -> Result<()> {
     let by = group(args.by);
-    if let Some(keys) = &args.table.sort.sort {
-        schema::locks(&[], by).sort(keys).map_err(|e| usage(format!("--sort: {e}")))?;
-    }
+    sort(&args.table, &mut schema::locks(&[], by))?;
     let config = Config::new(&args.table.common)?.named_by(&args.symbols)?;
     if args.view != LocksView::Holdup && !matches!(config.format, Format::Text(_)) {
         return Err(usage(
@@ -79,9 +77,7 @@ pub(crate) fn run(args: &LocksArgs) -> Result<()> {
 }
 
 fn finish(mut table: Table, args: &LocksArgs, config: &Config) -> Result<Body> {
-    if let Some(keys) = &args.table.sort.sort {
-        table.sort(keys)?;
-    }
+    sort(&args.table, &mut table)?;
     table.view = view(args.view);
     table.entries = config.entries(args.table.entries.entries, ENTRIES);
     Ok(Body::Table(table))

@@ -3,7 +3,7 @@
 use crate::choice::no_path;
 use crate::cli::PathArgs;
 use crate::exit::{Result, usage};
-use crate::tables::{ENTRIES, missing, with_remarks};
+use crate::tables::{ENTRIES, missing, sort, with_remarks};
 use crate::write::report_with_code;
 use holdup_attribution::{Attribution, NoPath, Path, in_words};
 use holdup_passes::Detail;
@@ -18,10 +18,7 @@ pub(crate) fn run(args: &PathArgs) -> Result<()> {
         [tid] => Some(tid),
         _ => return Err(usage("--tid: a path belongs to one thread; name one TID")),
     };
-    let sort = args.table.sort.sort.as_deref();
-    if let Some(keys) = sort {
-        schema::path(&[]).sort(keys).map_err(|e| usage(format!("--sort: {e}")))?;
-    }
+    sort(&args.table, &mut schema::path(&[]))?;
     report_with_code(
         "path",
         (&args.table.common, &args.symbols),
@@ -49,9 +46,7 @@ pub(crate) fn run(args: &PathArgs) -> Result<()> {
                 row.code = code.as_ref().and_then(|code| around(code)?.words());
             }
             let mut table = with_remarks(schema::path(&path.rows), code);
-            if let Some(keys) = sort {
-                table.sort(keys)?;
-            }
+            sort(&args.table, &mut table)?;
             table.entries = config.entries(args.table.entries.entries, ENTRIES);
             table.missing = lacking;
             let head = PathHead { tid: path.tid, comm: path.comm, total_ns: path.total_ns };

@@ -5,7 +5,7 @@ use crate::cli::PredictArgs;
 use crate::config::{self, Config};
 use crate::exit::{self, Result, usage};
 use crate::output::Output;
-use crate::tables::{ENTRIES, missing};
+use crate::tables::{ENTRIES, missing, sort};
 use crate::thresholds::read;
 use crate::units::cpus;
 use crate::write::write_report;
@@ -20,10 +20,7 @@ const CPUS_OF_A_DEMAND: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 
 /// Run the verb.
 pub(crate) fn run(args: &PredictArgs) -> Result<u8> {
-    let sort = args.table.sort.sort.as_deref();
-    if let Some(keys) = sort {
-        schema::predict(&[]).sort(keys).map_err(|e| usage(format!("--sort: {e}")))?;
-    }
+    sort(&args.table, &mut schema::predict(&[]))?;
     let cpus =
         args.cpus.as_deref().map(|text| cpus(text, MOST_CPUS)).transpose()?.unwrap_or_default();
     match (&args.demand, &args.metrics) {
@@ -115,9 +112,7 @@ fn draw(picture: Option<Output>, forecast: &Forecast) -> Result<()> {
 
 fn body(args: &PredictArgs, forecast: Forecast, format: &Format) -> Result<Body> {
     let mut table = schema::predict(&forecast.rows);
-    if let Some(keys) = &args.table.sort.sort {
-        table.sort(keys)?;
-    }
+    sort(&args.table, &mut table)?;
     table.entries = config::entries(format, args.table.entries.entries, ENTRIES);
     table.notes = forecast.notes;
     Ok(Body::Predict(Box::new(PredictBody { table, curve: forecast.curve })))

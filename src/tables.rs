@@ -34,10 +34,10 @@ pub(crate) fn table_with(
     command: &'static str,
     (args, symbols): (&TableArgs, &SymbolArgs),
     detail: Detail,
-    empty: Table,
+    mut empty: Table,
     build: impl FnOnce(&dyn Reader, &Analysis) -> Result<Table>,
 ) -> Result<()> {
-    check_keys(args, empty)?;
+    sort(args, &mut empty)?;
     let config = Config::new(&args.common)?.named_by(symbols)?;
     report_with(command, config, detail, |reader, analysis, config| {
         finished(build(reader, analysis)?, args, reader, config)
@@ -48,10 +48,10 @@ pub(crate) fn table_with(
 pub(crate) fn table_with_code(
     command: &'static str,
     (args, symbols): (&TableArgs, &SymbolArgs),
-    empty: Table,
+    mut empty: Table,
     build: impl FnOnce(&Analysis, Option<&Code<'_>>) -> Table,
 ) -> Result<()> {
-    check_keys(args, empty)?;
+    sort(args, &mut empty)?;
     let common = (&args.common, symbols);
     report_with_code(command, common, Detail::Sums, |reader, analysis, code, config| {
         let table = build(analysis, code.as_ref());
@@ -59,10 +59,11 @@ pub(crate) fn table_with_code(
     })
 }
 
-/// Report a wrong key before the trace is read.
-fn check_keys(args: &TableArgs, mut empty: Table) -> Result<()> {
+/// Sort a table by the keys of the options, if they have any. An empty table shows whether the keys
+/// are right before the trace is read.
+pub(crate) fn sort(args: &TableArgs, table: &mut Table) -> Result<()> {
     match args.sort.sort.as_deref() {
-        Some(keys) => empty.sort(keys).map_err(|e| usage(format!("--sort: {e}"))),
+        Some(keys) => table.sort(keys).map_err(|e| usage(format!("--sort: {e}"))),
         None => Ok(()),
     }
 }
@@ -74,9 +75,7 @@ fn finished(
     reader: &dyn Reader,
     config: &Config,
 ) -> Result<Body> {
-    if let Some(keys) = args.sort.sort.as_deref() {
-        table.sort(keys)?;
-    }
+    sort(args, &mut table)?;
     table.entries = config.entries(args.entries.entries, ENTRIES);
     mark_missing(&mut table, &reader.info().capabilities);
     Ok(Body::Table(table))

@@ -3,12 +3,13 @@
 
 use super::args::SymbolArgs;
 use crate::cli::TableArgs;
+use crate::code;
 use crate::config::Config;
-use crate::exit::{Result, usage};
+use crate::exit::Result;
 use crate::places::places;
-use crate::tables::{ENTRIES, missing};
+use crate::tables::{ENTRIES, missing, sort};
 use crate::write;
-use holdup_attribution::{Attribution, analyze, analyze_observed};
+use holdup_attribution::Attribution;
 use holdup_passes::{Analysis, Observer};
 use holdup_profile::{CallsByCode, WaitsByCode};
 use holdup_render::{Body, Table, schema, text};
@@ -69,12 +70,8 @@ fn observed<O: Observer>(
     config: &Config,
     observer: fn(&TraceInfo) -> O,
 ) -> Result<(Analysis, Option<O>)> {
-    let options = config.options(reader)?;
     let mut observer = reader.info().capabilities.stacks.then(|| observer(reader.info()));
-    let analysis = match &mut observer {
-        Some(observer) => analyze_observed(reader, &options, observer)?,
-        None => analyze(reader, &options)?,
-    };
+    let analysis = code::analyze_with(reader, &config.options(reader)?, observer.as_mut())?;
     Ok((analysis, observer))
 }
 
@@ -88,10 +85,7 @@ fn run<O: Observer>(
     observer: fn(&TraceInfo) -> O,
     build: impl FnOnce(O, &TraceInfo, &Analysis, Options) -> (Table, Vec<String>),
 ) -> Result<()> {
-    let sort = args.sort.sort.as_deref();
-    if let Some(keys) = sort {
-        empty.sort(keys).map_err(|e| usage(format!("--sort: {e}")))?;
-    }
+    sort(args, &mut empty)?;
     let config = Config::new(&args.common)?;
     let places = places(symbols)?;
     let reader = holdup_open::open(&config.trace)?;
@@ -101,9 +95,7 @@ fn run<O: Observer>(
             Some(seen) => build(seen, reader.info(), analysis, places),
             None => (empty, vec![NO_CHAINS.to_owned()]),
         };
-        if let Some(keys) = sort {
-            table.sort(keys)?;
-        }
+        sort(args, &mut table)?;
         table.entries = config.entries(args.entries.entries, ENTRIES);
         table.missing = missing(verb, &reader.info().capabilities);
         table.notes = notes;

@@ -264,7 +264,10 @@ fn loops(analysis: &Analysis, by_object: &ObjectThreads) -> BTreeSet<Object> {
     let mut loops: BTreeSet<Object> = analysis.objects().filter(epoll).map(|o| o.object).collect();
     let mut pids: BTreeMap<Object, Option<u32>> = BTreeMap::new();
     for (object, threads) in by_object.around() {
-        for pid in threads.into_iter().map(|slot| analysis.pid(analysis.thread(slot))) {
+        if !loops.contains(&object) {
+            continue;
+        }
+        for pid in threads.map(|slot| analysis.pid(analysis.thread(slot))) {
             if pid.is_none() || *pids.entry(object).or_insert(pid) != pid {
                 loops.remove(&object);
             }

@@ -9,7 +9,7 @@ use holdup_trace::{Batch, Event, Nanos};
 /// [`crate::Analysis::final_object`].
 pub trait Observer {
     /// Facts are observed from the first of these times up to the second.
-    fn begins(&mut self, from: Nanos, to: Nanos);
+    fn begins(&mut self, _from: Nanos, _to: Nanos) {}
 
     /// Events of the trace, in order, from its first on, up to the end of what is analysed.
     fn events(&mut self, events: &[Event], batch: &Batch);

@@ -108,30 +108,23 @@ impl<'a> Windows<'a> {
     /// All events before `border` have been processed.
     fn cross(&mut self, border: Nanos) {
         while let Some(at) = self.running.iter().position(|r| r.window.behind() <= border) {
-            let Running { number, window, engine } = self.running.remove(at);
+            let Running { number, window, mut engine } = self.running.remove(at);
             if self.running.is_empty() && !self.coming.is_empty() {
-                let mut carrier = engine.clone();
-                carrier.facts = None;
+                let mut carrier = state_of(&mut engine);
                 carrier.goes_on(self.last);
                 self.carrier = Some(carrier);
             }
             self.finish(number, window, engine);
         }
         while let Some((number, window)) = self.coming.pop_if(|(_, w)| w.from <= border) {
-            let Some(engine) = self.carrier.take().or_else(|| self.copy()) else { return };
+            let Some(engine) = self.carrier.take().or_else(|| {
+                let running = self.running.first_mut()?;
+                Some(state_of(&mut running.engine))
+            }) else {
+                return;
+            };
             self.begin(number, window, engine);
         }
-    }
-
-    /// An engine that has the current state.
-    fn copy(&mut self) -> Option<Engine> {
-        let source = &mut self.running.first_mut()?.engine;
-        // Single waits of the source are not part of the new window.
-        let steps = source.waits.steps.take();
-        let mut copy = source.clone();
-        source.waits.steps = steps;
-        copy.facts = None;
-        Some(copy)
     }
 
     fn begin(&mut self, number: usize, window: Window, mut engine: Engine) {
@@ -161,6 +154,14 @@ impl<'a> Windows<'a> {
     fn engines(&mut self) -> impl Iterator<Item = &mut Engine> {
         self.running.iter_mut().map(|r| &mut r.engine).chain(self.carrier.as_mut())
     }
+}
+
+/// An engine that has the same state. What is kept one by one, waits and facts, stays behind.
+fn state_of(engine: &mut Engine) -> Engine {
+    let (steps, facts) = (engine.waits.steps.take(), engine.facts.take());
+    let copy = engine.clone();
+    (engine.waits.steps, engine.facts) = (steps, facts);
+    copy
 }
 
 impl merge::Sink for Windows<'_> {

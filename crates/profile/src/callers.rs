@@ -72,8 +72,6 @@ pub struct WaitsByCode {
 }
 
 impl Observer for WaitsByCode {
-    fn begins(&mut self, _: Nanos, _: Nanos) {}
-
     fn events(&mut self, events: &[Event], batch: &Batch) {
         self.watch.see_all(events, batch);
     }

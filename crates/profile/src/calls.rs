@@ -84,8 +84,6 @@ pub struct CallsByCode {
 }
 
 impl Observer for CallsByCode {
-    fn begins(&mut self, _: Nanos, _: Nanos) {}
-
     fn events(&mut self, events: &[Event], batch: &Batch) {
         self.watch.see_all(events, batch);
     }

@@ -343,10 +343,8 @@ impl Finder<'_> {
     /// What calls cost beyond their own work, given back to each thread in proportion.
     fn lost_in_calls(&self, judged: &Attribution<'_>, spun: &[Nanos]) -> Option<Scarce> {
         let p = self.program;
-        let mut all: FxHashMap<u32, Nanos> = FxHashMap::default();
-        for (_, nr, ns) in self.analysis.cpu_in_calls() {
-            *all.entry(nr).or_default() += ns;
-        }
+        let of_all = judged.calls.iter().map(|row| (row.nr, row.cpu_ns.unwrap_or(0)));
+        let all: FxHashMap<u32, Nanos> = of_all.collect();
         let lost: FxHashMap<u32, f64> = judged
             .contended
             .iter()

@@ -1,6 +1,7 @@
 //! Which sleeps other threads ended, and which thread created which.
 
 use super::{Builder, is_part};
+use crate::program::ReplayObject;
 use crate::spans::Spans;
 use holdup_passes::limits::NAMED;
 use holdup_passes::{Did, FutexUse, Object, ObjectKind, Slot, Step};
@@ -28,7 +29,7 @@ impl Builder<'_> {
         let slept = self.analysis.steps(sleeper).steps[number as usize];
         let Did::Sleep(ns, object) = slept.what else { return None };
         let object = self.analysis.final_object(object);
-        let known = self.objects.get(self.id(object).0 as usize);
+        let known = self.known(object);
         let by_interrupt = known.is_some_and(|o| {
             o.kind == ObjectKind::Timer || o.is_device && !self.analysis.thread(waker).is_kthread()
         });
@@ -60,11 +61,22 @@ impl Builder<'_> {
         }
     }
 
+    /// What the replay knows of an object.
+    fn known(&self, object: Object) -> Option<&ReplayObject> {
+        self.objects.get(self.id(object).0 as usize)
+    }
+
+    /// The kind of an object.
+    pub(super) fn kind(&self, object: Object) -> ObjectKind {
+        self.known(object).map_or(ObjectKind::Other, |o| o.kind)
+    }
+
     /// Whether an object is the end of a thread or process. A thread that waits for an end asks
     /// nothing of it.
     pub(super) fn is_end(&self, object: Object) -> bool {
-        let known = self.objects.get(self.id(object).0 as usize);
-        known.is_some_and(|o| o.kind == ObjectKind::Child || o.usage == Some(FutexUse::Join))
+        let is_end =
+            |o: &ReplayObject| o.kind == ObjectKind::Child || o.usage == Some(FutexUse::Join);
+        self.known(object).is_some_and(is_end)
     }
 
     /// Find which sleeps threads ended, and which threads other threads created.
@@ -76,8 +88,7 @@ impl Builder<'_> {
                         let Some(ended) = self.ended(slot, step) else { continue };
                         let base = self.bases[self.numbers[&ended.sleeper] as usize];
                         self.woken.insert(base + ended.number);
-                        let known = self.objects.get(self.id(ended.object).0 as usize);
-                        let kind = known.map_or(ObjectKind::Other, |o| o.kind);
+                        let kind = self.kind(ended.object);
                         self.asked.add(self.analysis, slot, &ended, kind);
                     }
                     Did::Spawn(child) => {

@@ -6,8 +6,8 @@ use super::requests::is_nap;
 use super::writer::Writer;
 use super::{Builder, work};
 use crate::program::{ObjectId, Op, ThreadProgram};
+use holdup_passes::Did;
 use holdup_passes::limits::NAMED;
-use holdup_passes::{Did, ObjectKind};
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
 
@@ -124,7 +124,7 @@ impl Builder<'_> {
                             writer.push(step.at, Op::Arrive { round, object, delay: late });
                         }
                     } else {
-                        let kind = self.objects.get(object).map_or(ObjectKind::Other, |o| o.kind);
+                        let kind = self.kind(ended.object);
                         requests.wakes(analysis.thread(ended.sleeper), kind, step.at);
                         let thread = self.numbers[&ended.sleeper];
                         let number = self.bases[thread as usize] + ended.number;
