@@ -21,7 +21,11 @@ pub(crate) fn contention(
     by_call: &[(String, Nanos)],
     spinning: &[&Spinning],
 ) -> Vec<Culprit> {
-    let priced = facts.worth_removing(class).map(|objects| freed(facts, objects, asleep));
+    let priced = facts.worth_removing(class).map(|objects| {
+        let culprits = among(facts, objects, asleep);
+        // Words of a lock whose holders sleep for a time look as if there were no work.
+        if culprits.is_empty() { freed(facts, objects) } else { culprits }
+    });
     if let Some(culprits) = priced.filter(|culprits| !culprits.is_empty()) {
         return culprits;
     }
@@ -76,12 +80,17 @@ pub(super) fn at_leaf(facts: &Facts<'_>, leaf: Leaf) -> Vec<Culprit> {
     objects.into_iter().take(CULPRITS).map(|o| culprit(facts, o, o.idle_ns(leaf))).collect()
 }
 
-/// The first few of these objects, in their order: a replay shows that the work is faster without
-/// them. Each costs its idle time at `leaf`. Words of a lock whose holders sleep for a time look as
-/// if there were no work, and cost nothing.
-pub(crate) fn freed(facts: &Facts<'_>, objects: &[Object], leaf: Leaf) -> Vec<Culprit> {
+/// The first few of these objects, in their order, that cost anything by themselves.
+fn among(facts: &Facts<'_>, objects: &[Object], leaf: Leaf) -> Vec<Culprit> {
+    let found = in_order(facts, objects).into_iter().filter(|o| o.rule.is_harmful());
+    found.take(CULPRITS).map(|o| culprit(facts, o, o.idle_ns(leaf))).collect()
+}
+
+/// The first few of these objects, in their order, whatever their figures: a replay shows that the
+/// work is faster without them.
+pub(crate) fn freed(facts: &Facts<'_>, objects: &[Object]) -> Vec<Culprit> {
     let found = in_order(facts, objects).into_iter().take(CULPRITS);
-    found.map(|o| culprit(facts, o, o.idle_ns(leaf))).collect()
+    found.map(|o| culprit(facts, o, 0)).collect()
 }
 
 fn in_order<'a>(facts: &'a Facts<'_>, objects: &[Object]) -> Vec<&'a Blamed> {

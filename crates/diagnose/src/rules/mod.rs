@@ -313,7 +313,7 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
         f.summary = replay.summary();
         let threads = threads.iter().map(|&slot| culprits::runs(facts, slot));
         let mut named: Vec<Culprit> = threads.collect();
-        named.extend(culprits::freed(facts, &replay.objects, Leaf::NoWork));
+        named.extend(culprits::freed(facts, &replay.objects));
         named.truncate(3);
         if !named.is_empty() {
             f.culprits = named;
