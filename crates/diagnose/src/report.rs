@@ -303,7 +303,8 @@ pub enum Role {
     Straggler,
     /// A thread that runs.
     Runs,
-    /// A thread that is ready to run, while only other CPUs idle.
+    /// A thread that is ready to run, while only other CPUs idle; or a program whose threads are
+    /// ready, while no CPU idles.
     Queued,
     /// A program that is ready to run, but throttled.
     Throttled,

@@ -88,12 +88,20 @@ fn unexplained(facts: &Facts<'_>, best: Option<&Finding>) -> Option<String> {
 /// No change would finish the chosen threads earlier.
 fn unhindered(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     let near = findings.iter().map(|f| f.worth.times).filter(|&times| times < facts.matters());
-    let most = (near.fold(1.0, f64::max) - 1.0) * 100.0;
+    let most = at_most(near.fold(1.0, f64::max));
     let what = format!(
-        "nothing delays {}: no simulated change gains more than {most:.0} %",
+        "nothing delays {}: no simulated change gains {most}",
         chosen::chosen_words(facts).0
     );
     verdict(facts, Class::Healthy, HEALTHY_RIGHT, what, None)
+}
+
+/// What no change gains that makes the work at most this many times as fast.
+fn at_most(times: f64) -> String {
+    match ((times - 1.0) * 100.0).round() {
+        0.0 => "anything".to_owned(),
+        most => format!("more than {most:.0} %"),
+    }
 }
 
 /// No change gains what matters: the largest gain, and whether there is work.
@@ -106,7 +114,6 @@ fn healthy(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
         .map(|f| f.worth.times)
         .filter(|&times| times < facts.matters())
         .fold(1.0, f64::max);
-    let most = (near - 1.0) * 100.0;
     let what = if busy * 2.0 >= 100.0 {
         format!("CPUs are {busy:.0} % busy, and there is no bottleneck")
     } else {
@@ -120,9 +127,9 @@ fn healthy(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
             let cpus = cpus.filter(|of| of.worth.times > near.max(nothing));
             let but = cpus.map(|of| format!(", except more CPUs ({:.2}x)", of.worth.times));
             let but = but.unwrap_or_default();
-            format!("{what}: no simulated change gains more than {most:.0} %{but}")
+            format!("{what}: no simulated change gains {}{but}", at_most(near))
         }
-        _ => format!("{what}: removing any of the costs found gains at most {most:.0} %"),
+        _ => format!("{what}: removing one of the costs found does not gain {}", at_most(near)),
     };
     let order = facts.leaf(Leaf::Order);
     let what = if facts.at_least(facts.wanted_pct(order), &MATTERS).holds() {

@@ -2,6 +2,7 @@
 
 use crate::change::{Change, LockChange};
 use crate::program::{ObjectId, Program};
+use holdup_trace::Tid;
 use std::cmp::Reverse;
 use std::fmt;
 
@@ -89,11 +90,12 @@ fn fix(program: &Program, change: &Change) -> String {
 fn subject(program: &Program, change: &Change) -> String {
     match change {
         Change::Lock(id, _) => match program.objects.get(id.0 as usize) {
-            Some(object) => object.name.clone(),
+            // The names of the command line have no space in the kind.
+            Some(object) => object.name.replacen("kernel-lock ", "kernel lock ", 1),
             None => "an object".to_owned(),
         },
         Change::Split(i, _) | Change::Speed(i, _) => match program.threads.get(*i) {
-            Some(t) => format!("thread {} ({})", t.tid, t.comm),
+            Some(t) => format!("{} ({})", t.comm, Tid(t.tid).words()),
             None => "a thread".to_owned(),
         },
         Change::Cpus(_) => "too few CPUs".to_owned(),

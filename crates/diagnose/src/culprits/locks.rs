@@ -1,7 +1,7 @@
 //! Kernel locks as culprits: by contention and lockdep events, else by what threads slept for, else
 //! the system calls that spend the time.
 
-use super::{CULPRITS, PEOPLE, objects, syscall, waited_for};
+use super::{CULPRITS, PEOPLE, most_costly, objects, syscall, waited_for};
 use crate::facts::Facts;
 use crate::report::{Culprit, Person, Role};
 use holdup_attribution::limits::NAMED;
@@ -43,8 +43,8 @@ pub(crate) fn kernel_locks(
     culprits.sort_by(|a, b| (Reverse(a.ns), &a.id).cmp(&(Reverse(b.ns), &b.id)));
     culprits.truncate(CULPRITS);
     if culprits.iter().map(|c| c.ns).sum::<Nanos>() * 2 < lost {
-        let room = CULPRITS - culprits.len();
-        culprits.extend(calls.iter().take(room.max(1)).map(|(c, ns)| syscall(facts, c, *ns)));
+        let calls: Vec<Culprit> = calls.iter().map(|(c, ns)| syscall(facts, c, *ns)).collect();
+        culprits.extend(most_costly(facts, calls));
         culprits.truncate(CULPRITS);
     }
     culprits

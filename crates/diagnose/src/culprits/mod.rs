@@ -20,7 +20,7 @@ pub(crate) use drivers::{driver, worker};
 pub(crate) use locks::kernel_locks;
 pub(crate) use objects::{contention, devices, freed};
 pub(crate) use quota::{throttled, throttled_group};
-pub(crate) use threads::{alone, barriers, busiest, queued, runs, server};
+pub(crate) use threads::{alone, barriers, busiest, programs, queued, runs, server};
 
 use crate::facts::Facts;
 use crate::report::{Culprit, Person};

@@ -184,16 +184,17 @@ fn name(facts: &Facts<'_>, o: &Blamed) -> String {
         ObjectKind::Disk => format!("disk behind {object}"),
         _ => in_words(o.row.kind, o.row.usage, object),
     };
-    match o.others {
-        0 => format!("{what}{}", owner(&o.row)),
-        n if o.rule == WaitRule::LockContention => {
-            format!("{what}{} and {n} more objects of one lock", owner(&o.row))
-        }
-        n => format!(
-            "{what}{} and {n} more objects through which the same threads wake each other in turn",
-            owner(&o.row)
-        ),
-    }
+    let owner = owner(&o.row);
+    let others = match o.others {
+        0 => return format!("{what}{owner}"),
+        1 => "1 more object".to_owned(),
+        n => format!("{n} more objects"),
+    };
+    let are = match o.rule {
+        WaitRule::LockContention => "of one lock",
+        _ => "through which the same threads wake each other in turn",
+    };
+    format!("{what}{owner} and {others} {are}")
 }
 
 /// Its process, unless the object's own name has it.

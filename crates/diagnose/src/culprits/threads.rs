@@ -5,9 +5,10 @@ use super::{CULPRITS, most_costly, objects, waited_for};
 use crate::facts::Facts;
 use crate::report::{Culprit, Role};
 use holdup_attribution::{Blamed, Leaf, Server, Sleeper};
-use holdup_passes::Slot;
+use holdup_passes::{Slot, Thread, role};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// A thread by its running time.
 pub(crate) fn runs(facts: &Facts<'_>, slot: Slot) -> Culprit {
@@ -17,7 +18,37 @@ pub(crate) fn runs(facts: &Facts<'_>, slot: Slot) -> Culprit {
 
 /// The threads that run longest.
 pub(crate) fn busiest(facts: &Facts<'_>) -> Vec<Culprit> {
-    facts.workers.iter().take(CULPRITS).map(|w| runs(facts, w.0)).collect()
+    most_costly(facts, facts.workers.iter().map(|w| runs(facts, w.0)).collect())
+}
+
+/// The programs whose threads run longest, by the names of their threads without the number at the
+/// end; each with its threads by the time for which they were ready without a CPU.
+pub(crate) fn programs(facts: &Facts<'_>) -> Vec<Culprit> {
+    let mut by: BTreeMap<Vec<u8>, Vec<Slot>> = BTreeMap::new();
+    for &(slot, _) in &facts.workers {
+        let comm = facts.analysis.comm(facts.thread(slot));
+        by.entry(role(comm.as_bytes()).to_vec()).or_default().push(slot);
+    }
+    let mut programs: Vec<Culprit> = by.into_values().map(|of| program(facts, &of)).collect();
+    programs.sort_by(|a, b| (Reverse(a.ns), &a.id).cmp(&(Reverse(b.ns), &b.id)));
+    most_costly(facts, programs)
+}
+
+fn program(facts: &Facts<'_>, threads: &[Slot]) -> Culprit {
+    let comm = |slot: &Slot| facts.analysis.comm(facts.thread(*slot));
+    let first = comm(&threads[0]);
+    let name = match threads.iter().all(|slot| comm(slot) == first) {
+        true => first,
+        false => String::from_utf8_lossy(role(first.as_bytes())).into_owned() + "*",
+    };
+    let ready = |t: &Thread| t.active_ns() - t.running_ns;
+    let queues = threads.iter().map(|&slot| (slot, ready(facts.thread(slot))));
+    let sleepers = queues.map(|(slot, wait_ns)| Sleeper { slot, wait_ns });
+    let ns = threads.iter().map(|&slot| facts.thread(slot).running_ns).sum();
+    let id = name.clone();
+    let program =
+        Culprit { kind: "program", id, name, ns, role: Role::Queued, ..Culprit::default() };
+    waited_for(facts, &Sleeper::added_up(sleepers), program)
 }
 
 /// The one thread that all others wait for, and the objects they wait at.

@@ -51,8 +51,9 @@ fn check(facts: &Facts<'_>) -> Finding {
     let mut explanation = Explanation {
         story: "more-threads-than-cpus",
         summary: format!(
-            "for {of_time:.0} % of the time no CPU is idle, while {:.1} threads want {cpus} CPUs",
-            queue.value * cpus
+            "for {of_time:.0} % of the time no CPU is idle, while {:.1} threads want {cpus} CPU{}",
+            queue.value * cpus,
+            if cpus > 1.0 { "s" } else { "" }
         ),
         advice: vec![
             "run fewer threads at a time, or add CPUs: the CPUs do useful work all the time"
@@ -121,6 +122,6 @@ fn check(facts: &Facts<'_>) -> Finding {
     } else {
         None
     };
-    f.culprits = culprits::busiest(facts);
+    f.culprits = culprits::programs(facts);
     f
 }

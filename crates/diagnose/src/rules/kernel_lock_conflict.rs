@@ -107,7 +107,7 @@ impl Story<'_> {
             Story::Costly { call: c } if c.costs_more_with_siblings => (
                 "shared-address-space",
                 format!(
-                    "a {} call takes {} of CPU time while another thread of the same process is on \
+                    "each {} call takes {} of CPU time while another thread of the same process is on \
                      a CPU, and {} otherwise: {lost:.1} of {cpus} CPUs are lost to waiting for the \
                      lock of the address space and for TLB shootdowns on other CPUs",
                     c.name,
@@ -130,7 +130,7 @@ impl Story<'_> {
             Story::Costly { call: c } => (
                 "costly-calls",
                 format!(
-                    "a {} call takes {} of CPU time, but {} without contention: {lost:.1} of \
+                    "each {} call takes {} of CPU time, but {} without contention: {lost:.1} of \
                      {cpus} CPUs are lost to waiting in the kernel",
                     c.name,
                     micros(c.mean_ns),

@@ -131,6 +131,10 @@ pub const ALL: &[Rule] = &[
     cpu_overload::RULE,
 ];
 
+/// What helps if one thread has most of the work.
+const DIVIDE: &str = "divide the work of this thread: more worker threads or processes, shards, or \
+                      a parallel mode of the program";
+
 /// A rule's story, in one sentence.
 pub(crate) struct Explanation {
     /// Stable id.
@@ -310,7 +314,18 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
     if f.ruled_out.take().is_some() && (!threads.is_empty() || unnamed) {
         // The figures do not show what the replay shows.
         f.story = "replayed";
-        f.summary = replay.summary();
+        f.summary = match threads[..] {
+            [slot] => format!(
+                "{} runs {:.0} % of the time and delays the rest: if others did a part of its \
+                 work, all would be done sooner",
+                facts.name(slot),
+                percent(facts.thread(slot).running_ns, facts.wall)
+            ),
+            _ => replay.summary(),
+        };
+        if f.advice.is_empty() && !threads.is_empty() {
+            f.advice.push(DIVIDE.to_owned());
+        }
         let threads = threads.iter().map(|&slot| culprits::runs(facts, slot));
         let mut named: Vec<Culprit> = threads.collect();
         named.extend(culprits::freed(facts, &replay.objects));

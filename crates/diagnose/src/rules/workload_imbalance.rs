@@ -7,8 +7,8 @@
 //! * **one thread**: one application thread runs nearly all the time, while no other thread has
 //!   work. If two threads run nearly all the time, this does not count: the work is divided, but
 //!   there are fewer threads than CPUs;
-//! * **one at a time**: only one application thread has work at any time, though not always the
-//!   same one. Examples are a build without `-j`, two processes that wait for each other's answers,
+//! * **one at a time**: only one application thread has work at any time, but no thread runs nearly
+//!   all the time. Examples are a build without `-j`, two processes that wait for each other's answers,
 //!   and a single goroutine or async task that the runtime moves from thread to thread. If one
 //!   process is known to be the traced program, only this process is judged, so that background
 //!   load does not hide the problem;
@@ -24,7 +24,7 @@
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Workload Imbalance and case 4.
 
-use super::{Explanation, Fixtures, Rule, cost, costing, in_cpus, lost};
+use super::{DIVIDE, Explanation, Fixtures, Rule, cost, costing, in_cpus, lost};
 use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding, Part};
@@ -61,7 +61,7 @@ enum Story {
     LoneThread {
         slot: Slot,
     },
-    /// One thread runs nearly all the time, and nothing else has work.
+    /// One thread runs nearly all the time, and for most of it nothing else has work.
     OneThread {
         slot: Slot,
     },
@@ -106,23 +106,28 @@ impl Story {
                     facts.name(slot),
                     runs,
                 ),
-                "divide the work among threads: only one thread has work",
+                DIVIDE,
             ),
             Story::OneThread { slot } => (
                 "few-threads",
                 format!(
-                    "{} runs {:.0} % of the time and no other thread has work: {idle:.1} of {cpus} \
-                        CPUs stay idle",
+                    "{} runs {runs:.0} % of the time, and {}: {idle:.1} of {cpus} CPUs stay idle",
                     facts.name(slot),
-                    runs,
+                    match facts.judged.alone.is_one {
+                        true => "no other thread has work".to_owned(),
+                        false => format!(
+                            "for {:.0} % of the time no other thread has work",
+                            facts.judged.alone.serial.value
+                        ),
+                    },
                 ),
-                "divide the work among threads: only one thread has work",
+                DIVIDE,
             ),
             Story::Serial { part } => (
                 "serial",
                 format!(
-                    "for {part:.0} % of the time only one thread has work, though not always the \
-                        same thread: {idle:.1} of {cpus} CPUs stay idle"
+                    "for {part:.0} % of the time only one thread has work, but none runs all the \
+                        time: {idle:.1} of {cpus} CPUs stay idle"
                 ),
                 "let pieces of the work run in parallel (make -j, a pool, a pipeline that does not \
                     wait for each answer)",
@@ -159,9 +164,10 @@ fn check(facts: &Facts<'_>) -> Finding {
         (Some(server), _) if served > 0 && served >= bound.max(serial) => Story::Server { server },
         (_, Some(slot)) if lone => Story::LoneThread { slot },
         (_, Some(slot)) if alone.is_one && serial >= bound => Story::OneThread { slot },
-        _ if serial > 0 && serial >= bound.max(served) => {
-            Story::Serial { part: alone.serial.value }
-        }
+        (_, first) if serial > 0 && serial >= bound.max(served) => match first {
+            Some(slot) => Story::OneThread { slot },
+            None => Story::Serial { part: alone.serial.value },
+        },
         _ if served > bound.max(serial) => Story::Barrier,
         _ if bound > 0 => Story::Bound,
         _ => Story::Spread,

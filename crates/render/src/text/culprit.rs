@@ -3,7 +3,7 @@
 
 use super::units::duration;
 use holdup_diagnose::{Culprit, Person, Role};
-use holdup_passes::HolderTime;
+use holdup_passes::{HolderPart, HolderTime};
 use holdup_trace::Tid;
 
 /// Most holders and waiters named in a sentence; JSON has more.
@@ -17,7 +17,7 @@ const MENTIONED: f64 = 1.05;
 pub(crate) fn culprit(c: &Culprit) -> String {
     let subject = match (c.tid, c.role) {
         (Some(tid), _) => format!("{} {} ({})", c.kind, c.name, Tid(tid).words()),
-        (None, Role::Costs | Role::Runs) => format!("{} {}", c.kind, c.name),
+        (None, Role::Costs | Role::Runs | Role::Queued) => format!("{} {}", c.kind, c.name),
         (None, _) => c.name.clone(),
     };
     let time = duration(c.ns);
@@ -51,6 +51,11 @@ pub(crate) fn culprit(c: &Culprit) -> String {
             format!("runs for {time}; most often the other threads wait for this thread")
         }
         Role::Runs => format!("runs for {time}"),
+        Role::Queued if let Some(waited) = c.waited_ns => format!(
+            "{waiting} run{s} for {time}, and {} ready without a CPU for {}",
+            if one { "is" } else { "are" },
+            duration(waited),
+        ),
         Role::Queued => format!("ready for {time}, queued behind other threads on its CPU"),
         Role::Throttled => {
             format!("ready but throttled, with {time} of idle CPU time meanwhile")
@@ -59,7 +64,8 @@ pub(crate) fn culprit(c: &Culprit) -> String {
         Role::Driver => format!("runs for {time}; meanwhile {waiting} wait{s}"),
     };
     let mut line = format!("{subject}: {does}");
-    if !c.holders.is_empty() {
+    let counts = |h: &Person| h.pct.is_none_or(|pct| pct >= 0.5);
+    if c.holders.iter().any(counts) {
         let guess = c.holders.iter().all(|h| h.inferred);
         let (before, first, then) = match c.role {
             Role::Contended | Role::KernelLock if guess => {
@@ -88,7 +94,7 @@ pub(crate) fn culprit(c: &Culprit) -> String {
                 worth.times, worth.fix
             ));
         }
-    } else if c.waiters.len() > 1 {
+    } else if c.waiters.len() > 1 && c.role != Role::Queued {
         let people = |(_, w): (usize, &Person)| format!("{} {}", who(w), duration(w.ns));
         line.push_str(&format!("; longest {}", list(&c.waiters, c.waiters_in_all, people)));
     }
@@ -102,7 +108,8 @@ pub(crate) fn culprit(c: &Culprit) -> String {
 /// largest parts of at least a tenth.
 fn holders_did(times: &[HolderTime]) -> Option<String> {
     let one = |t: &HolderTime| format!("{:.0} % {}", t.pct, t.phrase());
-    let words: Vec<String> = times.iter().take(2).filter(|t| t.pct >= 10.0).map(one).collect();
+    let known = |t: &&HolderTime| t.pct >= 10.0 && t.did != HolderPart::Unknown.id();
+    let words: Vec<String> = times.iter().take(2).filter(known).map(one).collect();
     (!words.is_empty()).then(|| format!("meanwhile its holders spent {}", words.join(", ")))
 }
 

@@ -119,8 +119,8 @@ fn gain(f: &Finding) -> String {
             duration(before),
         ),
         _ => {
-            let by = w.fix.as_deref().unwrap_or("a bound from the lost CPU time");
-            format!("Worth up to {:.2}x ({by})", w.times)
+            let from = w.fix.as_deref().unwrap_or("the lost CPU time");
+            format!("Worth up to {:.2}x (a bound, from {from})", w.times)
         }
     }
 }
