@@ -224,9 +224,12 @@ impl<'a> Attribution<'a> {
         let server = server::server(analysis, &rows, &contenders, thresholds);
         let background = background::of(analysis, &by_object, thresholds);
         let serial = server::serial(analysis, background.program, thresholds);
+        let mut objects = object::judge(analysis, server, &by_object.ended_by);
+        let waited_by = &by_object.waited_by;
+        let without_work = object::without_work(&objects, analysis, waited_by, thresholds);
         let mut waits = {
             let around = (&by_object, &background.work, &contenders);
-            wait::judge(analysis, rows, server, around, serial, thresholds)
+            wait::judge(analysis, rows, (server, &without_work), around, serial, thresholds)
         };
         let slowdown = call::slowdown(analysis, &calls, thresholds);
         let contended = call::contended(analysis, &calls, &waits, slowdown, thresholds);
@@ -249,7 +252,6 @@ impl<'a> Attribution<'a> {
             driver.claim(&mut ledger);
         }
         alone.claim(&background, &mut ledger);
-        let mut objects = object::judge(analysis, server, &by_object.ended_by);
         object::follow_ledger(&mut objects, analysis, &waits);
         let chosen = background::chosen(analysis, &by_object);
         Attribution {

@@ -323,12 +323,6 @@ impl Work<'_> {
         programs.iter().map(|&p| time[KINDS.len() + p]).sum()
     }
 
-    /// CPU time of these programs in a piece, as a share of its capacity.
-    fn rate(&self, piece: usize, programs: &[usize]) -> f64 {
-        let (from, to) = self.pieces[piece];
-        self.time(piece, programs) as f64 / self.sums.capacity(from, to).max(1) as f64
-    }
-
     fn find(&self) -> std::ops::Range<usize> {
         let applications: Vec<usize> =
             (0..self.recorder.len()).filter(|&p| !self.recorder[p]).collect();
@@ -342,15 +336,15 @@ impl Work<'_> {
                 self.time(main, &[p]) as f64 * 100.0 >= all as f64 * self.limits.get(&MATTERS)
             })
             .collect();
-        let rate = self.rate(main, &workers);
+        let little = self.time(main, &workers) as f64 * self.limits.get(&MATTERS) / 100.0;
         let edge = |pieces: &mut dyn Iterator<Item = usize>| {
-            let mut short = 0;
+            let (mut bins, mut work) = (0, 0);
             pieces
                 .take_while(|&i| {
-                    short += self.pieces[i].1 - self.pieces[i].0;
-                    self.part_pct(short) <= self.limits.get(&MATTERS)
-                        || self.rate(i, &workers) * 100.0 <= rate * self.limits.get(&MATTERS)
-                            && self.is_idle(i)
+                    bins += self.pieces[i].1 - self.pieces[i].0;
+                    work += self.time(i, &workers);
+                    self.part_pct(bins) <= self.limits.get(&MATTERS)
+                        || work as f64 <= little && self.is_idle(i)
                 })
                 .count()
         };

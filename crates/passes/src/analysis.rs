@@ -22,7 +22,7 @@ use crate::waits::Object;
 use crate::yields::Yields;
 use holdup_counters::Mode;
 use holdup_trace::{
-    Capabilities, Cpu, Groups, NameId, Nanos, Pid, Quality, QualityCode, Reader, Seen,
+    Capabilities, Cpu, Groups, NameId, Nanos, Pid, Quality, QualityCode, Reader, Seen, Tid,
 };
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -253,6 +253,13 @@ impl Analysis {
     pub fn comm(&self, t: &Thread) -> String {
         let name = self.engine.names.get(t.comm);
         if name.is_empty() { format!(":{}", t.tid) } else { name }
+    }
+
+    /// The name of a thread's process: that of its leader if it is alive, else that of the thread.
+    pub fn process_name(&self, slot: Slot) -> String {
+        let t = self.thread(slot);
+        let leader = pid_of(t).and_then(|pid| self.engine.threads.get(Tid(pid)));
+        self.comm(leader.map_or(t, |leader| self.thread(leader)))
     }
 
     /// How long a thread existed within the part analysed.

@@ -96,6 +96,28 @@ fn a_trace_that_does_not_change_is_one_phase() {
     assert_eq!(phases(&analysis, &Thresholds::default()).len(), 1);
 }
 
+/// Two threads of one program are busy for 100 ms; then one of them runs `each` of 30 times, on a
+/// machine that is idle otherwise.
+fn goes_on(each: u64) -> Vec<Part> {
+    let mut trace = machine(2).task(7, 7, None, "work").task(8, 7, None, "work");
+    trace = trace.switch(0, 0, 0, 7, "R").switch(0, 1, 0, 8, "R");
+    trace = trace.switch(100 * MS, 0, 7, 0, "S").switch(100 * MS, 1, 8, 0, "S");
+    for i in 0..30 {
+        let at = (115 + 30 * i) * MS;
+        trace = trace.waking_in_irq(at - 10, 0, 0, 7).switch(at, 0, 0, 7, "R");
+        trace = trace.switch(at + each, 0, 7, 0, "S");
+    }
+    let analysis = measured(&trace.switch(1000 * MS, 1, 0, 8, "R").build());
+    phases(&analysis, &Thresholds::default()).iter().map(|p| p.part).collect()
+}
+
+/// A server with little to do after its start was judged by its start alone.
+#[test]
+fn a_long_quiet_end_is_work_if_the_program_does_much_of_its_work_there() {
+    assert_eq!(goes_on(2 * MS), [Part::Work; 2]);
+    assert_eq!(goes_on(MS / 2), [Part::Work, Part::Tail]);
+}
+
 #[test]
 fn every_leaf_of_idle_time_is_lost_to_one_resource_and_no_two_have_one_name() {
     let lost: BTreeSet<Resource> = Leaf::ALL.iter().filter_map(|leaf| leaf.lost_to()).collect();

@@ -91,6 +91,51 @@ fn an_event_loop_that_its_own_process_wakes_is_no_service() {
     assert!(lost(&loops(false)) > 30 * MS, "{:?}", Attribution::from(&loops(false)).ledger);
 }
 
+/// 8 waits for work from 7. 7 mostly waits for requests, and computes a while before it has work for
+/// 8; or it computes all the time.
+fn pool(computes: bool) -> Analysis {
+    const EPOLL_WAIT: u32 = 232;
+    let trace = (0..5).fold(busy(2), |mut trace, i| {
+        let (at, request) = (i * 20 * MS + MS, i * 20 * MS + 19 * MS);
+        if !computes {
+            trace = trace
+                .sys_enter_with(at, 0, 7, EPOLL_WAIT, &[5])
+                .switch(at + 10, 0, 7, 0, "S")
+                .waking_in_irq(at + 11 * MS, 0, 0, 7)
+                .switch(at + 11 * MS + 10, 0, 0, 7, "R")
+                .sys_exit(at + 11 * MS + 20, 0, 7, EPOLL_WAIT, 1);
+        }
+        trace
+            .sys_enter_with(at + 30, 1, 8, FUTEX, &[0x1000, WAIT, 0])
+            .switch(at + 40, 1, 8, 0, "S")
+            .sys_enter_with(request, 0, 7, FUTEX, &[0x1000, WAKE, 1])
+            .waking(request + 10, 0, 7, 8)
+            .sys_exit(request + 20, 0, 7, FUTEX, 1)
+            .switch(request + 30, 1, 0, 8, "R")
+            .sys_exit(request + 40, 1, 8, FUTEX, 0)
+    });
+    measured(&ends(trace, 2, 100 * MS))
+}
+
+/// The compiler threads of an idle JVM were its bottleneck.
+#[test]
+fn a_pool_whose_listener_waits_for_requests_lacks_work() {
+    let idle = pool(false);
+    let (rule, lost) = rule_at(&idle, 0x1000);
+    assert!(rule == WaitRule::IdleNoWork && lost < US, "{rule:?} {lost}");
+    let (rule, lost) = rule_at(&pool(true), 0x1000);
+    assert!(rule.is_harmful() && lost > 50 * MS, "{rule:?} {lost}");
+}
+
+/// The rule of a futex, and the idle time lost to waits for other threads.
+fn rule_at(analysis: &Analysis, address: u64) -> (WaitRule, u64) {
+    let judged = Attribution::from(analysis);
+    let name = format!("{address:#x}");
+    let of = judged.objects.values().find(|o| analysis.object_name(o.stats.object) == name);
+    let lost = [Leaf::ThreadSync, Leaf::OneServer, Leaf::Order];
+    (of.unwrap().rule, lost.iter().map(|&leaf| judged.ledger.ns(leaf)).sum())
+}
+
 #[test]
 fn time_that_has_to_pass_costs_nothing() {
     let trace = busy(2)

@@ -119,8 +119,11 @@ pub(super) fn contention(facts: &Facts<'_>, rule: &Rule, of: &ContentionLeaves) 
     let (waited, by_call) = facts.waiting_for(of.cause);
     let leaves = (of.asleep, of.awake);
     let culprits = culprits::contention(facts, rule.class, leaves, &by_call, &spinning);
+    // A mean that would be shown as 0.0 says nothing.
+    let shows = |waited: &u64| *waited * 20 >= facts.wall;
     // A lock that is held while sleeping costs hardly any CPU time, but all the others' time.
-    let priced = facts.worth_removing(rule.class).and(culprits.first()).and_then(|c| c.waited_ns);
+    let priced = facts.worth_removing(rule.class).and(culprits.first());
+    let priced = priced.and_then(|c| c.waited_ns);
     let at = match culprits.first() {
         _ if facts.analysis.outside() == Outside::Unknown => {
             format!("in {} (without raw_syscalls events the object is unknown)", of.at)
@@ -146,7 +149,7 @@ pub(super) fn contention(facts: &Facts<'_>, rule: &Rule, of: &ContentionLeaves) 
         None if priced.is_none() => Explanation::plain("nobody-waits", of.nobody),
         _ => Explanation {
             story: "contention",
-            summary: match priced {
+            summary: match priced.filter(shows) {
                 Some(waited) => format!(
                     "threads contend {at}: on average {:.1} threads wait for it{}",
                     in_cpus(facts, waited),

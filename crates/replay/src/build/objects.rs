@@ -145,7 +145,7 @@ impl Builder<'_> {
 fn name_of(analysis: &Analysis, object: Object, o: &ObjectStats) -> String {
     let kind = o.usage.map_or(analysis.kind_name(object, o.kind), FutexUse::name);
     let of = o.first.filter(|_| o.kind != ObjectKind::KernelLock);
-    let of = of.map(|slot| format!(" of {}", analysis.comm(analysis.thread(slot))));
+    let of = of.map(|slot| format!(" of {}", analysis.process_name(slot)));
     in_words(kind, None, &analysis.object_name(object)) + &of.unwrap_or_default()
 }
 
