@@ -141,8 +141,8 @@ pub(crate) fn judge(
 }
 
 /// The objects that threads mostly wait for in vain, or for threads that have waited for input
-/// themselves, and whose waiters do little else: there is no work to hand over. Threads that contend
-/// for an interpreter's lock also wait in vain, but each works in its turn.
+/// themselves, and whose waiters do little else: there is no work to hand over. Threads that
+/// contend for an interpreter's lock also wait in vain, but each works in its turn.
 pub(crate) fn without_work(
     objects: &BTreeMap<Object, JudgedObject>,
     analysis: &Analysis,

@@ -159,8 +159,8 @@ pub(crate) fn judge(
 }
 
 /// An object has one judgement: if nothing in this machine could have ended most of its waiting
-/// earlier, by the share of idle time, or if it is one of those `without_work`, none of its waits is
-/// harmful. Waits of unknown objects are not one object.
+/// earlier, by the share of idle time, or if it is one of those `without_work`, none of its waits
+/// is harmful. Waits of unknown objects are not one object.
 fn one_judgement(analysis: &Analysis, without_work: &BTreeSet<Object>, waits: &mut [Wait]) {
     let mut shares: BTreeMap<Object, (u128, u128)> = BTreeMap::new();
     for w in &*waits {

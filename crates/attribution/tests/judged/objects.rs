@@ -91,8 +91,8 @@ fn an_event_loop_that_its_own_process_wakes_is_no_service() {
     assert!(lost(&loops(false)) > 30 * MS, "{:?}", Attribution::from(&loops(false)).ledger);
 }
 
-/// 8 waits for work from 7. 7 mostly waits for requests, and computes a while before it has work for
-/// 8; or it computes all the time.
+/// 8 waits for work from 7. 7 mostly waits for requests, and computes a while before it has work
+/// for 8; or it computes all the time.
 fn pool(computes: bool) -> Analysis {
     const EPOLL_WAIT: u32 = 232;
     let trace = (0..5).fold(busy(2), |mut trace, i| {

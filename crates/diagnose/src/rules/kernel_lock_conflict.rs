@@ -107,9 +107,9 @@ impl Story<'_> {
             Story::Costly { call: c } if c.costs_more_with_siblings => (
                 "shared-address-space",
                 format!(
-                    "each {} call takes {} of CPU time while another thread of the same process is on \
-                     a CPU, and {} otherwise: {lost:.1} of {cpus} CPUs are lost to waiting for the \
-                     lock of the address space and for TLB shootdowns on other CPUs",
+                    "each {} call takes {} of CPU time while another thread of the same process is \
+                     on a CPU, and {} otherwise: {lost:.1} of {cpus} CPUs are lost to waiting for \
+                     the lock of the address space and for TLB shootdowns on other CPUs",
                     c.name,
                     micros(c.mean_ns),
                     micros(c.own_ns),

@@ -8,9 +8,9 @@
 //!   work. If two threads run nearly all the time, this does not count: the work is divided, but
 //!   there are fewer threads than CPUs;
 //! * **one at a time**: only one application thread has work at any time, but no thread runs nearly
-//!   all the time. Examples are a build without `-j`, two processes that wait for each other's answers,
-//!   and a single goroutine or async task that the runtime moves from thread to thread. If one
-//!   process is known to be the traced program, only this process is judged, so that background
+//!   all the time. Examples are a build without `-j`, two processes that wait for each other's
+//!   answers, and a single goroutine or async task that the runtime moves from thread to thread. If
+//!   one process is known to be the traced program, only this process is judged, so that background
 //!   load does not hide the problem;
 //! * **bound threads**: threads are ready and CPUs are idle, but affinity keeps the threads off the
 //!   idle CPUs.
