@@ -61,6 +61,11 @@ fn main() {
         ("script", "script", version("script")),
         // Writes the bill of materials of a release.
         ("python", "python3", version("python3")),
+        (
+            "crates",
+            "all crates of Cargo.lock",
+            all_crates().ok_or("cargo fetch".into()).map(|()| String::new()),
+        ),
         // Validates XML against a schema.
         ("xmllint", "xmllint", version("xmllint")),
         // Open and drive pages, and check their accessibility.
@@ -111,6 +116,15 @@ fn main() {
     }
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     fs::write(out.join("probes.rs"), table).expect("the build folder can be written");
+}
+
+/// Whether the registry has the crates of all features, not only those of the default build.
+fn all_crates() -> Option<()> {
+    println!("cargo::rerun-if-changed=../../Cargo.lock");
+    let mut metadata = Command::new(env::var_os("CARGO")?);
+    metadata.args(["metadata", "--locked", "--offline", "--format-version", "1"]);
+    metadata.args(["--filter-platform", "x86_64-unknown-linux-musl"]);
+    metadata.stdin(Stdio::null()).output().ok()?.status.success().then_some(())
 }
 
 /// Whether Python can import these modules of these packages, or how to install them.

@@ -80,7 +80,7 @@ fn every_package_comes_from_crates_io_in_a_version_that_is_named() {
 }
 
 /// A release says what is linked in, with the licence texts: by the tree that cargo prints.
-#[needs(python)]
+#[needs(python, crates)]
 #[test]
 fn the_bill_of_a_release_lists_what_is_linked_in() {
     let folder = tempfile::tempdir().unwrap();

@@ -87,7 +87,7 @@ pub struct ThreadProgram {
     pub(crate) keeps_waiting: bool,
     /// It naps most of the time while others work: it polls for the end of the work.
     pub(crate) watches: bool,
-    /// It takes part in rounds of a barrier.
+    /// Rounds of a barrier are a part of its sleeps that matters.
     pub(crate) at_barriers: bool,
     /// It starts when another thread creates it.
     pub(crate) spawned: bool,

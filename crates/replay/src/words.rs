@@ -35,11 +35,11 @@ pub fn subjects(program: &Program, changes: &[Change]) -> String {
     listed(by_waiting(program, changes).into_iter().map(|c| subject(program, c)).collect())
 }
 
-/// Puts the change of what delays most work first: if not all are named, that one is. All others
-/// keep their order.
+/// Puts the change of what threads wait for longest first: if not all are named, that one is. All
+/// others keep their order.
 fn by_waiting<'a>(program: &Program, changes: &'a [Change]) -> Vec<&'a Change> {
     let waited = |change: &Change| match change {
-        Change::Lock(id, _) => program.objects.get(id.0 as usize).map_or(0, |o| o.work_delayed),
+        Change::Lock(id, _) => program.objects.get(id.0 as usize).map_or(0, |o| o.wait_ns),
         _ => 0,
     };
     let mut all: Vec<&Change> = changes.iter().collect();

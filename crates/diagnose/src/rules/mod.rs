@@ -315,12 +315,19 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
         // The figures do not show what the replay shows.
         f.story = "replayed";
         f.summary = match threads[..] {
-            [slot] => format!(
-                "{} runs {:.0} % of the time and delays the rest: if others did a part of its \
-                 work, all would be done sooner",
-                facts.name(slot),
-                percent(facts.thread(slot).running_ns, facts.wall)
-            ),
+            [slot] => {
+                let (name, t) = (facts.name(slot), facts.thread(slot));
+                let runs = percent(t.running_ns, facts.wall);
+                // A thread is busy also in its sleeps with a request in hand.
+                let sleeps = match !t.is_kthread() && t.active_ns() * 2 < facts.wall {
+                    true => ", because it sleeps with work in hand",
+                    false => "",
+                };
+                format!(
+                    "{name} runs {runs:.0} % of the time and delays the rest{sleeps}: if others \
+                     did a part of its work, all would be done sooner"
+                )
+            }
             _ => replay.summary(),
         };
         if f.advice.is_empty() && !threads.is_empty() {

@@ -4,10 +4,10 @@ use super::objects::Class;
 use super::queues::{delay, ran_to};
 use super::requests::is_nap;
 use super::writer::Writer;
-use super::{Builder, work};
+use super::{Builder, is_part, work};
 use crate::program::{ObjectId, Op, ThreadProgram};
 use holdup_passes::Did;
-use holdup_passes::limits::NAMED;
+use holdup_passes::limits::{MATTERS, NAMED};
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
 
@@ -149,8 +149,13 @@ impl Builder<'_> {
         let comm = analysis.comm(t);
         let done =
             work::work_to(&self.ops[from as usize..], run_ns, self.analysis.limit(&NAMED)) as u32;
+        let ops = || self.ops[from as usize..].iter();
+        let arrives = ops().filter(|op| matches!(op, Op::Arrive { .. })).count();
+        let sleeps = ops().filter(|op| matches!(op, Op::Sleep(..) | Op::Wait { .. })).count();
+        // All threads of a JVM meet now and then.
+        let matters = self.analysis.limit(&MATTERS);
         let at_barriers =
-            self.ops[from as usize..].iter().any(|op| matches!(op, Op::Arrive { .. }));
+            arrives > 0 && is_part(arrives as Nanos, (arrives + sleeps) as Nanos, matters);
         ThreadProgram {
             work_to: from + done,
             ends_ns: 0,
