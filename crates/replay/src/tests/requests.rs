@@ -133,6 +133,46 @@ fn a_server_that_goes_on_without_waiting_has_a_queue() {
     assert_eq!(worth_of_the_worker(never_waits(false)), 1.0, "who accepts nothing is no server");
 }
 
+/// The worker and two clients meet at a barrier five times; the worker arrives last.
+fn meet(b: TraceBuilder) -> TraceBuilder {
+    const FUTEX: u32 = 202;
+    let end = (200 * 5_300 + 5_000) * US;
+    let mut b = answers(b, end, 20)
+        .wakeup_to(end + 105 * US, 1, 0, 21, 1)
+        .switch(end + 110 * US, 1, 0, 20, "R")
+        .sys_exit(end + 111 * US, 1, 20, READ, 1);
+    for round in 0..5 {
+        let at = |us: u64| end + (200 + round * 3_000 + us) * US;
+        b = b.sys_enter_with(at(0), 1, 20, FUTEX, &[0x5000, 0, round]).switch(
+            at(1),
+            1,
+            20,
+            21,
+            "S",
+        );
+        if round > 0 {
+            b = b.sys_exit(at(2), 1, 21, FUTEX, 0);
+        }
+        b = b
+            .sys_enter_with(at(3), 1, 21, FUTEX, &[0x5000, 0, round])
+            .switch(at(4), 1, 21, 0, "S")
+            .sys_enter_with(at(50), 0, 11, FUTEX, &[0x5000, 1, 0x7fff_ffff])
+            .wakeup_to(at(51), 0, 11, 20, 1)
+            .wakeup_to(at(52), 0, 11, 21, 1)
+            .sys_exit(at(53), 0, 11, FUTEX, 2)
+            .switch(at(54), 1, 0, 20, "R")
+            .sys_exit(at(55), 1, 20, FUTEX, 0);
+    }
+    b
+}
+
+/// All threads of a JVM stop together now and then: no server in Java could be divided.
+#[test]
+fn a_server_that_seldom_meets_others_at_a_barrier_is_a_server() {
+    let worth = worth_of_the_worker(meet(never_waits(true)));
+    assert!((1.8..=2.0).contains(&worth), "{worth}");
+}
+
 /// A single client asks when it has its answer: a second worker would have nothing to do.
 #[test]
 fn a_worker_that_sleeps_for_one_client_gains_nothing_by_being_two() {
