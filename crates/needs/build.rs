@@ -61,11 +61,7 @@ fn main() {
         ("script", "script", version("script")),
         // Writes the bill of materials of a release.
         ("python", "python3", version("python3")),
-        (
-            "crates",
-            "all crates of Cargo.lock",
-            all_crates().ok_or("cargo fetch".into()).map(|()| String::new()),
-        ),
+        ("crates", "all crates of Cargo.lock", all_crates()),
         // Validates XML against a schema.
         ("xmllint", "xmllint", version("xmllint")),
         // Open and drive pages, and check their accessibility.
@@ -118,13 +114,17 @@ fn main() {
     fs::write(out.join("probes.rs"), table).expect("the build folder can be written");
 }
 
-/// Whether the registry has the crates of all features, not only those of the default build.
-fn all_crates() -> Option<()> {
+/// Whether the registry has the crates of all features, not only those of the default build, or how
+/// to get them.
+fn all_crates() -> Result<String, String> {
     println!("cargo::rerun-if-changed=../../Cargo.lock");
-    let mut metadata = Command::new(env::var_os("CARGO")?);
+    let mut metadata = Command::new(env::var_os("CARGO").expect("cargo sets it"));
     metadata.args(["metadata", "--locked", "--offline", "--format-version", "1"]);
     metadata.args(["--filter-platform", "x86_64-unknown-linux-musl"]);
-    metadata.stdin(Stdio::null()).output().ok()?.status.success().then_some(())
+    match metadata.stdin(Stdio::null()).output() {
+        Ok(out) if out.status.success() => Ok(String::new()),
+        _ => Err("cargo fetch".into()),
+    }
 }
 
 /// Whether Python can import these modules of these packages, or how to install them.

@@ -225,12 +225,11 @@ impl<'a> Attribution<'a> {
         let background = background::of(analysis, &by_object, thresholds);
         let serial = server::serial(analysis, background.program, thresholds);
         let mut objects = object::judge(analysis, server, &by_object.ended_by);
-        let waited_by = &by_object.waited_by;
-        let without_work = object::without_work(&objects, analysis, waited_by, thresholds);
         let mut waits = {
             let around = (&by_object, &background.work, &contenders);
-            wait::judge(analysis, rows, (server, &without_work), around, serial, thresholds)
+            wait::judge(analysis, rows, server, around, serial, thresholds)
         };
+        object::lack_work(&objects, analysis, &by_object.waited_by, thresholds, &mut waits);
         let slowdown = call::slowdown(analysis, &calls, thresholds);
         let contended = call::contended(analysis, &calls, &waits, slowdown, thresholds);
         let spinning = spin::spinning(analysis, thresholds);

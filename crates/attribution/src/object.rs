@@ -140,15 +140,16 @@ pub(crate) fn judge(
         .collect()
 }
 
-/// The objects that threads mostly wait for in vain, or for threads that have waited for input
-/// themselves, and whose waiters do little else: there is no work to hand over. Threads that
-/// contend for an interpreter's lock also wait in vain, but each works in its turn.
-pub(crate) fn without_work(
+/// Waits are idle for objects that threads mostly wait for in vain, or for threads that have waited
+/// for input themselves, and whose waiters do little else: there is no work to hand over. Threads
+/// that contend for an interpreter's lock also wait in vain, but each works in its turn.
+pub(crate) fn lack_work(
     objects: &BTreeMap<Object, JudgedObject>,
     analysis: &Analysis,
     waited_by: &ByThread<PairSum>,
     thresholds: &Thresholds,
-) -> BTreeSet<Object> {
+    waits: &mut [Wait],
+) {
     let lacks_work = |o: &JudgedObject| {
         let ended_ns = o.stats.wait_ns.saturating_sub(o.stats.idle_ns);
         if o.rule != WaitRule::IdleNoWork || o.stats.followed_idle_ns * 2 <= ended_ns {
@@ -161,7 +162,11 @@ pub(crate) fn without_work(
         });
         !thresholds.at_least(percent(active, life), &MATTERS).holds()
     };
-    objects.iter().filter(|(_, o)| lacks_work(o)).map(|(&object, _)| object).collect()
+    let idle: BTreeSet<Object> =
+        objects.iter().filter(|(_, o)| lacks_work(o)).map(|of| *of.0).collect();
+    for wait in waits.iter_mut().filter(|w| idle.contains(&analysis.final_object(w.row.object))) {
+        wait.leaf = Leaf::NoWork;
+    }
 }
 
 /// Waits that look harmful become idle if the ledger says that nothing in this machine could have

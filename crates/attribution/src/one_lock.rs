@@ -36,7 +36,7 @@ impl Attribution<'_> {
 /// Join the objects that are one lock.
 fn join(analysis: &Analysis, mut objects: Vec<Blamed>, by_object: &ObjectThreads) -> Vec<Blamed> {
     // The object that is waited for longest stands for its lock.
-    objects.sort_by_key(|b| Reverse(b.sleepers.iter().map(|s| s.wait_ns).sum::<Nanos>()));
+    objects.sort_by_cached_key(|b| Reverse(b.sleepers.iter().map(|s| s.wait_ns).sum::<Nanos>()));
     let program = |s: Slot| role(analysis.comm(analysis.thread(s)).as_bytes()).to_vec();
     let like = |b: &Blamed| -> Option<Likeness> {
         let longest = b.sleepers.first()?;

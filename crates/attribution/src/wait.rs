@@ -146,7 +146,7 @@ fn cause_without_calls(end: &WaitEnd) -> Cause {
 pub(crate) fn judge(
     analysis: &Analysis,
     rows: Vec<WaitRow>,
-    (server, without_work): (Option<Server>, &BTreeSet<Object>),
+    server: Option<Server>,
     around: (&ObjectThreads, &BTreeSet<u32>, &Contenders),
     serial: Check,
     thresholds: &Thresholds,
@@ -154,14 +154,13 @@ pub(crate) fn judge(
     let awaited = Awaited::new(analysis, &rows, server, around, serial, thresholds);
     let mut waits: Vec<Wait> =
         rows.into_iter().map(|row| Wait { leaf: awaited.leaf(&row), row }).collect();
-    one_judgement(analysis, without_work, &mut waits);
+    one_judgement(analysis, &mut waits);
     waits
 }
 
 /// An object has one judgement: if nothing in this machine could have ended most of its waiting
-/// earlier, by the share of idle time, or if it is one of those `without_work`, none of its waits
-/// is harmful. Waits of unknown objects are not one object.
-fn one_judgement(analysis: &Analysis, without_work: &BTreeSet<Object>, waits: &mut [Wait]) {
+/// earlier, none of its waits is harmful. Waits of unknown objects are not one object.
+fn one_judgement(analysis: &Analysis, waits: &mut [Wait]) {
     let mut shares: BTreeMap<Object, (u128, u128)> = BTreeMap::new();
     for w in &*waits {
         let (lost, all) = shares.entry(analysis.final_object(w.row.object)).or_default();
@@ -171,7 +170,7 @@ fn one_judgement(analysis: &Analysis, without_work: &BTreeSet<Object>, waits: &m
     for w in waits {
         let object = analysis.final_object(w.row.object);
         let (lost, all) = shares[&object];
-        if (lost * 2 < all || without_work.contains(&object)) && object != Object::OTHER {
+        if lost * 2 < all && object != Object::OTHER {
             w.leaf = Leaf::NoWork;
         }
     }

@@ -425,7 +425,7 @@ fn verdict(
         );
         doubt(1.0 - unexplained / 100.0, why);
     }
-    // Of ten such verdicts on programs that ran untraced too (benches/pairs.tsv), four were wrong.
+    // Of nine such verdicts on programs that ran untraced too (benches/pairs.tsv), four were wrong.
     let slept = facts.leaf_pct(Leaf::NoWork);
     if class == Class::Healthy && about_all && slept * 2.0 >= 100.0 {
         let why = format!(

@@ -26,7 +26,7 @@ use crate::facts::Facts;
 use crate::report::{Culprit, Person};
 use holdup_attribution::Sleeper;
 use holdup_attribution::limits::NAMED;
-use holdup_passes::percent;
+use holdup_passes::{Slot, percent, role};
 use holdup_trace::Nanos;
 
 /// Culprits of a finding, at most.
@@ -61,6 +61,17 @@ fn waited_for(facts: &Facts<'_>, sleepers: &[Sleeper], culprit: Culprit) -> Culp
         waiters_in_all: (!sleepers.is_empty()).then_some(sleepers.len() as u64),
         waited_ns: (all > 0).then_some(all),
         ..culprit
+    }
+}
+
+/// The name of a program by those of its threads: the name that all have, or else what it is
+/// without the number at its end, and a star.
+fn program_name(facts: &Facts<'_>, threads: impl Iterator<Item = Slot>) -> String {
+    let mut names = threads.map(|slot| facts.analysis.comm(facts.thread(slot)));
+    let first = names.next().unwrap_or_default();
+    match names.all(|name| name == first) {
+        true => first,
+        false => String::from_utf8_lossy(role(first.as_bytes())).into_owned() + "*",
     }
 }
 

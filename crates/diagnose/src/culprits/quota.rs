@@ -1,6 +1,6 @@
 //! Control groups as culprits, or programs if groups are unknown: those that a CPU quota throttles.
 
-use super::most_costly;
+use super::{most_costly, program_name};
 use crate::facts::Facts;
 use crate::report::{Culprit, Person, Role};
 use holdup_passes::{Slot, Thread, Throttle, percent};
@@ -55,16 +55,14 @@ pub(crate) fn throttled(facts: &Facts<'_>) -> Vec<Culprit> {
         }
         let comm = facts.analysis.comm(t);
         let role = String::from_utf8_lossy(holdup_passes::role(comm.as_bytes())).into_owned();
-        let program = by.entry(role.clone()).or_default();
-        if program.threads.is_empty() {
-            program.name = comm;
-        } else if program.name != comm {
-            program.name = role + "*";
-        }
+        let program = by.entry(role).or_default();
         program.kind = "program";
         program.add(slot, throttle);
     }
     let mut programs: Vec<Program<'_>> = by.into_values().collect();
+    for program in programs.iter_mut().filter(|p| p.kind == "program") {
+        program.name = program_name(facts, program.threads.iter().map(|of| of.0));
+    }
     programs.sort_by(|a, b| b.share.cmp(&a.share).then_with(|| a.name.cmp(&b.name)));
     most_costly(facts, programs.into_iter().map(|p| culprit(facts, p)).collect())
 }

@@ -1,7 +1,7 @@
 //! Threads as culprits: a server of all others, a straggler, threads that run alone, threads that
 //! queue.
 
-use super::{CULPRITS, most_costly, objects, waited_for};
+use super::{CULPRITS, most_costly, objects, program_name, waited_for};
 use crate::facts::Facts;
 use crate::report::{Culprit, Role};
 use holdup_attribution::{Blamed, Leaf, Server, Sleeper};
@@ -35,12 +35,7 @@ pub(crate) fn programs(facts: &Facts<'_>) -> Vec<Culprit> {
 }
 
 fn program(facts: &Facts<'_>, threads: &[Slot]) -> Culprit {
-    let comm = |slot: &Slot| facts.analysis.comm(facts.thread(*slot));
-    let first = comm(&threads[0]);
-    let name = match threads.iter().all(|slot| comm(slot) == first) {
-        true => first,
-        false => String::from_utf8_lossy(role(first.as_bytes())).into_owned() + "*",
-    };
+    let name = program_name(facts, threads.iter().copied());
     let ready = |t: &Thread| t.active_ns() - t.running_ns;
     let queues = threads.iter().map(|&slot| (slot, ready(facts.thread(slot))));
     let sleepers = queues.map(|(slot, wait_ns)| Sleeper { slot, wait_ns });

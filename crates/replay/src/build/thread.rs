@@ -149,13 +149,14 @@ impl Builder<'_> {
         let comm = analysis.comm(t);
         let done =
             work::work_to(&self.ops[from as usize..], run_ns, self.analysis.limit(&NAMED)) as u32;
-        let ops = || self.ops[from as usize..].iter();
-        let arrives = ops().filter(|op| matches!(op, Op::Arrive { .. })).count();
-        let sleeps = ops().filter(|op| matches!(op, Op::Sleep(..) | Op::Wait { .. })).count();
+        let (mut arrives, mut sleeps) = (0, 0);
+        for op in &self.ops[from as usize..] {
+            arrives += Nanos::from(matches!(op, Op::Arrive { .. }));
+            sleeps += Nanos::from(matches!(op, Op::Sleep(..) | Op::Wait { .. }));
+        }
         // All threads of a JVM meet now and then.
         let matters = self.analysis.limit(&MATTERS);
-        let at_barriers =
-            arrives > 0 && is_part(arrives as Nanos, (arrives + sleeps) as Nanos, matters);
+        let at_barriers = arrives > 0 && is_part(arrives, arrives + sleeps, matters);
         ThreadProgram {
             work_to: from + done,
             ends_ns: 0,
