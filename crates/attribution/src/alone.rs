@@ -1,25 +1,27 @@
-//! Whether there was work for one thread at a time only.
+//! Whether there was work for fewer threads than there are CPUs.
 //!
-//! Two signs show it: one thread ran for most of its life while hardly anything else did; or
-//! exactly one application thread (any of them) was running or ready most of the time. If threads
-//! contend for an object, that is why only one works at a time, and not a lack of parallelism. Nor
-//! is it one if threads that nap most of the time seldom work at the same time.
+//! Two signs show it: a few threads, or one, ran for most of their life while hardly anything else
+//! did; or exactly one application thread (any of them) was running or ready most of the time. If
+//! threads contend for an object, that is why only one works at a time, and not a lack of
+//! parallelism. Nor is it one if threads that nap most of the time seldom work at the same time.
 
 use crate::ObjectThreads;
 use crate::background::{Background, is_recorder};
 use crate::leaf::{Leaf, Total};
 use crate::ledger::Ledger;
 use crate::limits::{ALONE, Check, MATTERS, Thresholds};
+use crate::resource::Resource;
 use holdup_passes::{Analysis, ObjectKind, Slot};
 use holdup_trace::Nanos;
 
-/// Which threads had work, and whether only one at a time.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Which threads had work, and whether there was work for more.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Alone {
     /// The application thread that ran longest, and the part of its life for which it ran.
     pub longest: Option<(Slot, Check)>,
-    /// It ran for most of its life, and nothing else that matters did.
-    pub is_one: bool,
+    /// Threads that ran for most of their life, longest first, if nothing else that matters did and
+    /// they are fewer than the CPUs; otherwise none.
+    pub few: Vec<Slot>,
     /// The part of the time with work in which exactly one thread had work.
     pub serial: Check,
     /// One thread at a time had work, and not because of contention.
@@ -69,6 +71,17 @@ fn one_of(active: impl Iterator<Item = f64>, mostly: f64) -> f64 {
     if none < 1.0 { one * 100.0 / (1.0 - none) } else { 0.0 }
 }
 
+/// Whether threads lose time to something that more threads would want too: locks, devices, each
+/// other's results.
+fn hinder_each_other(ledger: &Ledger, thresholds: &Thresholds) -> bool {
+    use Resource::{Hypervisor, Outside, Parallelism, Unknown};
+    let others = |of: Resource| !matches!(of, Parallelism | Outside | Hypervisor | Unknown);
+    let lost = ledger.leaves().filter(|(leaf, _)| leaf.lost_to().is_some_and(others));
+    let lost: Nanos = lost.map(|(_, ns)| ns).sum();
+    let lost_pct = lost as f64 * 100.0 / ledger.wanted_ns().max(1) as f64;
+    thresholds.at_least(lost_pct, &MATTERS).holds()
+}
+
 impl Alone {
     /// Judges a trace with this ledger.
     pub(crate) fn of(
@@ -86,15 +99,19 @@ impl Alone {
             let life = analysis.life_ns(t).max(wall / 3 * 2).max(1);
             thresholds.at_least(t.running_ns as f64 * 100.0 / life as f64, &ALONE)
         };
-        let longest = analysis
+        let mut threads: Vec<(Slot, Check)> = analysis
             .all_threads()
             .filter(|(_, t)| !t.is_kthread() && !is_recorder(&analysis.comm(t)))
             .map(|(slot, _)| (slot, running(slot)))
-            .max_by(|a, b| a.1.value.total_cmp(&b.1.value).then(b.0.cmp(&a.0)));
+            .collect();
+        threads.sort_by(|a, b| b.1.value.total_cmp(&a.1.value).then(a.0.cmp(&b.0)));
+        let longest = threads.first().copied();
+        let mostly: Vec<Slot> =
+            threads.iter().take_while(|(_, running)| running.holds()).map(|of| of.0).collect();
         // The CPU time of the recorder and of known background programs says nothing about the
         // work, even if it is a whole CPU. Nor does what is small compared with a whole CPU.
         let busy = ledger.total(Total::Busy).saturating_sub(background.ns);
-        let one_cpu = wall as f64 * (1.0 + thresholds.get(&MATTERS) / 100.0);
+        let theirs = wall as f64 * (mostly.len() as f64 + thresholds.get(&MATTERS) / 100.0);
         let turns: Nanos = ledger.ns(Leaf::ThreadSync) + ledger.ns(Leaf::KernelServices);
         let turns = turns as f64 * 100.0 / ledger.wanted_ns().max(1) as f64;
         let is_contended = thresholds.at_least(turns, &MATTERS).holds();
@@ -102,18 +119,28 @@ impl Alone {
             let beyond = serial.value - by_chance(analysis, by_object, background, thresholds);
             thresholds.at_least(beyond, &MATTERS).holds()
         };
-        let is_one = several
-            && longest.is_some_and(|(_, running)| running.holds())
-            && busy as f64 <= one_cpu
-            && !is_contended;
+        // Nobody knows how well more threads would share the work. A gain half-way to the largest
+        // one, as many times as fast as there are CPUs for each thread, must matter.
+        let matters = 100.0 / (100.0 - thresholds.get(&MATTERS)).max(1.0);
+        let largest = f64::from(analysis.cpus) / mostly.len().max(1) as f64;
+        let is_few = largest.sqrt() >= matters
+            && busy as f64 <= theirs
+            && !is_contended
+            && (mostly.len() == 1 || !hinder_each_other(ledger, thresholds));
         let is_serial = several && serial.holds() && !is_contended && more_than_chance();
-        Alone { longest, is_one, serial, is_serial, is_contended }
+        let few = if is_few { mostly } else { Vec::new() };
+        Alone { longest, few, serial, is_serial, is_contended }
     }
 
-    /// Idle time without any waiting thread is also a lack of parallelism if one thread had all the
-    /// work, or if background load fills the CPUs that it left idle.
+    /// Whether there was work for fewer threads than CPUs.
+    pub fn is_too_few(&self) -> bool {
+        !self.few.is_empty() || self.is_serial
+    }
+
+    /// Idle time without any waiting thread is also a lack of parallelism if few threads had all
+    /// the work, or if background load fills the CPUs that it left idle.
     pub(crate) fn claim(&self, background: &Background, ledger: &mut Ledger) {
-        if self.is_one || self.is_serial && background.programs.len() > 1 {
+        if !self.few.is_empty() || self.is_serial && background.programs.len() > 1 {
             ledger.give(Leaf::NoWork, Leaf::Serial, Nanos::MAX);
         }
     }

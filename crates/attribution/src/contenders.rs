@@ -6,9 +6,9 @@ use holdup_passes::{Analysis, Object, ObjectKind, PairSum, Slot, WaitRow, percen
 use holdup_trace::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Whether one such object is one thing. A set of semaphores, a queue with message types and a
-/// socket are not: a request waits in one part and the answer in another, and the trace does not
-/// distinguish the parts.
+/// Whether such an object is always one thing. A set of semaphores, a queue with message types and
+/// a socket need not be: a request may wait in one part and the answer in another, and the trace
+/// does not distinguish the parts.
 fn is_one_thing(kind: ObjectKind) -> bool {
     use ObjectKind::{Eventfd, Flock, Futex, Mqueue, Pipe, PosixLock};
     matches!(kind, Futex | Flock | PosixLock | Eventfd | Mqueue | Pipe)
@@ -51,7 +51,7 @@ impl Contenders {
     ) -> Contenders {
         let in_one_call = in_one_call(analysis, rows, thresholds);
         let mut contenders = Contenders::default();
-        for o in analysis.objects().filter(|o| is_one_thing(o.kind)) {
+        for o in analysis.objects().filter(|o| is_one_thing(o.kind) || o.is_lock) {
             // A thread that wakes all waiters tells them something; it hands the object to none.
             let taken = o.is_lock || !o.wakes_all && in_one_call.contains(&o.object);
             if !taken {

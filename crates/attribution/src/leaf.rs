@@ -166,7 +166,8 @@ leaves! {
     /// Threads were ready but bound to other CPUs.
     Bound = Some(Total::Idle), Some(Resource::Placement), "idle/bound",
         "a CPU in the affinity mask, while other CPUs are idle";
-    /// Exactly one application thread, or one of two that contend only with each other, had work.
+    /// Exactly one application thread, or one of two that contend only with each other, had work;
+    /// or the same few threads had all of it.
     Serial = Some(Total::Idle), Some(Resource::Parallelism), "idle/serial",
         "work for one thread at a time";
     /// Threads waited for the results of threads that were busy themselves and never wait for them:

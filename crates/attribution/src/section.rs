@@ -14,9 +14,9 @@
 //! wanted   in use x callers' CPU time / (callers' CPU time - recorder's part of it)
 //! ```
 //!
-//! A lock that is wanted for more than 100 % of the time is the bottleneck. The recorder's part of
-//! a call is twice the shortest time from the end of one call to the beginning of the next: it
-//! writes one event there, and one in the call.
+//! A lock that is wanted for more than 100 % of the time is the bottleneck. The recorder writes one
+//! event in the call, and one between its end and the beginning of the next. Its part of a call is
+//! twice the shortest of these times.
 
 use crate::limits::{ENOUGH, MISSING_ENDS, NAMED, Thresholds};
 use holdup_passes::{Analysis, Costing, Ends};
@@ -59,11 +59,13 @@ pub(crate) fn floor(ends: &Ends, t: &Thresholds) -> Option<f64> {
 
 /// The recorder's time per call.
 fn recorder_ns(analysis: &Analysis, numbers: impl Iterator<Item = u32>, t: &Thresholds) -> f64 {
-    let mut all = Costing::default();
+    let (mut calls, mut between) = (Costing::default(), Costing::default());
     for costs in numbers.filter_map(|nr| analysis.costs(nr)) {
-        all.merge(&costs.user_intervals);
+        calls.merge(&costs.calls());
+        between.merge(&costs.user_intervals);
     }
-    2.0 * all.quantile(disturbed(t))
+    let part = disturbed(t);
+    2.0 * between.quantile(part).min(calls.quantile(part))
 }
 
 /// The section of these calls, if they are under one lock. `all` are the numbers of all calls that

@@ -111,9 +111,8 @@ fn healthy(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     let near = findings
         .iter()
         .filter(|f| f.class != Class::CpuOverload)
-        .map(|f| f.worth.times)
-        .filter(|&times| times < facts.matters())
-        .fold(1.0, f64::max);
+        .filter(|f| f.is_too_little || f.worth.times < facts.matters())
+        .fold(1.0, |most: f64, f| most.max(f.worth.times));
     let what = if busy * 2.0 >= 100.0 {
         format!("CPUs are {busy:.0} % busy, and there is no bottleneck")
     } else {
@@ -145,8 +144,10 @@ fn healthy(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
         Some(who) => format!("{what}; {who}, and more CPUs would not shorten that sleep"),
         None => what,
     };
-    let nothing = near - 1.0 <= facts.limit(&WELL_MET) / 100.0;
-    verdict(facts, Class::Healthy, if nothing { HEALTHY_RIGHT } else { HEALTHY_NEAR }, what, None)
+    // A loss that would matter, but that no replay gains from, is a near miss too.
+    let lost = findings.iter().any(|f| f.is_too_little && f.demand >= facts.matters());
+    let near = lost || near - 1.0 > facts.limit(&WELL_MET) / 100.0;
+    verdict(facts, Class::Healthy, if near { HEALTHY_NEAR } else { HEALTHY_RIGHT }, what, None)
 }
 
 /// The thread that sleeps most while the kernel waits for neither a device nor a lock, for example

@@ -107,33 +107,33 @@ impl Waits {
     /// For each of these objects the waiting, and how much of it ended as a lock is handed on: the
     /// waker had itself been woken for the object, and no other thread had woken a waiter since.
     /// Idle workers sleep and are woken alike, but any thread with work to hand out wakes them.
+    ///
+    /// A thread that wakes `all` waiters at once wakes some after the one that has the next turn.
     pub(crate) fn handed_on(
         &self,
         is_one: impl Fn(ObjectId) -> bool,
+        all: impl Fn(ObjectId) -> bool,
     ) -> FxHashMap<ObjectId, Handed> {
-        // When each thread was woken last.
-        let mut since: FxHashMap<u32, Nanos> = FxHashMap::default();
-        // The latest waker, and the latest one of all others.
-        let (mut latest, mut other): (Option<(u32, Nanos)>, Option<Nanos>) = (None, None);
+        // When each thread was woken last, and by which.
+        let mut since: FxHashMap<u32, (Nanos, u32)> = FxHashMap::default();
+        // The latest three wakers.
+        let mut latest: Vec<(u32, Nanos)> = Vec::new();
         let mut by: FxHashMap<ObjectId, Handed> = FxHashMap::default();
         for wait in self.all.iter().filter(|w| is_one(w.object)) {
             let ns = wait.to - wait.from;
             by.entry(wait.object).or_default().all += ns;
             let Some(waker) = wait.waker else { continue };
-            let others = match latest {
-                Some((who, at)) if who != waker => Some(at),
-                _ => other,
-            };
-            if since.get(&waker).is_some_and(|&since| others.is_none_or(|at| at <= since)) {
-                by.entry(wait.object).or_default().handed += ns;
+            if let Some(&(woken, by_whom)) = since.get(&waker) {
+                let same = |who: u32| who == waker || who == by_whom && all(wait.object);
+                let other = latest.iter().find(|(who, _)| !same(*who));
+                if other.is_none_or(|&(_, at)| at <= woken) {
+                    by.entry(wait.object).or_default().handed += ns;
+                }
             }
-            if let Some((who, at)) = latest
-                && who != waker
-            {
-                other = Some(at);
-            }
-            latest = Some((waker, wait.to));
-            since.insert(wait.thread, wait.to);
+            latest.retain(|(who, _)| *who != waker);
+            latest.insert(0, (waker, wait.to));
+            latest.truncate(3);
+            since.insert(wait.thread, (wait.to, waker));
         }
         by
     }
@@ -311,7 +311,7 @@ mod tests {
             &[vec![wake(1, 1), wait(3)], vec![wait(1), wake(2, 2)], vec![wait(2), wake(0, 3)]],
         );
         lock.times = vec![10, 11, 0, 20, 0, 30];
-        let handed = |p: &Program| Waits::of(p).handed_on(|id| id == LOCK)[&LOCK];
+        let handed = |p: &Program| Waits::of(p).handed_on(|id| id == LOCK, |_| false)[&LOCK];
         // The first had it from the beginning: a woken thread ended 39 of 49 ns of waiting.
         assert_eq!(handed(&lock), Handed { all: 49, handed: 39 });
         let mut pool = program(
@@ -320,6 +320,24 @@ mod tests {
         );
         pool.times = vec![10, 20, 30, 0, 11, 0];
         assert_eq!(handed(&pool).handed, 0);
+    }
+
+    /// Whoever has had its turn wakes both others; the one that has the next turn is woken first.
+    #[test]
+    fn a_turn_that_is_announced_to_all_is_handed_on() {
+        let wait = |number| Op::Wait { number, object: LOCK, delay: 0 };
+        let wake = |thread, number| Op::Wake { thread, number };
+        let mut turns = program(
+            3,
+            &[
+                vec![wake(1, 1), wake(2, 2), wait(3)],
+                vec![wait(1), wake(2, 4), wake(0, 3)],
+                vec![wait(2), wait(4)],
+            ],
+        );
+        turns.times = vec![10, 11, 12, 0, 20, 21, 0, 12];
+        let handed = |all| Waits::of(&turns).handed_on(|id| id == LOCK, |_| all)[&LOCK];
+        assert_eq!((handed(false).handed, handed(true).handed), (0, 8 + 9));
     }
 
     /// Two threads of a runtime wake each other as work comes in. The waker sleeps in `epoll_wait`

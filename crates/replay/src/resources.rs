@@ -5,7 +5,7 @@ use crate::change::{Change, LockChange, PARTS};
 use crate::program::{ObjectId, Op, Program, ReplayObject};
 use crate::relief::Waits;
 use holdup_attribution::graph::{CYCLE_PCT, components};
-use holdup_attribution::{Attribution, Resource};
+use holdup_attribution::{Attribution, Resource, WaitRule};
 use holdup_passes::limits::{ALONE, MATTERS, NAMED, Thresholds, WELL_MET};
 use holdup_passes::{Analysis, ByThread, FutexUse, Object, ObjectKind, PairSum, Slot, role};
 use holdup_trace::Nanos;
@@ -30,9 +30,9 @@ pub(crate) struct Scarce {
     pub(crate) change: Vec<Change>,
     /// How much it delays in the trace, at most, in ns: larger ones are tried first.
     pub(crate) weight: Nanos,
-    /// It is one thread's work.
+    /// It is the work of certain threads.
     pub(crate) is_thread: bool,
-    /// No replay divides this thread's work: it is made faster, by as much as all CPUs could.
+    /// No replay divides their work: they are made faster, by as much as all CPUs could.
     pub(crate) is_bound: bool,
     /// The part of the change that the chains of wake-ups can tell: objects that one thread has at
     /// a time. Not what a device does: its drivers' CPU work stays, one piece after the other.
@@ -44,14 +44,15 @@ pub(crate) fn resources(program: &Program, judged: &Attribution<'_>, waits: &Wai
     let finder = Finder {
         program,
         waits,
+        judged,
         analysis: judged.analysis,
         waited: judged.analysis.waited_by(),
         ended: judged.analysis.ended_by(),
     };
     let mut found = finder.machine();
     found.extend(finder.locks());
-    found.extend(finder.kernel(judged));
-    found.extend(finder.threads(judged));
+    found.extend(finder.kernel());
+    found.extend(finder.threads());
     // The work ends earlier by no more than all waiting for it.
     let gain = judged.thresholds.get(&WELL_MET);
     found.retain(|r| !r.change.is_empty() && is_part(r.weight, program.wall_ns, gain));
@@ -62,6 +63,7 @@ pub(crate) fn resources(program: &Program, judged: &Attribution<'_>, waits: &Wai
 struct Finder<'a> {
     program: &'a Program,
     waits: &'a Waits,
+    judged: &'a Attribution<'a>,
     analysis: &'a Analysis,
     waited: ByThread<PairSum>,
     ended: ByThread<PairSum>,
@@ -133,6 +135,13 @@ impl Finder<'_> {
         self.program.threads.iter().enumerate().filter(|(_, t)| t.works)
     }
 
+    /// Whether threads wait for it until one busy thread answers. Then that thread's work is
+    /// scarce, not the object through which it answers.
+    fn is_served(&self, o: &ReplayObject) -> bool {
+        let rule = |of: &Object| self.judged.objects.get(of).map(|judged| judged.rule);
+        !o.of.is_empty() && o.of.iter().all(|of| rule(of) == Some(WaitRule::OneServer))
+    }
+
     /// Locks and services, each with all its members.
     fn locks(&self) -> Vec<Scarce> {
         let mut found = Vec::new();
@@ -142,7 +151,7 @@ impl Finder<'_> {
         // What threads of one kind tell each other, such as signals.
         let mut descriptors = Vec::new();
         for (o, id) in self.program.objects.iter().zip(0..).map(|(o, i)| (o, ObjectId(i))) {
-            if o.wait_ns == 0 || o.is_device {
+            if o.wait_ns == 0 || o.is_device || self.is_served(o) {
                 continue;
             }
             match o.kind {
@@ -174,9 +183,18 @@ impl Finder<'_> {
         }
         let role = |slot| role(self.analysis.comm(self.analysis.thread(slot)).as_bytes()).to_vec();
         let descriptors = self.is_contended(descriptors, |a, b| role(a) == role(b));
-        found.push(self.of_words(Resource::Service, descriptors));
+        // A token in a pipe is taken by whoever comes first, not by the thread that is woken.
+        let (tokens, others): (Vec<ObjectId>, Vec<ObjectId>) =
+            descriptors.into_iter().partition(|&id| self.is_taken(id));
+        found.push(self.of_objects(Resource::Service, tokens));
+        found.push(self.of_words(Resource::Service, others));
         found.push(self.of_objects(Resource::Service, files));
         found
+    }
+
+    /// Whether threads take it and give it back, as [`holdup_attribution::Contenders`] says.
+    fn is_taken(&self, id: ObjectId) -> bool {
+        self.words(&[id]).any(|of| self.judged.contenders.are_at(of))
     }
 
     /// Futex words by the circle of threads that wake each other through them. A lock goes round in
@@ -290,8 +308,11 @@ impl Finder<'_> {
     /// Words that threads wake each other through. Those that are handed on are one lock. The
     /// others are a pool of workers that sleep without work, or an end that is waited for.
     fn of_words(&self, resource: Resource, mut words: Vec<ObjectId>) -> Scarce {
+        let stats = |of: Object| self.judged.objects.get(&of).map(|judged| &judged.stats);
+        let wakes_all = |id| self.words(&[id]).any(|of| stats(of).is_some_and(|o| o.wakes_all));
         loop {
-            let (before, by) = (words.len(), self.waits.handed_on(|id| words.contains(&id)));
+            let by = self.waits.handed_on(|id| words.contains(&id), wakes_all);
+            let before = words.len();
             words.retain(|id| by.get(id).is_some_and(|of| of.handed * 2 >= of.all));
             if words.len() == before {
                 return self.of_objects(resource, words);
@@ -314,7 +335,7 @@ impl Finder<'_> {
 
     /// Kernel locks: those that threads are seen to spin for, and what calls cost because of other
     /// threads.
-    fn kernel(&self, judged: &Attribution<'_>) -> Vec<Scarce> {
+    fn kernel(&self) -> Vec<Scarce> {
         let mut found = Vec::new();
         let p = self.program;
         let mut spun: FxHashMap<ObjectId, Nanos> = FxHashMap::default();
@@ -336,13 +357,13 @@ impl Finder<'_> {
         for (ns, id) in spun {
             found.push(Scarce { weight: ns, ..self.of_objects(Resource::KernelLock, vec![id]) });
         }
-        found.extend(self.lost_in_calls(judged, &by_thread));
+        found.extend(self.lost_in_calls(&by_thread));
         found
     }
 
     /// What calls cost beyond their own work, given back to each thread in proportion.
-    fn lost_in_calls(&self, judged: &Attribution<'_>, spun: &[Nanos]) -> Option<Scarce> {
-        let p = self.program;
+    fn lost_in_calls(&self, spun: &[Nanos]) -> Option<Scarce> {
+        let (p, judged) = (self.program, self.judged);
         let of_all = judged.calls.iter().map(|row| (row.nr, row.cpu_ns.unwrap_or(0)));
         let all: FxHashMap<u32, Nanos> = of_all.collect();
         let lost: FxHashMap<u32, f64> = judged
@@ -383,10 +404,11 @@ impl Finder<'_> {
     }
 
     /// Threads that do too much.
-    fn threads(&self, judged: &Attribution<'_>) -> Vec<Scarce> {
-        let (p, limits) = (self.program, &judged.thresholds);
+    fn threads(&self) -> Vec<Scarce> {
+        let (p, judged) = (self.program, self.judged);
+        let limits = &judged.thresholds;
         let alone = p.cpus > 1 && !judged.alone.is_contended;
-        let mut found = Vec::new();
+        let mut found = Vec::from_iter(self.few());
         let parts = p.cpus.clamp(*PARTS.start(), *PARTS.end());
         let mut irqs = Vec::new();
         let all: Nanos = self.works().map(|(_, t)| t.run_ns).sum();
@@ -438,6 +460,24 @@ impl Finder<'_> {
             });
         }
         found
+    }
+
+    /// Several threads that have all the work, but are fewer than the CPUs: more threads would make
+    /// all of them faster.
+    fn few(&self) -> Option<Scarce> {
+        let (p, few) = (self.program, &self.judged.alone.few);
+        let is_of = |of: &&(usize, &crate::ThreadProgram)| few.contains(&of.1.slot);
+        let threads: Vec<usize> = self.works().filter(|of| is_of(&of)).map(|of| of.0).collect();
+        let faster = f64::from(p.cpus) / threads.len().max(1) as f64;
+        (threads.len() > 1 && threads.len() == few.len()).then(|| Scarce {
+            resource: Resource::Parallelism,
+            members: threads.iter().map(|&i| Member::Thread(i)).collect(),
+            change: threads.iter().map(|&i| Change::Speed(i, faster)).collect(),
+            weight: threads.iter().map(|&i| p.threads[i].run_ns).sum(),
+            is_thread: true,
+            is_bound: true,
+            chained: Vec::new(),
+        })
     }
 
     /// Whether a thread has work, or a request in hand, nearly all the time, from its start on if

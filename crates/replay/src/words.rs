@@ -22,6 +22,11 @@ pub fn shown(program: &Program, changes: &[Change]) -> String {
 
 /// What changes do, as in "removing the waiting for mutex 0x7f and 3 more like it".
 pub fn fixes(program: &Program, changes: &[Change]) -> String {
+    if let [Change::Speed(_, times), _, ..] = changes
+        && changes.iter().all(|change| matches!(change, Change::Speed(_, by) if by == times))
+    {
+        return format!("making {} {times} times as fast", subjects(program, changes));
+    }
     listed(by_waiting(program, changes).into_iter().map(|c| fix(program, c)).collect())
 }
 

@@ -51,8 +51,9 @@ fn few_calls_say_nothing() {
     assert!(Attribution::from(&analysis).contended.is_empty());
 }
 
-/// 7 and 8 call alternately; `end` says when a call ends, in ns after the previous one.
-fn in_turn(mut end: impl FnMut(u64) -> u64) -> MemTrace {
+/// 7 and 8 call alternately, each `think` after its previous call; `end` says when a call ends, in
+/// ns after the previous one.
+fn in_turn(think: u64, mut end: impl FnMut(u64) -> u64) -> MemTrace {
     let mut trace = busy(2);
     let mut at = [MS, MS];
     let mut last = MS;
@@ -61,7 +62,7 @@ fn in_turn(mut end: impl FnMut(u64) -> u64) -> MemTrace {
         let (cpu, who) = (thread as u16, 7 + thread as u32);
         last += end(i);
         trace = trace
-            .sys_enter(at[thread] + 300, cpu, who, GETPPID)
+            .sys_enter(at[thread] + think, cpu, who, GETPPID)
             .sys_exit(last, cpu, who, GETPPID, 1);
         at[thread] = last;
     }
@@ -71,7 +72,7 @@ fn in_turn(mut end: impl FnMut(u64) -> u64) -> MemTrace {
 #[test]
 fn calls_that_end_no_closer_than_a_floor_pass_one_at_a_time() {
     // Hardly any gap is shorter than 10 us, many are little longer.
-    let analysis = measured(&in_turn(|i| 10 * US + (i * 7919) % (4 * US)));
+    let analysis = measured(&in_turn(300, |i| 10 * US + (i * 7919) % (4 * US)));
     let judged = Attribution::from(&analysis);
     let (name, section) = judged.fullest_section().unwrap();
     assert_eq!((name, section.callers), ("getppid", 2));
@@ -79,9 +80,17 @@ fn calls_that_end_no_closer_than_a_floor_pass_one_at_a_time() {
     assert!(section.in_use_pct > 60.0 && section.wanted_pct >= section.in_use_pct, "{section:?}");
 }
 
+/// The recorder writes an event in a call too, so it takes no longer for that than the call takes.
+#[test]
+fn what_threads_compute_between_calls_is_not_the_recorders_time() {
+    let analysis = measured(&in_turn(20 * US, |i| 10 * US + (i * 7919) % (4 * US)));
+    let section = Attribution::from(&analysis).fullest_section().unwrap().1;
+    assert!(section.wanted_pct < section.in_use_pct * 2.0, "{section:?}");
+}
+
 #[test]
 fn calls_that_end_at_any_distance_do_not() {
-    let analysis = measured(&in_turn(|i| 500 + (i * 7919) % (40 * US)));
+    let analysis = measured(&in_turn(300, |i| 500 + (i * 7919) % (40 * US)));
     assert_eq!(Attribution::from(&analysis).fullest_section(), None);
 }
 

@@ -34,9 +34,9 @@ fn two_who_end_half_of_the_waits_each_are_none() {
     assert!(judged.ledger.ns(Leaf::ThreadSync) > 70 * MS, "{:?}", judged.ledger);
 }
 
-/// This many threads run from beginning to end on two CPUs.
-fn running(threads: u32) -> Analysis {
-    let mut trace = machine(2);
+/// This many threads run from beginning to end on this many CPUs.
+fn running(threads: u32, cpus: u32) -> Analysis {
+    let mut trace = machine(cpus);
     for cpu in 0..threads {
         trace = runs(trace.task(7 + cpu, 7, None, "work"), cpu as u16, 7 + cpu);
     }
@@ -48,9 +48,9 @@ fn running(threads: u32) -> Analysis {
 
 #[test]
 fn one_thread_with_all_the_work_is_alone() {
-    let analysis = running(1);
+    let analysis = running(1, 2);
     let judged = Attribution::from(&analysis);
-    assert!(judged.alone.is_one && judged.alone.is_serial, "{:?}", judged.alone);
+    assert!(judged.alone.few.len() == 1 && judged.alone.is_serial, "{:?}", judged.alone);
     let (slot, running) = judged.alone.longest.unwrap();
     assert_eq!((tid(&analysis, slot), running.value), (7, 100.0));
     assert_eq!(judged.ledger.ns(Leaf::Serial), 100 * MS);
@@ -59,10 +59,19 @@ fn one_thread_with_all_the_work_is_alone() {
 
 #[test]
 fn two_threads_that_run_side_by_side_are_not() {
-    let analysis = running(2);
+    let analysis = running(2, 2);
     let judged = Attribution::from(&analysis);
-    assert!(!judged.alone.is_one && !judged.alone.is_serial, "{:?}", judged.alone);
+    assert!(!judged.alone.is_too_few(), "{:?}", judged.alone);
     assert_eq!(judged.ledger.ns(Leaf::Serial), 0);
+}
+
+#[test]
+fn threads_with_all_the_work_are_few_if_there_are_more_cpus() {
+    let analysis = running(2, 4);
+    let judged = Attribution::from(&analysis);
+    let few: Vec<u32> = judged.alone.few.iter().map(|&slot| tid(&analysis, slot)).collect();
+    assert_eq!((few, judged.alone.is_serial), (vec![7, 8], false));
+    assert_eq!(judged.ledger.ns(Leaf::Serial), 200 * MS);
 }
 
 /// 7 runs nearly all the time. It wakes 8 30 times, and itself waits for the mutex, or whatever the
@@ -113,7 +122,7 @@ fn who_has_a_lock_nearly_always_and_waits_for_it_too_is_no_server() {
     let judged = Attribution::from(&analysis);
     assert_eq!(judged.server, None);
     assert!(judged.ledger.ns(Leaf::ThreadSync) > 50 * MS, "{:?}", judged.ledger);
-    assert!(judged.alone.is_contended && !judged.alone.is_one, "{:?}", judged.alone);
+    assert!(judged.alone.is_contended && judged.alone.few.is_empty(), "{:?}", judged.alone);
 }
 
 #[test]

@@ -156,14 +156,14 @@ fn finding(facts: &Facts<'_>, rule: &Rule, explanation: Explanation) -> Finding 
     costing(facts, rule, lost(facts, rule.class), explanation)
 }
 
-/// The leaves lost to resources of a class. Time in which one thread had work counts only if it was
-/// most of the time.
+/// The leaves lost to resources of a class. Time in which few threads had work counts only if it
+/// was most of the time.
 fn lost(facts: &Facts<'_>, class: Class) -> Vec<Part> {
     let of_class = |leaf: Leaf| leaf.lost_to().and_then(Class::of) == Some(class);
-    let alone = facts.judged.alone.is_one || facts.judged.alone.is_serial;
+    let too_few = facts.judged.alone.is_too_few();
     // Threads that never sleep do not contend, whatever the calls cost.
     let counts = |leaf: Leaf| match leaf {
-        Leaf::Serial => alone,
+        Leaf::Serial => too_few,
         Leaf::ThreadSyncCalls => facts.leaf(Leaf::ThreadSync) > 0,
         Leaf::ServiceCalls => facts.leaf(Leaf::KernelServices) > 0,
         _ => true,
@@ -275,7 +275,7 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
         }
         return;
     };
-    let gains = replay.worth.low >= facts.matters();
+    let gains = replay.worth.firm() >= facts.matters();
     if !is_judged {
         return;
     }

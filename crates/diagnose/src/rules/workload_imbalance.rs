@@ -4,9 +4,8 @@
 //! It adds up the idle CPU time that additional threads with work would have used:
 //! * **one server**: other threads sleep until one thread, which is busy nearly all the time, has
 //!   served them (AIX case 4), or until the slowest worker reaches the barrier;
-//! * **one thread**: one application thread runs nearly all the time, while no other thread has
-//!   work. If two threads run nearly all the time, this does not count: the work is divided, but
-//!   there are fewer threads than CPUs;
+//! * **few threads**: one application thread, or a few but fewer than there are CPUs, run nearly
+//!   all the time, while no other thread has work;
 //! * **one at a time**: only one application thread has work at any time, but no thread runs nearly
 //!   all the time. Examples are a build without `-j`, two processes that wait for each other's
 //!   answers, and a single goroutine or async task that the runtime moves from thread to thread. If
@@ -65,6 +64,10 @@ enum Story {
     OneThread {
         slot: Slot,
     },
+    /// As many threads run nearly all the time, and nothing else has work.
+    FewThreads {
+        threads: usize,
+    },
     /// There is work for one thread at a time, whichever thread that is.
     Serial {
         part: f64,
@@ -113,15 +116,23 @@ impl Story {
                 format!(
                     "{} runs {runs:.0} % of the time, and {}: {idle:.1} of {cpus} CPUs stay idle",
                     facts.name(slot),
-                    match facts.judged.alone.is_one {
-                        true => "no other thread has work".to_owned(),
-                        false => format!(
+                    match facts.judged.alone.few.is_empty() {
+                        false => "no other thread has work".to_owned(),
+                        true => format!(
                             "for {:.0} % of the time no other thread has work",
                             facts.judged.alone.serial.value
                         ),
                     },
                 ),
                 DIVIDE,
+            ),
+            Story::FewThreads { threads } => (
+                "few-threads",
+                format!(
+                    "{threads} threads run nearly all the time, and no other thread has work: \
+                        {idle:.1} of {cpus} CPUs stay idle"
+                ),
+                "divide the work among more threads or processes",
             ),
             Story::Serial { part } => (
                 "serial",
@@ -149,7 +160,7 @@ impl Story {
 }
 
 fn check(facts: &Facts<'_>) -> Finding {
-    let alone = facts.judged.alone;
+    let alone = &facts.judged.alone;
     let first = alone.longest.filter(|(_, running)| running.holds()).map(|(slot, _)| slot);
     // Only this program was recorded: it could not use the other CPUs, whatever those did.
     let lone = facts.tasks_only() && facts.workers.len() == 1 && first.is_some();
@@ -163,7 +174,10 @@ fn check(facts: &Facts<'_>) -> Finding {
     let story = match (facts.judged.server, first) {
         (Some(server), _) if served > 0 && served >= bound.max(serial) => Story::Server { server },
         (_, Some(slot)) if lone => Story::LoneThread { slot },
-        (_, Some(slot)) if alone.is_one && serial >= bound => Story::OneThread { slot },
+        (_, Some(slot)) if !alone.few.is_empty() && serial >= bound => match alone.few.len() {
+            1 => Story::OneThread { slot },
+            threads => Story::FewThreads { threads },
+        },
         (_, first) if serial > 0 && serial >= bound.max(served) => match first {
             Some(slot) => Story::OneThread { slot },
             None => Story::Serial { part: alone.serial.value },
@@ -208,7 +222,7 @@ fn check(facts: &Facts<'_>) -> Finding {
         Story::Server { server } => culprits::server(facts, server),
         Story::Barrier => culprits::barriers(facts),
         Story::LoneThread { slot } | Story::OneThread { slot } => culprits::alone(facts, slot),
-        Story::Serial { .. } => culprits::busiest(facts),
+        Story::FewThreads { .. } | Story::Serial { .. } => culprits::busiest(facts),
         Story::Bound => culprits::queued(facts),
         Story::Spread => first.map_or(Vec::new(), |slot| culprits::alone(facts, slot)),
     };

@@ -244,6 +244,10 @@ impl Waits {
                     _ => held && !slept,
                 };
                 if releases {
+                    // Whoever gives back a semaphore or a message hands it to a waiter itself.
+                    let hands_on = !matches!(class, Class::Flock | Class::Fcntl);
+                    let thing = self.thing(o);
+                    thing.refuted += u64::from(hands_on && thing.waiting > 0);
                     self.release(start, slot, o);
                 } else {
                     let certain = slept

@@ -41,7 +41,7 @@ impl Waits {
         let integral = thing.advance(now);
         if certain {
             thing.acquired += 1;
-            thing.overlaps += (thing.holding > 0) as u64;
+            thing.refuted += (thing.holding > 0) as u64;
             thing.holding += 1;
         }
         let w = self.waiter(slot);

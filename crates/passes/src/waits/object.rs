@@ -328,8 +328,9 @@ pub(crate) struct Thing {
     /// Threads that certainly took it and have not released it.
     pub(crate) holding: u32,
     pub(crate) acquired: u64,
-    /// Acquisitions while another thread held it: then it is not a lock.
-    pub(crate) overlaps: u64,
+    /// Signs that it is not one lock: acquisitions while another thread held it, and releases that
+    /// woke none of the threads that waited for it.
+    pub(crate) refuted: u64,
     /// For a futex: times that a thread came to wait, each counted once however often it slept.
     pub(crate) came: u64,
     /// The most threads that waited at once.
@@ -361,9 +362,10 @@ impl Thing {
         self.waiting_until = now;
     }
 
-    /// Whether several threads held it at once, too often to be a mistake.
+    /// Whether several threads held it at once, or were not woken when it was released, too often
+    /// to be a mistake: it has several permits, or several parts.
     pub(crate) fn is_shared(&self) -> bool {
-        self.overlaps * 10 > self.acquired
+        self.refuted * 10 > self.acquired
     }
 
     /// Whether all threads that ever wait for it wait each time that one of them wakes all: a
@@ -429,7 +431,7 @@ impl Thing {
         self.last_release = self.last_release.max(o.last_release);
         self.holding += o.holding;
         self.acquired += o.acquired;
-        self.overlaps += o.overlaps;
+        self.refuted += o.refuted;
         self.came += o.came;
         self.most = self.most.max(o.most);
         self.gathered += o.gathered;

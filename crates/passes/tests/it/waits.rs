@@ -194,6 +194,30 @@ fn semaphores_taken_and_given_back_by_the_same_thread_are_locks() {
     assert_eq!(Attribution::from(&a).ledger.ns(Leaf::KernelServices), 33);
 }
 
+/// System V semaphores are handed on: who gives one back wakes the next waiter. If it wakes none,
+/// the call was for another semaphore of the set, for example a request to a server that is busy.
+#[test]
+fn a_semaphore_given_back_without_waking_its_waiter_is_another_one_of_the_set() {
+    let call = |trace: TraceBuilder, t: u64| {
+        trace.sys_enter_with(t, 0, 7, SEMOP, &[9]).sys_exit(t + 1, 0, 7, SEMOP, 0)
+    };
+    let mut trace = two();
+    for t in [0, 100, 200u64] {
+        trace = call(trace, t + 5).sys_enter_with(t + 10, 1, 8, SEMOP, &[9]);
+        trace = call(trace.switch(t + 12, 1, 8, 0, "S"), t + 20);
+        trace = call(trace, t + 30)
+            .sys_enter_with(t + 40, 0, 7, SEMOP, &[9])
+            .waking(t + 42, 0, 7, 8)
+            .sys_exit(t + 44, 0, 7, SEMOP, 0)
+            .switch(t + 45, 1, 0, 8, "R")
+            .sys_exit(t + 46, 1, 8, SEMOP, 0);
+    }
+    let a = run(&trace.switch(300, 0, 7, 0, "S").switch(400, 1, 8, 0, "S").build());
+    let row = first(&a);
+    assert_eq!((row.kind, row.waits), ("semop", 3));
+    assert_ne!(row.rule, "lock-contention");
+}
+
 /// Python's locks are semaphores. A thread may sleep while it holds one, which delays the waiters;
 /// a thread that only posts a semaphore now and then holds nothing meanwhile.
 #[test]

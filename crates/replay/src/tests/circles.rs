@@ -1,4 +1,4 @@
-//! Which futex words are one lock.
+//! Which objects are one lock.
 
 use crate::estimate::{Depth, estimate};
 use crate::resources::Member;
@@ -10,6 +10,8 @@ use holdup_trace::Nanos;
 const US: Nanos = 1_000;
 const FUTEX: u32 = 202;
 const NANOSLEEP: u32 = 35;
+const READ: u32 = 0;
+const WRITE: u32 = 1;
 const WAIT: u64 = 0x80;
 const WAKE: u64 = 0x81;
 
@@ -92,4 +94,43 @@ fn a_pool_is_what_goes_round_among_its_threads() {
     waiters.sort_unstable();
     assert_eq!(waiters, [10, 11]);
     assert!((1.7..=2.0).contains(&lock.worth), "{}", lock.worth);
+}
+
+/// A call on the pipe that returns at once.
+fn calls(b: TraceBuilder, at: Nanos, tid: u32, nr: u32) -> TraceBuilder {
+    let end = if nr == READ { 3 } else { 4 };
+    b.sys_enter_with(at, cpu(tid), tid, nr, &[end, 0, 1]).sys_exit(at + US, cpu(tid), tid, nr, 1)
+}
+
+/// One thread takes the byte out of the pipe, works, and puts it back; that wakes another, which
+/// does the same while nobody waits. The next to come need not have been woken.
+#[test]
+fn a_token_that_is_taken_by_whoever_comes_first_is_a_lock() {
+    let mut b =
+        TraceBuilder::new(3).records("sched", "sched_wakeup").records("irq", "irq_handler_entry");
+    for tid in [10, 11, 12] {
+        b = b.task(tid, 10, (tid > 10).then_some(10), "worker");
+        b = b.switch(0, cpu(tid), 0, tid, "R");
+    }
+    for round in 0..300 {
+        let at = (round * 2_000 + 10) * US;
+        let (first, next) = [(10, 11), (12, 10), (11, 12)][(round % 3) as usize];
+        let (of_first, of_next) = (cpu(first), cpu(next));
+        b = calls(b, at, first, READ)
+            .sys_enter_with(at + 10 * US, of_next, next, READ, &[3, 0, 1])
+            .switch(at + 12 * US, of_next, next, 0, "S")
+            .sys_enter_with(at + 900 * US, of_first, first, WRITE, &[4, 0, 1])
+            .waking(at + 901 * US, of_first, first, next)
+            .sys_exit(at + 902 * US, of_first, first, WRITE, 1)
+            .switch(at + 910 * US, of_next, 0, next, "R")
+            .sys_exit(at + 911 * US, of_next, next, READ, 1);
+        b = calls(b, at + 1_800 * US, next, WRITE);
+    }
+    for tid in [10, 11, 12] {
+        b = b.switch(600_500 * US, cpu(tid), tid, 0, "S");
+    }
+    let (analysis, program) = built(b);
+    let found = estimate(&program, &Attribution::from(&analysis), Depth::Resources);
+    let token = found.rows.iter().find(|row| row.resource == Resource::Service).expect("a token");
+    assert!(token.worth > 1.1, "{token:?}");
 }

@@ -59,3 +59,59 @@ fn a_thread_that_needs_what_it_did_before_is_made_faster_not_two() {
     assert!(first.is_bound);
     assert!((1.3..=2.0).contains(&first.worth), "{}", first.worth);
 }
+
+/// Two threads compute all the time on four CPUs: at most, twice as many threads are twice as fast.
+#[test]
+fn threads_that_are_fewer_than_the_cpus_could_be_more() {
+    let mut b = TraceBuilder::new(4);
+    for (cpu, tid) in [(0, 10), (1, 11)] {
+        b = b.task(tid, 10, None, "work").switch(1_000 * US, cpu, 0, tid, "R");
+    }
+    for cpu in [2, 3] {
+        b = b.switch(1_000 * US, cpu, 0, 12, "R").switch(1_001 * US, cpu, 12, 0, "S");
+    }
+    for (cpu, tid) in [(0, 10), (1, 11)] {
+        b = b.switch(101_000 * US, cpu, tid, 0, "S");
+    }
+    let (analysis, program) = built(b);
+    let found = estimate(&program, &Attribution::from(&analysis), Depth::Resources);
+    let few = found.rows.iter().find(|e| e.resource == Resource::Parallelism).expect("too few");
+    assert_eq!(few.change, [Change::Speed(0, 2.0), Change::Speed(1, 2.0)]);
+    assert!(few.is_bound && (1.8..=2.0).contains(&few.worth), "{few:?}");
+}
+
+/// Clients of one busy server wait at the set of semaphores through which it answers.
+#[test]
+fn what_clients_of_a_busy_server_wait_for_is_no_lock() {
+    const SEMOP: u32 = 65;
+    let mut b = TraceBuilder::new(2).task(10, 10, None, "server").switch(0, 0, 0, 10, "R");
+    for client in [11, 12] {
+        b = b.task(client, client, None, "client");
+    }
+    let mut asleep = [None, None];
+    for round in 0..200 {
+        let (at, client) = (round * 1_000 * US + 1_000 * US, 11 + (round % 2) as u32);
+        let sleeps = asleep[(round % 2) as usize].replace(());
+        b = b.sys_enter_with(at, 0, 10, SEMOP, &[9]);
+        if sleeps.is_some() {
+            b = b.waking(at + 2 * US, 0, 10, client);
+        }
+        b = b.sys_exit(at + 4 * US, 0, 10, SEMOP, 0).switch(at + 5 * US, 1, 0, client, "R");
+        if sleeps.is_some() {
+            b = b.sys_exit(at + 6 * US, 1, client, SEMOP, 0);
+        }
+        // It works, posts the next request while the server is busy, and waits for the answer.
+        b = b
+            .sys_enter_with(at + 200 * US, 1, client, SEMOP, &[9])
+            .sys_exit(at + 202 * US, 1, client, SEMOP, 0)
+            .sys_enter_with(at + 204 * US, 1, client, SEMOP, &[9])
+            .switch(at + 206 * US, 1, client, 0, "S");
+    }
+    let (analysis, program) = built(b.switch(202_000 * US, 0, 10, 0, "S"));
+    let judged = Attribution::from(&analysis);
+    assert!(judged.server.is_some());
+    let found = estimate(&program, &judged, Depth::Each);
+    let resources: Vec<Resource> = found.rows.iter().map(|row| row.resource).collect();
+    assert!(resources.contains(&Resource::Server), "{resources:?}");
+    assert!(!resources.contains(&Resource::Service), "{resources:?}");
+}
