@@ -4,12 +4,12 @@ use crate::bound::Work;
 use crate::change::{Change, LockChange, View};
 use crate::predict::{Seeds, compared_with, predict_all};
 use crate::prediction::Prediction;
-use crate::program::Program;
+use crate::program::{Program, ThreadProgram};
 use crate::relief::{self, Waits};
 use crate::resources::{Member, Scarce, resources};
 use holdup_attribution::{Attribution, Resource, Total};
-use holdup_passes::Object;
 use holdup_passes::limits::WELL_MET;
+use holdup_passes::{Object, Slot};
 use holdup_syscalls::{WaitKind, wait_kind};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
@@ -194,10 +194,10 @@ struct Chained {
     /// Whether threads contend for most of them. Words that threads wake each other through may
     /// also hand on work.
     is_contended: bool,
-    /// If they contend: the CPU time of going to sleep and of waking. Each kind of call counts in
-    /// proportion to these objects' share of the waits in it. A thread that finds a lock free needs
-    /// a fraction of that time.
-    calls_ns: Nanos,
+    /// If they contend: the CPU time of going to sleep and of waking, by thread. Each kind of call
+    /// counts in proportion to these objects' share of the waits in it. A thread that finds a lock
+    /// free needs a fraction of that time.
+    calls_ns: Vec<Nanos>,
 }
 
 impl Chained {
@@ -217,7 +217,7 @@ impl Chained {
         }
         let is_contended = turns_ns * 2 > all_ns;
         if !is_contended {
-            return Chained { changes, is_contended, calls_ns: 0 };
+            return Chained { changes, is_contended, calls_ns: Vec::new() };
         }
         let mut by: BTreeMap<WaitKind, (u64, u64)> = BTreeMap::new();
         for row in judged.waits.iter().map(|w| &w.row).filter(|row| row.cause.is_ended_by_thread())
@@ -228,11 +228,15 @@ impl Chained {
             let is_ours = freed.contains(&judged.analysis.final_object(row.object));
             *ours += if is_ours { row.sum.waits } else { 0 };
         }
-        let of = |(kind, (ours, all)): (WaitKind, (u64, u64))| {
-            let ns = u128::from(judged.analysis.sleep_and_wake_ns(|of| of == kind));
-            (ns * u128::from(ours) / u128::from(all.max(1))) as Nanos
-        };
-        Chained { changes, is_contended, calls_ns: by.into_iter().map(of).sum() }
+        let mut by_slot: BTreeMap<Slot, Nanos> = BTreeMap::new();
+        for (slot, kind, ns) in judged.analysis.sleep_and_wake_by_thread() {
+            let (ours, all) = by.get(&kind).copied().unwrap_or_default();
+            let part = u128::from(ns) * u128::from(ours) / u128::from(all.max(1));
+            *by_slot.entry(slot).or_default() += part as Nanos;
+        }
+        let of_thread = |t: &ThreadProgram| by_slot.get(&t.slot).copied().unwrap_or(0);
+        let calls_ns = program.threads.iter().map(of_thread).collect();
+        Chained { changes, is_contended, calls_ns }
     }
 }
 
@@ -251,12 +255,12 @@ fn follow_chains(
         return;
     }
     let Some(left) =
-        relief::left(program, waits, &of.changes, of.is_contended.then_some(of.calls_ns))
+        relief::left(program, waits, &of.changes, of.is_contended.then_some(&of.calls_ns[..]))
     else {
         return;
     };
     let Ok(view) = View::new(program, &of.changes) else { return };
-    let floor = floors.with(Work::of(&view), of.calls_ns);
+    let floor = floors.with(Work::of(&view), of.calls_ns.iter().sum());
     let wall_ns = ((unchanged.wall_ns as f64 * left) as Nanos).max(floor).min(unchanged.wall_ns);
     if wall_ns >= row.prediction.wall_ns {
         return;

@@ -171,14 +171,15 @@ struct Team {
 /// working threads, weighted by CPU time. `None` if more is changed than that threads no longer
 /// wait for some objects.
 ///
-/// If threads contend for the objects, `calls_ns` is the CPU time of the calls in which they went
-/// to sleep for them or woke others, which goes too. Of two contending threads one may nearly
-/// always have the lock. Without it both do as much: a team becomes faster than its fastest thread.
+/// If threads contend for the objects, `calls_ns` is the CPU time of the calls in which each of
+/// them went to sleep for them or woke others, which goes too. Of two contending threads one may
+/// nearly always have the lock. Without it both do as much: a team becomes faster than its fastest
+/// thread.
 pub(crate) fn left(
     program: &Program,
     waits: &Waits,
     changes: &[Change],
-    calls_ns: Option<Nanos>,
+    calls_ns: Option<&[Nanos]>,
 ) -> Option<f64> {
     let freed = freed(program, changes)?;
     let is_freed = |object: ObjectId| freed.get(object.0 as usize).copied().unwrap_or(false);
@@ -198,7 +199,6 @@ pub(crate) fn left(
     }
     runs.sort_unstable();
     let mut runs = runs.into_iter().peekable();
-    let mut calls: Vec<u64> = vec![0; program.threads.len()];
     for wait in &waits.all {
         while let Some((to, from, thread, ns)) = runs.next_if(|run| run.0 <= wait.to) {
             gone[thread as usize].add(from, to, ns);
@@ -206,9 +206,6 @@ pub(crate) fn left(
         // A thread that does not sleep need not get a CPU again either.
         let freed = is_freed(wait.object);
         let to = if freed && calls_ns.is_some() { wait.goes_on } else { wait.to };
-        for thread in wait.waker.into_iter().chain([wait.thread]).filter(|_| freed) {
-            calls[thread as usize] += 1;
-        }
         let ns = match wait.waker {
             Some(waker) if freed => to - wait.from - waits.without_work(wait, waker),
             None if freed => to - wait.from,
@@ -221,8 +218,7 @@ pub(crate) fn left(
         gone[thread as usize].add(from, to, ns);
     }
     let mut teams: BTreeMap<(&[u8], u32), Team> = BTreeMap::new();
-    let by_call = calls_ns.unwrap_or(0) as f64 / calls.iter().sum::<u64>().max(1) as f64;
-    for ((t, gone), &calls) in program.threads.iter().zip(&gone).zip(&calls) {
+    for (i, (t, gone)) in program.threads.iter().zip(&gone).enumerate() {
         if !t.works || t.run_ns == 0 || t.to == t.from {
             continue;
         }
@@ -234,9 +230,8 @@ pub(crate) fn left(
             };
         let span = end.saturating_sub(program.times[t.from as usize]).max(t.run_ns) as f64;
         let run = t.run_ns as f64;
-        // The rest of the calls still needs a CPU.
-        let slept = (calls as f64 * by_call).min(run / 2.0);
-        let part = (span - gone.until(end) as f64 - slept).max(run - slept) / span;
+        let slept = calls_ns.and_then(|of| of.get(i)).map_or(0.0, |&ns| (ns as f64).min(run));
+        let part = (span - gone.until(end) as f64 - slept).max(run - slept).max(1.0) / span;
         let role = role(t.comm.as_bytes());
         let team = if calls_ns.is_some() { (role, 0) } else { (role, t.tid) };
         let team = teams.entry(team).or_default();
@@ -294,11 +289,13 @@ mod tests {
         p.times = vec![0, 90, 90, 0, 90, 100];
         (p.threads[0].comm, p.threads[1].comm) = ("worker-0".into(), "worker-1".into());
         let changes = [Change::Lock(LOCK, LockChange::None)];
-        let of = |calls_ns| left(&p, &Waits::of(&p), &changes, calls_ns).unwrap();
-        assert!((of(Some(0)) - 0.5).abs() < 0.06, "{}", of(Some(0)));
+        let of = |calls_ns: Option<&[Nanos]>| left(&p, &Waits::of(&p), &changes, calls_ns).unwrap();
+        let none = of(Some(&[0, 0]));
+        assert!((none - 0.5).abs() < 0.06, "{none}");
         assert!((of(None) - (90.0 * 1.0 + 10.0 * 0.1) / 100.0).abs() < 0.1, "{}", of(None));
         // A fifth of the CPU time was in calls that are no longer made.
-        assert!(of(Some(20)) < of(Some(0)) * 0.95, "{}", of(Some(20)));
+        let calls = of(Some(&[18, 2]));
+        assert!(calls < none * 0.95, "{calls}");
     }
 
     /// Three threads hand the lock round; in the pool, one that never waits wakes the two others.

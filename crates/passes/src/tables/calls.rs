@@ -46,6 +46,15 @@ impl Analysis {
         calls.map(|(_, sum)| sum.stats.sleeps_and_wakes).sum()
     }
 
+    /// The same for each thread, by kind.
+    pub fn sleep_and_wake_by_thread(&self) -> impl Iterator<Item = (Slot, WaitKind, Nanos)> {
+        self.threads().flat_map(move |(slot, t)| {
+            let calls = t.living.calls().filter(|(_, stats)| stats.sleeps_and_wakes > 0);
+            let kind = move |nr| holdup_syscalls::wait_kind(&self.call_name(nr));
+            calls.map(move |(nr, stats)| (slot, kind(nr), stats.sleeps_and_wakes))
+        })
+    }
+
     /// Every thread that made one of these calls, in order of appearance.
     pub fn callers(&self, numbers: &[u32]) -> Vec<Caller> {
         let of = |(slot, t): (Slot, &Thread)| {
