@@ -46,7 +46,7 @@ impl Total {
 macro_rules! leaves {
     ($(
         $(#[doc = $doc:literal])+
-        $name:ident = $parent:expr, $lost:expr, $path:literal, $title:literal;
+        $name:ident = $parent:expr, $lost:expr, $path:literal;
     )+) => {
         /// Where CPU time may go. In pre-order of the tree.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -75,120 +75,88 @@ macro_rules! leaves {
             pub fn source(self) -> &'static str {
                 match self { $(Leaf::$name => concat!("ledger ", $path)),+ }
             }
-
-            /// In words, what it is or what is waited for.
-            pub fn title(self) -> &'static str {
-                match self { $(Leaf::$name => $title),+ }
-            }
         }
     };
 }
 
 leaves! {
     /// Application code, if nothing tells how fast it ran.
-    UserUndivided = Some(Total::User), None, "busy/user", "application code";
+    UserUndivided = Some(Total::User), None, "busy/user";
     /// The time that application code took beyond that of similar work with few CPUs busy.
-    UserStalled = Some(Total::User), Some(Resource::Memory), "busy/user/stalled",
-        "application code, additional time due to slowdown";
+    UserStalled = Some(Total::User), Some(Resource::Memory), "busy/user/stalled";
     /// The rest of application code.
-    UserWork = Some(Total::User), None, "busy/user/work", "other application code";
+    UserWork = Some(Total::User), None, "busy/user/work";
     /// Application code or unrecorded calls, if nothing tells how fast the code ran.
-    ApplicationUndivided = Some(Total::Application), None, "busy/application",
-        "application code or unrecorded calls";
+    ApplicationUndivided = Some(Total::Application), None, "busy/application";
     /// The time that it took beyond that of similar work with few CPUs busy.
     ApplicationStalled = Some(Total::Application), Some(Resource::Memory),
-        "busy/application/stalled",
-        "application code or unrecorded calls, additional time due to slowdown";
+        "busy/application/stalled";
     /// The rest of that time.
-    ApplicationWork = Some(Total::Application), None, "busy/application/work",
-        "other application code or unrecorded calls";
+    ApplicationWork = Some(Total::Application), None, "busy/application/work";
     /// System calls, if nothing distinguishes spinning from work.
-    KernelUndivided = Some(Total::Kernel), None, "busy/kernel", "system calls";
+    KernelUndivided = Some(Total::Kernel), None, "busy/kernel";
     /// In futex calls that slept or woke another thread, and in those by which threads contend for
     /// a mutex although none sleeps.
-    ThreadSyncCalls = Some(Total::Kernel), Some(Resource::ThreadLock), "busy/kernel/thread-sync",
-        "futex calls that slept or woke other threads";
+    ThreadSyncCalls = Some(Total::Kernel), Some(Resource::ThreadLock), "busy/kernel/thread-sync";
     /// In such calls on semaphores, message queues and file locks; and what reads and writes cost
     /// beyond their own work while threads sleep in them for each other.
-    ServiceCalls = Some(Total::Kernel), Some(Resource::Service), "busy/kernel/kernel-services",
-        "calls on kernel services that slept or woke other threads";
+    ServiceCalls = Some(Total::Kernel), Some(Resource::Service), "busy/kernel/kernel-services";
     /// In such calls, if they are clients' way of waiting for one busy thread.
-    ServerCalls = Some(Total::Kernel), Some(Resource::Server), "busy/kernel/one-server",
-        "calls in which threads wait for a thread that is busy itself";
+    ServerCalls = Some(Total::Kernel), Some(Resource::Server), "busy/kernel/one-server";
     /// Spinning that events of kernel locks show.
-    LockSpin = Some(Total::Kernel), Some(Resource::KernelLock), "busy/kernel/lock-spin",
-        "spinning for locks of the kernel";
+    LockSpin = Some(Total::Kernel), Some(Resource::KernelLock), "busy/kernel/lock-spin";
     /// Waiting inside the kernel that no event shows: what calls cost beyond their own work because
     /// other threads were in the kernel too. Inferred.
-    LockWait = Some(Total::Kernel), Some(Resource::KernelLock), "busy/kernel/lock-wait",
-        "waiting in the kernel that no event shows (inferred)";
+    LockWait = Some(Total::Kernel), Some(Resource::KernelLock), "busy/kernel/lock-wait";
     /// What calls made alone cost beyond the same calls in a baseline with fewer CPUs.
-    MpOverhead = Some(Total::Kernel), Some(Resource::KernelPath), "busy/kernel/mp-overhead",
-        "additional cost of calls compared with the baseline";
+    MpOverhead = Some(Total::Kernel), Some(Resource::KernelPath), "busy/kernel/mp-overhead";
     /// The rest of system calls.
-    KernelOther = Some(Total::Kernel), None, "busy/kernel/other", "other system calls";
+    KernelOther = Some(Total::Kernel), None, "busy/kernel/other";
     /// Threads of one process that yield, look and yield again until another thread lets them
     /// continue: in the calls and between them.
-    Spin = Some(Total::Busy), Some(Resource::ThreadLock), "busy/spin",
-        "repeated sched_yield calls to wait for another thread";
+    Spin = Some(Total::Busy), Some(Resource::ThreadLock), "busy/spin";
     /// Such yielding by threads of several processes.
-    ServiceSpin = Some(Total::Busy), Some(Resource::Service), "busy/service-spin",
-        "repeated sched_yield calls to wait for another process";
+    ServiceSpin = Some(Total::Busy), Some(Resource::Service), "busy/service-spin";
     /// Kernel threads.
-    Kthreads = Some(Total::Busy), None, "busy/kthreads", "kernel threads";
+    Kthreads = Some(Total::Busy), None, "busy/kthreads";
     /// Interrupt handlers.
-    Irq = Some(Total::Busy), None, "busy/irq", "interrupts";
+    Irq = Some(Total::Busy), None, "busy/irq";
     /// Softirqs.
-    Softirq = Some(Total::Busy), None, "busy/softirq", "softirqs";
+    Softirq = Some(Total::Busy), None, "busy/softirq";
     /// Idle, if nothing tells why.
-    IdleUndivided = Some(Total::Idle), Some(Resource::Unknown), "idle",
-        "an unknown reason";
+    IdleUndivided = Some(Total::Idle), Some(Resource::Unknown), "idle";
     /// Threads waited for futexes.
-    ThreadSync = Some(Total::Idle), Some(Resource::ThreadLock), "idle/thread-sync",
-        "objects of the threads library (futex)";
+    ThreadSync = Some(Total::Idle), Some(Resource::ThreadLock), "idle/thread-sync";
     /// Threads waited for each other in kernel services.
-    KernelServices = Some(Total::Idle), Some(Resource::Service), "idle/kernel-services",
-        "semaphores, message queues, file locks, pipes";
+    KernelServices = Some(Total::Idle), Some(Resource::Service), "idle/kernel-services";
     /// Threads slept for kernel locks.
-    KernelLocks = Some(Total::Idle), Some(Resource::KernelLock), "idle/kernel-locks",
-        "locks of the kernel";
+    KernelLocks = Some(Total::Idle), Some(Resource::KernelLock), "idle/kernel-locks";
     /// Threads waited for one busy thread, or for the last thread at a barrier.
-    OneServer = Some(Total::Idle), Some(Resource::Server), "idle/one-server",
-        "one thread that is itself busy";
+    OneServer = Some(Total::Idle), Some(Resource::Server), "idle/one-server";
     /// Threads waited for a device.
-    Io = Some(Total::Idle), Some(Resource::Device), "idle/io", "disks and paging";
+    Io = Some(Total::Idle), Some(Resource::Device), "idle/io";
     /// Threads were ready but throttled: their CPU quota was used up.
-    Throttled = Some(Total::Idle), Some(Resource::Quota), "idle/throttled",
-        "the next period of a CPU quota";
+    Throttled = Some(Total::Idle), Some(Resource::Quota), "idle/throttled";
     /// Threads were ready and had not got the CPU yet.
-    Scheduler = Some(Total::Idle), Some(Resource::Dispatch), "idle/scheduler",
-        "a CPU, while other CPUs are idle";
+    Scheduler = Some(Total::Idle), Some(Resource::Dispatch), "idle/scheduler";
     /// Threads were ready but bound to other CPUs.
-    Bound = Some(Total::Idle), Some(Resource::Placement), "idle/bound",
-        "a CPU in the affinity mask, while other CPUs are idle";
+    Bound = Some(Total::Idle), Some(Resource::Placement), "idle/bound";
     /// Exactly one application thread, or one of two that contend only with each other, had work;
     /// or the same few threads had all of it.
-    Serial = Some(Total::Idle), Some(Resource::Parallelism), "idle/serial",
-        "work for one thread at a time";
+    Serial = Some(Total::Idle), Some(Resource::Parallelism), "idle/serial";
     /// Threads waited for the results of threads that were busy themselves and never wait for them:
     /// stages of a pipeline, not contenders for an object.
-    Order = Some(Total::Idle), Some(Resource::Dependency), "idle/order",
-        "the results of threads that are themselves busy";
+    Order = Some(Total::Idle), Some(Resource::Dependency), "idle/order";
     /// One CPU or one worker did driver work that others waited for.
-    Driver = Some(Total::Idle), Some(Resource::Driver), "idle/driver",
-        "driver work of a single CPU or a single worker";
+    Driver = Some(Total::Idle), Some(Resource::Driver), "idle/driver";
     /// No thread waited for anything that this machine could have done earlier.
-    NoWork = Some(Total::Idle), Some(Resource::Outside), "idle/no-work",
-        "nothing: there is no work";
+    NoWork = Some(Total::Idle), Some(Resource::Outside), "idle/no-work";
     /// Lost events and gaps.
-    Unaccounted = Some(Total::Unaccounted), Some(Resource::Unknown), "unaccounted",
-        "unknown: events are missing";
+    Unaccounted = Some(Total::Unaccounted), Some(Resource::Unknown), "unaccounted";
     /// Lost events and gaps, if stolen time is known.
-    Unseen = Some(Total::Unaccounted), Some(Resource::Unknown), "unaccounted/unseen",
-        "unknown: events are missing";
+    Unseen = Some(Total::Unaccounted), Some(Resource::Unknown), "unaccounted/unseen";
     /// A hypervisor ran something else on the CPU. Inferred from missing timer ticks.
-    Stolen = Some(Total::Unaccounted), Some(Resource::Hypervisor), "unaccounted/stolen",
-        "taken away by the hypervisor (inferred)";
+    Stolen = Some(Total::Unaccounted), Some(Resource::Hypervisor), "unaccounted/stolen";
 }
 
 impl Leaf {
