@@ -19,8 +19,8 @@ use holdup_trace::Nanos;
 pub struct Alone {
     /// The application thread that ran longest, and the part of its life for which it ran.
     pub longest: Option<(Slot, Check)>,
-    /// Threads that ran for most of their life, longest first, if nothing else that matters did and
-    /// they are fewer than the CPUs; otherwise none.
+    /// Threads that ran for most of their life, if nothing else that matters did and they are fewer
+    /// than the CPUs; otherwise none.
     pub few: Vec<Slot>,
     /// The part of the time with work in which exactly one thread had work.
     pub serial: Check,
@@ -99,15 +99,13 @@ impl Alone {
             let life = analysis.life_ns(t).max(wall / 3 * 2).max(1);
             thresholds.at_least(t.running_ns as f64 * 100.0 / life as f64, &ALONE)
         };
-        let mut threads: Vec<(Slot, Check)> = analysis
+        let mut mostly = Vec::new();
+        let longest = analysis
             .all_threads()
             .filter(|(_, t)| !t.is_kthread() && !is_recorder(&analysis.comm(t)))
             .map(|(slot, _)| (slot, running(slot)))
-            .collect();
-        threads.sort_by(|a, b| b.1.value.total_cmp(&a.1.value).then(a.0.cmp(&b.0)));
-        let longest = threads.first().copied();
-        let mostly: Vec<Slot> =
-            threads.iter().take_while(|(_, running)| running.holds()).map(|of| of.0).collect();
+            .inspect(|(slot, running)| mostly.extend(running.holds().then_some(*slot)))
+            .max_by(|a, b| a.1.value.total_cmp(&b.1.value).then(b.0.cmp(&a.0)));
         // The CPU time of the recorder and of known background programs says nothing about the
         // work, even if it is a whole CPU. Nor does what is small compared with a whole CPU.
         let busy = ledger.total(Total::Busy).saturating_sub(background.ns);
@@ -121,9 +119,8 @@ impl Alone {
         };
         // Nobody knows how well more threads would share the work. A gain half-way to the largest
         // one, as many times as fast as there are CPUs for each thread, must matter.
-        let matters = 100.0 / (100.0 - thresholds.get(&MATTERS)).max(1.0);
         let largest = f64::from(analysis.cpus) / mostly.len().max(1) as f64;
-        let is_few = largest.sqrt() >= matters
+        let is_few = largest.sqrt() >= thresholds.worthwhile()
             && busy as f64 <= theirs
             && !is_contended
             && (mostly.len() == 1 || !hinder_each_other(ledger, thresholds));

@@ -17,7 +17,7 @@
 //! The general slowdown of application code is subtracted in any case.
 
 use crate::limits::{DEARER, ENOUGH, MATTERS, MISSING_ENDS, NAMED, Thresholds, UNDISTURBED};
-use crate::section::{Section, section};
+use crate::section::{Section, recorder_ns, section};
 use crate::wait::Wait;
 use holdup_passes::{Analysis, Costing, Costs, Ends, Exclusion, SpaceCosts, SyscallRow};
 use holdup_syscalls::WaitKind;
@@ -85,7 +85,8 @@ pub(crate) fn contended(
     let numbers: Vec<u32> = calls.iter().map(|c| c.nr).collect();
     let spaces: Vec<u32> =
         numbers.iter().copied().filter(|&nr| analysis.space_costs(nr).is_some()).collect();
-    let mut of = Machine { analysis, waits, slowdown, thresholds, numbers: &numbers, space: None };
+    let recorder_ns = recorder_ns(analysis, &numbers, thresholds);
+    let mut of = Machine { analysis, waits, slowdown, thresholds, recorder_ns, space: None };
     of.space = of.section(&spaces, analysis.space_ends());
     let mut out: Vec<Contended> = calls
         .iter()
@@ -101,8 +102,8 @@ struct Machine<'a> {
     waits: &'a [Wait],
     slowdown: f64,
     thresholds: &'a Thresholds,
-    /// The numbers of all calls that were made.
-    numbers: &'a [u32],
+    /// The recorder's time per call.
+    recorder_ns: f64,
     /// The section of calls that change an address space.
     space: Option<Section>,
 }
@@ -186,7 +187,7 @@ impl Machine<'_> {
     }
 
     fn section(&self, of: &[u32], ends: &Ends) -> Option<Section> {
-        section(self.analysis, of, self.numbers, ends, self.slowdown, self.thresholds)
+        section(self.analysis, of, self.recorder_ns, ends, self.slowdown, self.thresholds)
     }
 
     /// The cost of calls with siblings on CPUs compared with those without; `None` if too few.

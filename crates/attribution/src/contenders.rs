@@ -2,7 +2,7 @@
 
 use crate::ObjectThreads;
 use crate::limits::{MATTERS, Thresholds};
-use holdup_passes::{Analysis, Object, ObjectKind, PairSum, Slot, WaitRow, percent};
+use holdup_passes::{Analysis, Object, ObjectKind, ObjectStats, PairSum, Slot, WaitRow, percent};
 use holdup_trace::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,12 +51,11 @@ impl Contenders {
     ) -> Contenders {
         let in_one_call = in_one_call(analysis, rows, thresholds);
         let mut contenders = Contenders::default();
-        for o in analysis.objects().filter(|o| is_one_thing(o.kind) || o.is_lock) {
-            // A thread that wakes all waiters tells them something; it hands the object to none.
-            let taken = o.is_lock || !o.wakes_all && in_one_call.contains(&o.object);
-            if !taken {
-                continue;
-            }
+        // A thread that wakes all waiters tells them something; it hands the object to none.
+        let taken = |o: &ObjectStats| {
+            o.is_lock || is_one_thing(o.kind) && !o.wakes_all && in_one_call.contains(&o.object)
+        };
+        for o in analysis.objects().filter(taken) {
             let Some(ended) = by_object.ended_by.get(&o.object) else { continue };
             let takes = |(slot, pair): &(&Slot, &PairSum)| {
                 let own = by_object.waited_by.get(&o.object).and_then(|by| by.get(slot));
@@ -88,6 +87,11 @@ impl Contenders {
     /// Whether threads contend for an object.
     pub fn are_at(&self, object: Object) -> bool {
         self.at.range((object, Slot(0))..).next().is_some_and(|&(of, _)| of == object)
+    }
+
+    /// Whether threads contend for any of these objects.
+    pub fn are_at_any(&self, of: &[Object]) -> bool {
+        of.iter().any(|&object| self.are_at(object))
     }
 
     /// The waiting time of others that a thread ended by contention.

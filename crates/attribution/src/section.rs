@@ -57,10 +57,10 @@ pub(crate) fn floor(ends: &Ends, t: &Thresholds) -> Option<f64> {
     (above >= gaps.count as f64 * part * t.get(&MISSING_ENDS)).then_some(floor)
 }
 
-/// The recorder's time per call.
-fn recorder_ns(analysis: &Analysis, numbers: impl Iterator<Item = u32>, t: &Thresholds) -> f64 {
+/// The recorder's time per call; `numbers` are those of all calls that were made.
+pub(crate) fn recorder_ns(analysis: &Analysis, numbers: &[u32], t: &Thresholds) -> f64 {
     let (mut calls, mut between) = (Costing::default(), Costing::default());
-    for costs in numbers.filter_map(|nr| analysis.costs(nr)) {
+    for costs in numbers.iter().filter_map(|&nr| analysis.costs(nr)) {
         calls.merge(&costs.calls());
         between.merge(&costs.user_intervals);
     }
@@ -68,12 +68,12 @@ fn recorder_ns(analysis: &Analysis, numbers: impl Iterator<Item = u32>, t: &Thre
     2.0 * between.quantile(part).min(calls.quantile(part))
 }
 
-/// The section of these calls, if they are under one lock. `all` are the numbers of all calls that
-/// were made; `slowdown` is the factor by which everything is slower than undisturbed.
+/// The section of these calls, if they are under one lock. The recorder takes `recorder_ns` per
+/// call; `slowdown` is the factor by which everything is slower than undisturbed.
 pub(crate) fn section(
     analysis: &Analysis,
     numbers: &[u32],
-    all: &[u32],
+    recorder_ns: f64,
     ends: &Ends,
     slowdown: f64,
     t: &Thresholds,
@@ -93,7 +93,7 @@ pub(crate) fn section(
     let callers_ns: Nanos = threads().map(|t| t.running_ns.saturating_sub(t.irq_ns)).sum();
     let all_calls: u64 = callers.iter().map(|c| c.all_calls).sum();
     let running = callers_ns as f64 / slowdown;
-    let recorder = all_calls as f64 * recorder_ns(analysis, all.iter().copied(), t);
+    let recorder = all_calls as f64 * recorder_ns;
     // A call has some work of its own.
     let without = (running - recorder).max(calls as f64 * ns);
     let in_use_pct = ns * calls as f64 * 100.0 / wall;

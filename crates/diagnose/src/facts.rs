@@ -169,7 +169,7 @@ impl<'a> Facts<'a> {
 
     /// The smallest speed-up that makes a change worthwhile, as a factor.
     pub(crate) fn matters(&self) -> f64 {
-        100.0 / (100.0 - self.limit(&MATTERS).min(99.0))
+        self.judged.thresholds.worthwhile()
     }
 
     /// The unknown part of capacity, in per cent, that makes a verdict less sure: a third of what

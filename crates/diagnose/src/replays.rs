@@ -126,7 +126,7 @@ impl Replays {
         }
         let concerned = Concerned::of(analysis);
         let matters_pct = judged.thresholds.get(&MATTERS);
-        let matters = 100.0 / (100.0 - matters_pct);
+        let matters = judged.thresholds.worthwhile();
         let of_holders = |o: &ReplayObject| {
             let &object = o.of.first()?;
             let place = program.objects.iter().position(|other| std::ptr::eq(other, o))?;

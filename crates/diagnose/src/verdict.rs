@@ -146,8 +146,8 @@ fn healthy(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     };
     // A loss that would matter, but that no replay gains from, is a near miss too.
     let lost = findings.iter().any(|f| f.is_too_little && f.demand >= facts.matters());
-    let near = lost || near - 1.0 > facts.limit(&WELL_MET) / 100.0;
-    verdict(facts, Class::Healthy, if near { HEALTHY_NEAR } else { HEALTHY_RIGHT }, what, None)
+    let is_near = lost || near - 1.0 > facts.limit(&WELL_MET) / 100.0;
+    verdict(facts, Class::Healthy, if is_near { HEALTHY_NEAR } else { HEALTHY_RIGHT }, what, None)
 }
 
 /// The thread that sleeps most while the kernel waits for neither a device nor a lock, for example

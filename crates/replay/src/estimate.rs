@@ -12,6 +12,7 @@ use holdup_passes::limits::WELL_MET;
 use holdup_passes::{Object, Slot};
 use holdup_syscalls::{WaitKind, wait_kind};
 use holdup_trace::Nanos;
+use std::cell::LazyCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -101,11 +102,12 @@ pub fn estimate(program: &Program, judged: &Attribution<'_>, depth: Depth) -> Es
     divide_within(program, unchanged, floors, gains, &mut rows);
     see_again(program, unchanged, floors, gains, &mut rows);
     in_any_order(program, unchanged, floors, &mut rows);
+    let calls = LazyCell::new(|| judged.analysis.sleep_and_wake_by_thread());
     for row in &mut rows {
         let of = all.iter().filter(|one| one.resource == row.resource);
         let of = of.filter(|one| row.together || row.members.starts_with(&one.members));
         let changes: Vec<Change> = of.flat_map(|one| one.chained.clone()).collect();
-        let chained = Chained::of(program, judged, changes);
+        let chained = Chained::of(program, judged, changes, || &calls);
         follow_chains(program, &waits, unchanged, floors, &chained, row);
     }
     best_stand_for_all(&mut rows);
@@ -201,7 +203,13 @@ struct Chained {
 }
 
 impl Chained {
-    fn of(program: &Program, judged: &Attribution<'_>, changes: Vec<Change>) -> Chained {
+    /// `calls` has the CPU time of going to sleep and of waking, by thread and kind of call.
+    fn of<'a>(
+        program: &Program,
+        judged: &Attribution<'_>,
+        changes: Vec<Change>,
+        calls: impl FnOnce() -> &'a [(Slot, WaitKind, Nanos)],
+    ) -> Chained {
         let objects = changes.iter().filter_map(|change| match change {
             Change::Lock(id, LockChange::None) => program.objects.get(id.0 as usize),
             _ => None,
@@ -210,7 +218,7 @@ impl Chained {
         let mut freed: BTreeSet<Object> = BTreeSet::new();
         for o in objects {
             all_ns += o.wait_ns;
-            if o.of.iter().any(|&object| judged.contenders.are_at(object)) {
+            if judged.contenders.are_at_any(&o.of) {
                 turns_ns += o.wait_ns;
                 freed.extend(&o.of);
             }
@@ -229,7 +237,7 @@ impl Chained {
             *ours += if is_ours { row.sum.waits } else { 0 };
         }
         let mut by_slot: BTreeMap<Slot, Nanos> = BTreeMap::new();
-        for (slot, kind, ns) in judged.analysis.sleep_and_wake_by_thread() {
+        for &(slot, kind, ns) in calls() {
             let (ours, all) = by.get(&kind).copied().unwrap_or_default();
             let part = u128::from(ns) * u128::from(ours) / u128::from(all.max(1));
             *by_slot.entry(slot).or_default() += part as Nanos;

@@ -194,7 +194,7 @@ impl Finder<'_> {
 
     /// Whether threads take it and give it back, as [`holdup_attribution::Contenders`] says.
     fn is_taken(&self, id: ObjectId) -> bool {
-        self.words(&[id]).any(|of| self.judged.contenders.are_at(of))
+        self.judged.contenders.are_at_any(&self.program.objects[id.0 as usize].of)
     }
 
     /// Futex words by the circle of threads that wake each other through them. A lock goes round in

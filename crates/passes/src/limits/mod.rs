@@ -198,6 +198,11 @@ impl Thresholds {
         self.set.get(threshold.key).map_or(threshold.default, |s| s.value)
     }
 
+    /// The smallest speed-up that makes a change worthwhile, as a factor.
+    pub fn worthwhile(&self) -> f64 {
+        100.0 / (100.0 - self.get(&MATTERS).min(99.0))
+    }
+
     /// A figure that should be at the threshold or above.
     pub fn at_least(&self, value: f64, threshold: &Threshold) -> Check {
         self.check(value, threshold, Direction::AtLeast)

@@ -47,12 +47,15 @@ impl Analysis {
     }
 
     /// The same for each thread, by kind.
-    pub fn sleep_and_wake_by_thread(&self) -> impl Iterator<Item = (Slot, WaitKind, Nanos)> {
-        self.threads().flat_map(move |(slot, t)| {
-            let calls = t.living.calls().filter(|(_, stats)| stats.sleeps_and_wakes > 0);
-            let kind = move |nr| holdup_syscalls::wait_kind(&self.call_name(nr));
-            calls.map(move |(nr, stats)| (slot, kind(nr), stats.sleeps_and_wakes))
-        })
+    pub fn sleep_and_wake_by_thread(&self) -> Vec<(Slot, WaitKind, Nanos)> {
+        let kind = |nr: u32| holdup_syscalls::wait_kind(&self.call_name(nr));
+        let kinds: BTreeMap<u32, WaitKind> =
+            self.calls().keys().map(|&nr| (nr, kind(nr))).collect();
+        let threads = self.threads().flat_map(|(slot, t)| t.living.calls().map(move |c| (slot, c)));
+        let calls = threads.filter(|(_, (_, stats))| stats.sleeps_and_wakes > 0);
+        calls
+            .filter_map(|(slot, (nr, s))| Some((slot, *kinds.get(&nr)?, s.sleeps_and_wakes)))
+            .collect()
     }
 
     /// Every thread that made one of these calls, in order of appearance.
