@@ -10,6 +10,7 @@ mod bound;
 mod ends;
 mod holds;
 mod objects;
+mod polls;
 mod queues;
 mod requests;
 mod runs;

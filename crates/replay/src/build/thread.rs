@@ -4,10 +4,10 @@ use super::objects::Class;
 use super::queues::{delay, ran_to};
 use super::requests::is_nap;
 use super::writer::Writer;
-use super::{Builder, is_part, work};
+use super::{Builder, is_part, polls, work};
 use crate::program::{ObjectId, Op, ThreadProgram};
-use holdup_passes::Did;
-use holdup_passes::limits::{MATTERS, NAMED};
+use holdup_passes::limits::{MATTERS, NAMED, WELL_MET};
+use holdup_passes::{Did, ObjectKind};
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
 
@@ -139,6 +139,11 @@ impl Builder<'_> {
             }
         }
         writer.finish();
+        let objects = &self.objects;
+        let is_futex =
+            |id: ObjectId| objects.get(id.0 as usize).is_some_and(|o| o.kind == ObjectKind::Futex);
+        let most_pct = analysis.limit(&WELL_MET);
+        napped_ns -= polls::join(&mut ops, &mut times, from as usize, is_futex, most_pct);
         (self.ops, self.times) = (ops, times);
         for &(from, to, id) in &holds {
             self.objects[id.0 as usize].hold_ns += to - from;
