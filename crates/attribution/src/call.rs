@@ -156,8 +156,11 @@ impl Machine<'_> {
             (s.own_ns, s.lost_ns)
         } else if exclusion.is_some() {
             // If part of the calls waited, the typical one may have. The cheapest quarter did not,
-            // unless the lock was never free: then a call's own part is the time it held the lock.
-            let own = all.quantile_ns(0.25).min(section.map_or(Nanos::MAX, |s| s.ns));
+            // unless the lock was never free: then a call's own part is the time for which it held
+            // the lock. Calls that sleep for it have no section, but end as far apart.
+            let held = section.map(|s| s.ns);
+            let held = held.unwrap_or_else(|| costs.ends().between_threads().median_ns());
+            let own = all.quantile_ns(0.25).min(held);
             (own, beyond(own))
         } else if typically_dearer {
             let own = alone.median_ns();

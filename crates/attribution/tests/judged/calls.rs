@@ -80,6 +80,37 @@ fn calls_that_end_no_closer_than_a_floor_pass_one_at_a_time() {
     assert!(section.in_use_pct > 60.0 && section.wanted_pct >= section.in_use_pct, "{section:?}");
 }
 
+/// The lock is never free, so half of each call is spinning. Now and then a thread sleeps for it.
+#[test]
+fn what_a_call_holds_is_as_long_as_others_end_after_it() {
+    const LOCK: u64 = 0xffff_8880_0000_1000;
+    let mut trace = busy(2).records("lock", "contention_begin");
+    let (mut at, mut last) = ([10 * US; 2], 10 * US);
+    for i in 0..2400 {
+        let thread = (i % 2) as usize;
+        let (cpu, who) = (thread as u16, 7 + thread as u32);
+        let from = at[thread] + 300;
+        last += 10 * US + (i * 7919) % US;
+        trace = trace.sys_enter(from, cpu, who, GETPPID);
+        if i % 40 > 37 {
+            trace = trace
+                .contention_begin(from + US, cpu, who, LOCK, 4)
+                .switch(from + 2 * US, cpu, who, 0, "D")
+                .waking(last - 3 * US, 1 - cpu, 15 - who, who)
+                .switch(last - 2 * US, cpu, 0, who, "R")
+                .contention_end(last - US, cpu, who, LOCK);
+        }
+        trace = trace.sys_exit(last, cpu, who, GETPPID, 1);
+        at[thread] = last;
+    }
+    let analysis = measured(&ends(trace, 2, last + MS));
+    let judged = Attribution::from(&analysis);
+    let call = &judged.contended[0];
+    assert!(call.section.is_none() && call.exclusion.is_some(), "{call:?}");
+    assert!(call.own_ns.abs_diff(10 * US) < 2 * US, "{call:?}");
+    assert!(call.lost_ns * 3 > call.mean_ns * 2400, "half of them: {call:?}");
+}
+
 /// The recorder writes an event in a call too, so it takes no longer for that than the call takes.
 #[test]
 fn what_threads_compute_between_calls_is_not_the_recorders_time() {
