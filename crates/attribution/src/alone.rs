@@ -3,15 +3,14 @@
 //! Two signs show it: a few threads, or one, ran for most of their life while hardly anything else
 //! did; or exactly one application thread (any of them) was running or ready most of the time. If
 //! threads contend for an object, that is why only one works at a time, and not a lack of
-//! parallelism. Nor is it one if threads that nap most of the time seldom work at the same time.
+//! parallelism.
 
-use crate::ObjectThreads;
 use crate::background::{Background, is_recorder};
 use crate::leaf::{Leaf, Total};
 use crate::ledger::Ledger;
 use crate::limits::{ALONE, Check, MATTERS, Thresholds};
 use crate::resource::Resource;
-use holdup_passes::{Analysis, ObjectKind, Slot};
+use holdup_passes::{Analysis, Slot};
 use holdup_trace::Nanos;
 
 /// Which threads had work, and whether there was work for more.
@@ -30,47 +29,6 @@ pub struct Alone {
     pub is_contended: bool,
 }
 
-/// The part of the time with work in which exactly one working thread would have work if each were
-/// active independently of the others, in per cent. This holds for threads that mostly sleep for a
-/// time; others may be active because one wakes the next.
-fn by_chance(
-    analysis: &Analysis,
-    by_object: &ObjectThreads,
-    background: &Background,
-    thresholds: &Thresholds,
-) -> f64 {
-    let wall = analysis.wall_ns().max(1) as f64;
-    let works = |slot: Slot| {
-        let t = analysis.thread(slot);
-        let program = background.program.is_none_or(|pid| analysis.pid(t) == Some(pid));
-        program && !t.is_kthread() && !is_recorder(&analysis.comm(t))
-    };
-    let threads: Vec<Slot> = analysis.all_threads().map(|of| of.0).filter(|&s| works(s)).collect();
-    let timers = analysis.objects().filter(|o| o.kind == ObjectKind::Timer);
-    let naps = timers.filter_map(|o| by_object.waited_by.get(&o.object)).flatten();
-    let napped: Nanos = naps.filter(|of| works(*of.0)).map(|of| of.1.wait_ns).sum();
-    let slept: Nanos = threads.iter().map(|&slot| analysis.thread(slot).blocked_ns).sum();
-    if napped * 2 < slept {
-        return 0.0;
-    }
-    let active = threads.iter().map(|&slot| analysis.thread(slot).active_ns() as f64 / wall);
-    one_of(active.map(|part| part.min(1.0)), thresholds.get(&ALONE) / 100.0)
-}
-
-/// How probable it is that exactly one of several threads is active, of the time in which any is,
-/// in per cent; `active` is the part of the time in which each is active. A thread that is active
-/// for `mostly` of the time or more is not left to chance.
-fn one_of(active: impl Iterator<Item = f64>, mostly: f64) -> f64 {
-    let (mut none, mut one) = (1.0, 0.0);
-    for p in active {
-        if p >= mostly {
-            return 0.0;
-        }
-        (none, one) = (none * (1.0 - p), one * (1.0 - p) + none * p);
-    }
-    if none < 1.0 { one * 100.0 / (1.0 - none) } else { 0.0 }
-}
-
 /// Whether threads lose time to something that more threads would want too: locks, devices, each
 /// other's results.
 fn hinder_each_other(ledger: &Ledger, thresholds: &Thresholds) -> bool {
@@ -87,7 +45,7 @@ impl Alone {
     pub(crate) fn of(
         analysis: &Analysis,
         serial: Check,
-        (by_object, background): (&ObjectThreads, &Background),
+        background: &Background,
         ledger: &Ledger,
         thresholds: &Thresholds,
     ) -> Alone {
@@ -113,10 +71,6 @@ impl Alone {
         let turns: Nanos = ledger.ns(Leaf::ThreadSync) + ledger.ns(Leaf::KernelServices);
         let turns = turns as f64 * 100.0 / ledger.wanted_ns().max(1) as f64;
         let is_contended = thresholds.at_least(turns, &MATTERS).holds();
-        let more_than_chance = || {
-            let beyond = serial.value - by_chance(analysis, by_object, background, thresholds);
-            thresholds.at_least(beyond, &MATTERS).holds()
-        };
         // Nobody knows how well more threads would share the work. A gain half-way to the largest
         // one, as many times as fast as there are CPUs for each thread, must matter.
         let largest = f64::from(analysis.cpus) / mostly.len().max(1) as f64;
@@ -124,7 +78,7 @@ impl Alone {
             && busy as f64 <= theirs
             && !is_contended
             && (mostly.len() == 1 || !hinder_each_other(ledger, thresholds));
-        let is_serial = several && serial.holds() && !is_contended && more_than_chance();
+        let is_serial = several && serial.holds() && !is_contended;
         let few = if is_few { mostly } else { Vec::new() };
         Alone { longest, few, serial, is_serial, is_contended }
     }
@@ -140,28 +94,5 @@ impl Alone {
         if !self.few.is_empty() || self.is_serial && background.programs.len() > 1 {
             ledger.give(Leaf::NoWork, Leaf::Serial, Nanos::MAX);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::one_of;
-
-    fn pct(active: &[f64]) -> f64 {
-        one_of(active.iter().copied(), 0.75).round()
-    }
-
-    #[test]
-    fn who_works_seldom_seldom_meets_another() {
-        assert_eq!(pct(&[0.19; 4]), 71.0);
-        assert_eq!(pct(&[0.5; 2]), 67.0);
-        assert_eq!(pct(&[0.01; 100]), 58.0);
-        assert_eq!(pct(&[0.01]), 100.0);
-        assert_eq!((pct(&[]), pct(&[0.0])), (0.0, 0.0));
-    }
-
-    #[test]
-    fn who_works_nearly_always_is_not_alone_by_chance() {
-        assert_eq!(pct(&[0.8, 0.1]), 0.0);
     }
 }

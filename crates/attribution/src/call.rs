@@ -158,8 +158,11 @@ impl Machine<'_> {
             // If part of the calls waited, the typical one may have. The cheapest quarter did not,
             // unless the lock was never free: then a call's own part is the time for which it held
             // the lock. Calls that sleep for it have no section, but end as far apart.
-            let held = section.map(|s| s.ns);
-            let held = held.unwrap_or_else(|| costs.ends().between_threads().median_ns());
+            let held = match (section, space) {
+                (Some(s), _) => s.ns,
+                (None, None) => costs.ends().between_threads().median_ns(),
+                (None, Some(_)) => Nanos::MAX,
+            };
             let own = all.quantile_ns(0.25).min(held);
             (own, beyond(own))
         } else if typically_dearer {

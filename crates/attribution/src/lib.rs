@@ -241,7 +241,7 @@ impl<'a> Attribution<'a> {
             thresholds,
         });
         ledger.bound(&mut waits);
-        let alone = Alone::of(analysis, serial, (&by_object, &background), &ledger, thresholds);
+        let alone = Alone::of(analysis, serial, &background, &ledger, thresholds);
         let driver = Driver::of(analysis);
         assign::calls(&mut ledger, &spinning);
         if !driver.as_ref().is_some_and(Driver::is_confined) {

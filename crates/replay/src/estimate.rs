@@ -99,9 +99,8 @@ pub fn estimate(program: &Program, judged: &Attribution<'_>, depth: Depth) -> Es
         })
         .collect();
     let gains = 1.0 + judged.thresholds.get(&WELL_MET) / 100.0;
-    divide_within(program, unchanged, floors, gains, &mut rows);
     see_again(program, unchanged, floors, gains, &mut rows);
-    in_any_order(program, unchanged, floors, &mut rows);
+    in_any_order(program, unchanged, floors, gains, &mut rows);
     let calls = LazyCell::new(|| judged.analysis.sleep_and_wake_by_thread());
     for row in &mut rows {
         let of = all.iter().filter(|one| one.resource == row.resource);
@@ -110,43 +109,25 @@ pub fn estimate(program: &Program, judged: &Attribution<'_>, depth: Depth) -> Es
         let chained = Chained::of(program, judged, changes, || &calls);
         follow_chains(program, &waits, unchanged, floors, &chained, row);
     }
-    best_stand_for_all(&mut rows);
     rows.sort_by(|a, b| {
         Reverse(a.together).cmp(&Reverse(b.together)).then(b.worth.total_cmp(&a.worth))
     });
     Estimates { unchanged: unchanged.clone(), rows }
 }
 
+/// Threads that share another's work keep the traced order in which it served, and clients wait for
+/// their turn. Making that one thread as many times as fast shows the gain if the parts serve in
+/// any order. As with chains, the low end lies half-way.
+///
 /// A thread whose next step needs its last one gains nothing from a second thread: its work has to
-/// be divided itself, and no replay knows how. The estimate is the largest gain of that.
-fn divide_within(
+/// be divided itself, and no replay knows how. Then the gain is a bound.
+fn in_any_order(
     program: &Program,
     unchanged: &Prediction,
     floors: Floors,
     gains: f64,
     rows: &mut [Estimate],
 ) {
-    let depends = |row: &Estimate| match (row.change.as_slice(), row.members.as_slice()) {
-        (&[Change::Split(thread, parts)], [Member::Thread(_)]) if row.worth <= gains => {
-            let is_of_program = !program.threads[thread].is_kthread;
-            is_of_program.then(|| vec![Change::Speed(thread, f64::from(parts))])
-        }
-        _ => None,
-    };
-    let (rows, sets): (Vec<&mut Estimate>, Vec<Vec<Change>>) =
-        rows.iter_mut().filter_map(|row| depends(row).map(|set| (row, set))).unzip();
-    let found = predict_all(program, &sets, Seeds::ONE);
-    for ((row, change), made) in rows.into_iter().zip(sets).zip(found) {
-        let Ok(made) = made else { continue };
-        (row.change, row.is_bound) = (change, true);
-        row.set(unchanged, floors, made);
-    }
-}
-
-/// Threads that share another's work keep the traced order in which it served, and clients wait for
-/// their turn. Making that one thread as many times as fast shows the gain if the parts serve in
-/// any order. As with chains, the low end lies half-way.
-fn in_any_order(program: &Program, unchanged: &Prediction, floors: Floors, rows: &mut [Estimate]) {
     let faster = |row: &Estimate| match (row.change.as_slice(), row.members.as_slice()) {
         (&[Change::Split(thread, parts)], [Member::Thread(_)]) => {
             let is_of_program = !program.threads[thread].is_kthread;
@@ -157,16 +138,21 @@ fn in_any_order(program: &Program, unchanged: &Prediction, floors: Floors, rows:
     let (rows, sets): (Vec<&mut Estimate>, Vec<Vec<Change>>) =
         rows.iter_mut().filter_map(|row| faster(row).map(|set| (row, set))).unzip();
     let found = predict_all(program, &sets, Seeds::ONE);
-    for (row, made) in rows.into_iter().zip(found) {
+    for ((row, change), made) in rows.into_iter().zip(sets).zip(found) {
         let Ok(made) = made else { continue };
         let kept = row.worth;
         let mut free = row.clone();
+        free.is_bound |= kept <= gains;
         free.set(unchanged, floors, made);
-        if free.worth > kept {
+        if free.is_bound {
+            free.change = change;
+        } else if free.worth > kept {
             free.low = (free.worth * kept).sqrt();
             free.high = free.worth;
-            *row = free;
+        } else {
+            continue;
         }
+        *row = free;
     }
 }
 
@@ -281,27 +267,6 @@ fn follow_chains(
     let longest_ns = (unchanged.wall_ns as f64 / row.low.max(1.0)) as Nanos;
     (made.wall_ns, made.wall_low_ns, made.wall_high_ns) = (wall_ns, wall_ns, longest_ns);
     made.bounded = None;
-}
-
-/// Where a resource is not tried as a whole, or is worth less than one of its threads alone, the
-/// best member stands for the whole.
-fn best_stand_for_all(rows: &mut Vec<Estimate>) {
-    let mut best: BTreeMap<Resource, usize> = BTreeMap::new();
-    for (i, row) in rows.iter().enumerate() {
-        let at = best.entry(row.resource).or_insert(i);
-        if row.worth > rows[*at].worth || row.together && row.worth >= rows[*at].worth {
-            *at = i;
-        }
-    }
-    let more: Vec<Estimate> = best
-        .into_values()
-        .filter(|&i| !rows[i].together)
-        .map(|i| Estimate { together: true, ..rows[i].clone() })
-        .collect();
-    for whole in &more {
-        rows.retain(|row| !(row.together && row.resource == whole.resource));
-    }
-    rows.extend(more);
 }
 
 /// Divided work must still be done: the shortest times that this allows.

@@ -77,8 +77,6 @@ pub struct ThreadProgram {
     pub(crate) ends_ns: Nanos,
     /// As `ends_ns`, by woken thread, and of all programs.
     pub(crate) ends: Vec<(u32, Nanos)>,
-    /// Its longest sleep that no thread ended.
-    pub(crate) longest_ns: Nanos,
     /// All its sleeps that no thread ended, except for devices and with a request in hand.
     pub(crate) napped_ns: Nanos,
     /// Its sleeps with a request in hand ([`ObjectId::REQUEST`]), while others waited for it.

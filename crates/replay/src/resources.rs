@@ -7,9 +7,9 @@ use crate::relief::Waits;
 use holdup_attribution::graph::{CYCLE_PCT, components};
 use holdup_attribution::{Attribution, Resource, WaitRule};
 use holdup_passes::limits::{ALONE, MATTERS, NAMED, Thresholds, WELL_MET};
-use holdup_passes::{Analysis, ByThread, FutexUse, Object, ObjectKind, PairSum, Slot, role};
+use holdup_passes::{Analysis, ByThread, FutexUse, Object, ObjectKind, PairSum, Slot};
 use holdup_trace::Nanos;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -178,11 +178,8 @@ impl Finder<'_> {
             }
         }
         for words in words.into_values().flat_map(|words| self.circles(words)) {
-            let turns = self.is_contended(words, |_, _| true);
-            found.push(self.of_words(self.futex(&turns), turns));
+            found.push(self.of_words(self.futex(&words), words));
         }
-        let role = |slot| role(self.analysis.comm(self.analysis.thread(slot)).as_bytes()).to_vec();
-        let descriptors = self.is_contended(descriptors, |a, b| role(a) == role(b));
         // A token in a pipe is taken by whoever comes first, not by the thread that is woken.
         let (tokens, others): (Vec<ObjectId>, Vec<ObjectId>) =
             descriptors.into_iter().partition(|&id| self.is_taken(id));
@@ -267,41 +264,6 @@ impl Finder<'_> {
         match self.process(ids).is_some() || ids.iter().any(private) {
             true => Resource::ThreadLock,
             false => Resource::Service,
-        }
-    }
-
-    /// The objects that the same threads hand to each other: the thread that ends most of the
-    /// waiting waits for the object itself at other times.
-    fn is_contended(
-        &self,
-        mut ids: Vec<ObjectId>,
-        alike: impl Fn(Slot, Slot) -> bool,
-    ) -> Vec<ObjectId> {
-        loop {
-            let waits: FxHashSet<Slot> = self
-                .words(&ids)
-                .filter_map(|o| self.waited.get(&o))
-                .flat_map(|by| by.keys().copied())
-                .collect();
-            let before = ids.len();
-            ids.retain(|&id| {
-                let (mut all, mut own) = (0, 0);
-                for word in self.words(&[id]) {
-                    let waited = self.waited.get(&word).into_iter().flatten();
-                    let Some((&waiter, _)) = waited.max_by_key(|by| by.1.wait_ns) else { continue };
-                    for (&slot, pair) in self.ended.get(&word).into_iter().flatten() {
-                        all += pair.wait_ns;
-                        let turns = waits.contains(&slot) && alike(waiter, slot);
-                        own += if turns { pair.wait_ns } else { 0 };
-                    }
-                }
-                // Some wait with a timeout, and look again.
-                let slept = self.program.objects[id.0 as usize].wait_ns;
-                is_part(own, all, 50.0) && is_part(own, slept, 25.0) && own > 0
-            });
-            if ids.len() == before {
-                return ids;
-            }
         }
     }
 

@@ -57,7 +57,6 @@ pub(crate) fn program(cpus: u32, threads: &[Vec<Op>]) -> Program {
             work_to: ops.len() as u32,
             ends_ns: 0,
             ends: Vec::new(),
-            longest_ns: 0,
             napped_ns: 0,
             occupied_ns: 0,
             keeps_waiting: false,

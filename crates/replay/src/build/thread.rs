@@ -39,7 +39,7 @@ impl Builder<'_> {
         let mut first_delay = usual;
         let mut run_ns = 0;
         let (mut in_round, mut drives) = (None, false);
-        let (mut longest_ns, mut napped_ns, mut held_off_ns) = (0, 0, 0);
+        let (mut napped_ns, mut held_off_ns) = (0, 0);
         let mut requests = self.requests(slot, t);
         let (mut occupied_ns, mut slept_ns) = (0, 0);
         let mut ends: FxHashMap<u32, Nanos> = FxHashMap::default();
@@ -73,7 +73,6 @@ impl Builder<'_> {
                         if object == ObjectId::REQUEST {
                             occupied_ns += ns;
                         } else {
-                            longest_ns = longest_ns.max(ns);
                             let for_device = known.is_some_and(|o| o.is_device);
                             napped_ns += if for_device { 0 } else { ns };
                         }
@@ -143,7 +142,9 @@ impl Builder<'_> {
         let is_futex =
             |id: ObjectId| objects.get(id.0 as usize).is_some_and(|o| o.kind == ObjectKind::Futex);
         let most_pct = analysis.limit(&WELL_MET);
-        napped_ns -= polls::join(&mut ops, &mut times, from as usize, is_futex, most_pct);
+        let joined = polls::join(&mut ops, &mut times, from as usize, is_futex, most_pct);
+        // The steps have the delays after the sleeps too.
+        napped_ns = napped_ns.saturating_sub(joined);
         (self.ops, self.times) = (ops, times);
         for &(from, to, id) in &holds {
             self.objects[id.0 as usize].hold_ns += to - from;
@@ -166,7 +167,6 @@ impl Builder<'_> {
             work_to: from + done,
             ends_ns: 0,
             ends: ends.into_iter().collect(),
-            longest_ns,
             napped_ns,
             occupied_ns,
             keeps_waiting: occupied_ns * 2 > slept_ns,

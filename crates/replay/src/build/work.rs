@@ -14,17 +14,15 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) fn mark_workers(analysis: &Analysis, threads: &mut [ThreadProgram]) {
     let known = who_works(analysis);
     let pid = |t: &ThreadProgram| analysis.pid(analysis.thread(t.slot)).unwrap_or(t.tid);
-    // A thread that sleeps for half of the recording only reports the end.
-    let active = |t: &ThreadProgram| !is_recorder(&t.comm) && t.longest_ns < analysis.wall_ns() / 2;
+    let active = |t: &ThreadProgram| !is_recorder(&t.comm);
     let of_program = |t: &ThreadProgram| active(t) && !t.is_kthread;
     let of_work =
         |t: &ThreadProgram| known.work_known && of_program(t) && known.started.contains(&pid(t));
     let chosen = |t: &ThreadProgram| analysis.is_chosen(analysis.thread(t.slot));
     let active_and_chosen = |t: &ThreadProgram| active(t) && chosen(t);
-    let mut rules: [&dyn Fn(&ThreadProgram) -> bool; 4] =
-        [&of_work, &of_program, &active, &|t| !is_recorder(&t.comm)];
+    let mut rules: [&dyn Fn(&ThreadProgram) -> bool; 3] = [&of_work, &of_program, &active];
     if analysis.has_chosen_work() {
-        rules = [&active_and_chosen, &chosen, &chosen, &chosen];
+        rules = [&active_and_chosen, &chosen, &chosen];
     }
     // In a thread that runs tasks, the thread's own code is what finds the next task.
     let carries = |t: &ThreadProgram| analysis.thread(t.slot).carries;
