@@ -7,7 +7,7 @@
 //!   that its wakers save, as far as there are CPUs. A replay may save less, because it keeps the
 //!   traced order in which servers, clients and runtimes did one thing after the other;
 //! * **bound**: the part of the wanted CPU time that the ledger charges to the resource. Without it
-//!   the rest remains.
+//!   the rest remains; and the work ends no earlier than by all of that CPU time.
 //!
 //! Lost CPU time is not the cost: a lock that is held while sleeping costs hardly any CPU time and
 //! makes the work take four times as long. So if the trace can be replayed, the replay counts.
@@ -75,6 +75,15 @@ impl Worth {
             unchanged_ns: None,
             wall_ns: None,
         }
+    }
+}
+
+impl Worth {
+    /// This gain, but no larger than `most`.
+    pub(crate) fn at_most(self, most: f64) -> Worth {
+        let within = |times: f64| times.min(rounded(most));
+        let (times, low, high) = (within(self.times), within(self.low), within(self.high));
+        Worth { times, low, high, ..self }
     }
 }
 

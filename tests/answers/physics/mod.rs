@@ -9,6 +9,7 @@
 //! * What is busy is at least what the threads ran; leaves add up to the capacity.
 //! * What `waits`, `switches` and `path` print is the ledger's idle time, and the time of threads
 //!   that it was made from ([`printed`]).
+//! * What the ledger charges to a finding bounds its gain.
 //! * Without some of its events a trace keeps its verdict or is less sure.
 //!
 //! `docs/invariants.md` shows how often which invariant of run queues was applied where;
@@ -21,7 +22,7 @@ mod sleep;
 use crate::verdicts::thinned;
 use corpus::Recording;
 use holdup_attribution::{Attribution, Leaf, Total, analyze};
-use holdup_diagnose::{Class, Verdict, diagnose};
+use holdup_diagnose::{Class, Finding, Verdict, diagnose};
 use holdup_passes::{Analysis, Detail, Invariant, Options};
 use holdup_testkit::{in_parallel, needs};
 use holdup_trace::{Cpu, Nanos, Reader};
@@ -100,13 +101,18 @@ fn outcome(file: &Recording, change: usize, reader: &dyn Reader, a: &Analysis) -
     for (invariant, _, n) in a.invariants() {
         *invariants.entry(invariant).or_default() += n;
     }
-    Outcome {
-        name: file.name.clone(),
-        change,
-        invariants,
-        verdict: diagnose(reader.info(), a, None).verdict,
-        failures: broken(reader, a),
-    }
+    let found = diagnose(reader.info(), a, None);
+    let mut failures = broken(reader, a);
+    failures.extend(found.findings.iter().filter_map(|f| beyond(f, a.wall_ns())));
+    Outcome { name: file.name.clone(), change, invariants, verdict: found.verdict, failures }
+}
+
+/// A nanosecond that no CPU loses any more ends the work at most a nanosecond earlier. (What threads
+/// lacked for want of CPUs no CPU lost.)
+fn beyond(f: &Finding, wall: Nanos) -> Option<String> {
+    let left = wall.saturating_sub(f.lost_cpu_ns);
+    let is_beyond = f.lacked_ns == 0 && left as f64 * f.worth.times > wall as f64 * 1.001;
+    is_beyond.then(|| format!("{}: {} times by {} ns", f.class.id(), f.worth.times, f.lost_cpu_ns))
 }
 
 /// The laws of physics that the ledger breaks.

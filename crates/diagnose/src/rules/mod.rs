@@ -178,20 +178,28 @@ fn lost(facts: &Facts<'_>, class: Class) -> Vec<Part> {
 fn costing(facts: &Facts<'_>, rule: &Rule, leaves: Vec<Part>, explanation: Explanation) -> Finding {
     let lost = leaves.iter().map(|p| p.ns).sum();
     let weight = weight(facts, &leaves);
-    let small = (!weight.holds()).then(|| {
-        format!(
+    // A nanosecond that no CPU loses any more ends the work at most a nanosecond earlier.
+    let left = facts.wall.saturating_sub(lost);
+    let most = if left > 0 { facts.wall as f64 / left as f64 } else { f64::INFINITY };
+    let worth = Worth::bound(weight.value).at_most(most);
+    let small = if !weight.holds() {
+        Some(format!(
             "costs {:.1} % of wanted CPU time; a loss below {} % is not worth a change",
             weight.value, weight.limit
-        )
-    });
+        ))
+    } else if worth.times < facts.matters() {
+        Some(format!("without this loss the work is at most {:.2} times as fast", worth.times))
+    } else {
+        None
+    };
     Finding {
         class: rule.class,
         rule: rule.id,
         share: percent(lost, facts.capacity),
         lost_cpu_ns: lost,
         leaves,
-        demand: Worth::bound(weight.value).times,
-        worth: Worth::bound(weight.value),
+        demand: worth.times,
+        worth,
         wanted_pct: weight.value,
         lacked_ns: 0,
         story: explanation.story,

@@ -1,6 +1,7 @@
 //! Tests of `holdup-diagnose` from outside.
 
 mod code;
+mod demand;
 mod hardware_bandwidth;
 mod lacking_evidence;
 mod more_cpus;
