@@ -7,7 +7,7 @@ use crate::relief::Waits;
 use holdup_attribution::graph::{CYCLE_PCT, components};
 use holdup_attribution::{Attribution, Resource, WaitRule};
 use holdup_passes::limits::{ALONE, MATTERS, NAMED, Thresholds, WELL_MET};
-use holdup_passes::{Analysis, ByThread, FutexUse, Object, ObjectKind, PairSum, Slot};
+use holdup_passes::{Analysis, ByThread, FutexUse, Object, ObjectKind, PairSum, Slot, role};
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -180,6 +180,7 @@ impl Finder<'_> {
         for words in words.into_values().flat_map(|words| self.circles(words)) {
             found.push(self.of_words(self.futex(&words), words));
         }
+        descriptors.retain(|&id| self.is_among_peers(id));
         // A token in a pipe is taken by whoever comes first, not by the thread that is woken.
         let (tokens, others): (Vec<ObjectId>, Vec<ObjectId>) =
             descriptors.into_iter().partition(|&id| self.is_taken(id));
@@ -192,6 +193,22 @@ impl Finder<'_> {
     /// Whether threads take it and give it back, as [`holdup_attribution::Contenders`] says.
     fn is_taken(&self, id: ObjectId) -> bool {
         self.judged.contenders.are_at_any(&self.program.objects[id.0 as usize].of)
+    }
+
+    /// Whether threads of one kind end most of each other's waiting for it.
+    fn is_among_peers(&self, id: ObjectId) -> bool {
+        let role = |slot| role(self.analysis.comm(self.analysis.thread(slot)).as_bytes()).to_vec();
+        let (mut all, mut own) = (0, 0);
+        for word in self.words(&[id]) {
+            let waited = self.waited.get(&word).into_iter().flatten();
+            let Some((&waiter, _)) = waited.max_by_key(|by| by.1.wait_ns) else { continue };
+            let waiter = role(waiter);
+            for (&waker, pair) in self.ended.get(&word).into_iter().flatten() {
+                all += pair.wait_ns;
+                own += if role(waker) == waiter { pair.wait_ns } else { 0 };
+            }
+        }
+        own * 2 >= all
     }
 
     /// Futex words by the circle of threads that wake each other through them. A lock goes round in
