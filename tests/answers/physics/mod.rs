@@ -107,8 +107,8 @@ fn outcome(file: &Recording, change: usize, reader: &dyn Reader, a: &Analysis) -
     Outcome { name: file.name.clone(), change, invariants, verdict: found.verdict, failures }
 }
 
-/// A nanosecond that no CPU loses any more ends the work at most a nanosecond earlier. (What threads
-/// lacked for want of CPUs no CPU lost.)
+/// A nanosecond that no CPU loses any more ends the work at most a nanosecond earlier. (What
+/// threads lacked for want of CPUs no CPU lost.)
 fn beyond(f: &Finding, wall: Nanos) -> Option<String> {
     let left = wall.saturating_sub(f.lost_cpu_ns);
     let is_beyond = f.lacked_ns == 0 && left as f64 * f.worth.times > wall as f64 * 1.001;

@@ -11,9 +11,9 @@ const NANOSLEEP: u32 = 35;
 const US: u64 = 1000;
 const MS: u64 = 1000 * US;
 
-/// One thread naps, wakes another, has a mutex that the other waits for, and naps again. Most of the
-/// little that both run is in the calls by which they sleep and wake, but without these calls the
-/// naps would last as long.
+/// One thread naps, wakes another, has a mutex that the other waits for, and naps again. Most of
+/// the little that both run is in the calls by which they sleep and wake, but without these calls
+/// the naps would last as long.
 #[test]
 fn calls_of_threads_that_mostly_nap_delay_nothing() {
     let mut b = TraceBuilder::new(2).task(71, 70, None, "a").task(72, 70, None, "b");

@@ -1,15 +1,16 @@
 //! Sleeps with a timeout that a thread repeats until another thread ends one: a single wait.
 //!
 //! The thread looks now and then whether it should do something else: Ruby's threads ask for the
-//! lock of their interpreter like this. If the other thread comes earlier, fewer timeouts pass. Only
-//! of a futex it is certain that a sleep which no thread ended was over by its timeout.
+//! lock of their interpreter like this. If the other thread comes earlier, fewer timeouts pass.
+//! Only of a futex it is certain that a sleep which no thread ended was over by its timeout.
 
 use super::is_part;
 use crate::program::{ObjectId, Op};
 use holdup_trace::Nanos;
 
 /// Joins such sleeps, from step `from` on, to the wait that follows them. The CPU time between them
-/// comes after the wait then, so it may be `most_pct` of the time. Returns the length of the sleeps.
+/// comes after the wait then, so it may be `most_pct` of the time. Returns the length of these
+/// sleeps.
 pub(super) fn join(
     ops: &mut Vec<Op>,
     times: &mut Vec<Nanos>,
