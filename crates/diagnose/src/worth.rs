@@ -76,9 +76,7 @@ impl Worth {
             wall_ns: None,
         }
     }
-}
 
-impl Worth {
     /// This gain, but no larger than `most`.
     pub(crate) fn at_most(self, most: f64) -> Worth {
         let within = |times: f64| times.min(rounded(most));

@@ -142,7 +142,7 @@ fn in_any_order(
         let Ok(made) = made else { continue };
         let kept = row.worth;
         let mut free = row.clone();
-        free.is_bound |= kept <= gains;
+        free.is_bound = kept <= gains;
         free.set(unchanged, floors, made);
         if free.is_bound {
             free.change = change;
