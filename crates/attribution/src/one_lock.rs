@@ -17,7 +17,7 @@ use crate::graph::components;
 use crate::object::WaitRule;
 use crate::table::{Holder, absorb};
 use crate::{Attribution, ObjectThreads};
-use holdup_passes::{Analysis, ByThread, HoldSum, ObjectKind, PairSum, Slot, role};
+use holdup_passes::{Analysis, ByThread, HoldSum, ObjectKind, PairSum, Slot};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,7 +37,7 @@ impl Attribution<'_> {
 fn join(analysis: &Analysis, mut objects: Vec<Blamed>, by_object: &ObjectThreads) -> Vec<Blamed> {
     // The object that is waited for longest stands for its lock.
     objects.sort_by_cached_key(|b| Reverse(b.sleepers.iter().map(|s| s.wait_ns).sum::<Nanos>()));
-    let program = |s: Slot| role(analysis.comm(analysis.thread(s)).as_bytes()).to_vec();
+    let program = |s: Slot| analysis.role(analysis.thread(s));
     let like = |b: &Blamed| -> Option<Likeness> {
         let longest = b.sleepers.first()?;
         Some((b.kind, b.row.usage, b.rule, program(longest.slot)))

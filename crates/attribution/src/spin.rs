@@ -6,7 +6,7 @@
 //! yield neither gain nor lose anything by it.
 
 use crate::limits::{LOOK, Thresholds};
-use holdup_passes::{Again, Analysis, Slot, role};
+use holdup_passes::{Again, Analysis, Slot};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ pub(crate) fn spinning(analysis: &Analysis, thresholds: &Thresholds) -> Vec<Spin
     for threads in processes.into_values() {
         match &threads[..] {
             [(slot, again)] => {
-                let program = role(analysis.comm(analysis.thread(*slot)).as_bytes()).to_vec();
+                let program = analysis.role(analysis.thread(*slot));
                 lone.entry(program).or_default().push((*slot, *again));
             }
             _ => out.push(together(threads, false)),

@@ -22,7 +22,7 @@ use crate::measured::concurrencies;
 use holdup_attribution::limits::{ENOUGH, MATTERS};
 use holdup_attribution::{Total, ledger};
 use holdup_counters::Counter;
-use holdup_passes::{Analysis, Counts, IntervalsOfCall, Lengths, Slot, role};
+use holdup_passes::{Analysis, Counts, IntervalsOfCall, Lengths, Slot};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
@@ -153,7 +153,7 @@ fn alike(analysis: &Analysis) -> impl Iterator<Item = (Slot, u32, &IntervalsOfCa
 }
 
 fn role_of(analysis: &Analysis, slot: Slot) -> Vec<u8> {
-    role(analysis.comm(analysis.thread(slot)).as_bytes()).to_vec()
+    analysis.role(analysis.thread(slot))
 }
 
 /// In shorter intervals the recorder's overhead is a large part: 0.2 to 1 us per event. In longer

@@ -13,7 +13,7 @@ use crate::slot::Slot;
 use crate::spaces::SpaceCosts;
 use crate::stolen::Stolen;
 use crate::syscalls::CallSum;
-use crate::threads::{Thread, pid_of};
+use crate::threads::{Thread, pid_of, role};
 use crate::throttle::{Quota, Throttles};
 use crate::timeline::{Bin, Program};
 use crate::user_intervals::IntervalsOfCall;
@@ -253,6 +253,11 @@ impl Analysis {
     pub fn comm(&self, t: &Thread) -> String {
         let name = self.engine.names.get(t.comm);
         if name.is_empty() { format!(":{}", t.tid) } else { name }
+    }
+
+    /// What a thread is for, by its name: see [`role`].
+    pub fn role(&self, t: &Thread) -> Vec<u8> {
+        role(self.comm(t).as_bytes()).to_vec()
     }
 
     /// The name of a thread's process: that of its leader if it is alive, else that of the thread.

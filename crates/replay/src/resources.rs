@@ -7,7 +7,7 @@ use crate::relief::Waits;
 use holdup_attribution::graph::{CYCLE_PCT, components};
 use holdup_attribution::{Attribution, Resource, WaitRule};
 use holdup_passes::limits::{ALONE, MATTERS, NAMED, Thresholds, WELL_MET};
-use holdup_passes::{Analysis, ByThread, FutexUse, Object, ObjectKind, PairSum, Slot, role};
+use holdup_passes::{Analysis, ByThread, FutexUse, Object, ObjectKind, PairSum, Slot};
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -197,7 +197,7 @@ impl Finder<'_> {
 
     /// Whether threads of one kind end most of each other's waiting for it.
     fn is_among_peers(&self, id: ObjectId) -> bool {
-        let role = |slot| role(self.analysis.comm(self.analysis.thread(slot)).as_bytes()).to_vec();
+        let role = |slot| self.analysis.role(self.analysis.thread(slot));
         let (mut all, mut own) = (0, 0);
         for word in self.words(&[id]) {
             let waited = self.waited.get(&word).into_iter().flatten();

@@ -2,7 +2,7 @@
 
 use super::{Builder, is_part};
 use holdup_passes::limits::{MATTERS, Thresholds};
-use holdup_passes::{Thread, ThreadSteps, role};
+use holdup_passes::{Thread, ThreadSteps};
 use holdup_trace::Nanos;
 
 /// Groups of threads that mostly have the same CPU affinity.
@@ -75,7 +75,7 @@ impl Builder<'_> {
 
     /// The groups whose affinity a thread mostly shares.
     fn alike(&self, t: &Thread) -> impl Iterator<Item = Alike> {
-        let name = Alike::Name(role(self.analysis.comm(t).as_bytes()).to_vec());
+        let name = Alike::Name(self.analysis.role(t));
         self.analysis.pid(t).map(Alike::Process).into_iter().chain([name])
     }
 
