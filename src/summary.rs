@@ -36,9 +36,9 @@ fn sections(
         with(schema::sar(&analysis.sar(per_cpu), per_cpu), None),
         Section::Ledger(Box::new(Attribution::from(analysis).ledger)),
         with(schema::cpus(&analysis.cpu_rows()), None),
-        with(schema::procs(&analysis.procs(Group::Thread), Group::Thread), entries),
+        with(schema::first_procs(analysis.procs_by_thread(), entries), entries),
         with(schema::syscalls(&analysis.syscalls(Group::System), Group::System), entries),
-        with(schema::switches(&analysis.switches()), entries),
+        with(schema::first_switches(analysis.switches_by_thread(), entries), entries),
         with(schema::irqs(&analysis.irqs(true), true), entries),
     ];
     sections.insert(1, Section::Busy(BusyCourse::of(analysis)));

@@ -251,6 +251,26 @@ fn text_has_a_head_and_warnings() {
     );
 }
 
+/// However many rows are made, those that are kept, their order and the number of the others are
+/// the same.
+#[test]
+fn rows_that_nobody_reads_are_not_kept() {
+    let row = |tid: u32| SwitchRow {
+        tid,
+        max_delay_ns: (!tid.is_multiple_of(7)).then(|| u64::from(tid * 37 % 101)),
+        ..SwitchRow::default()
+    };
+    let rows: Vec<SwitchRow> = (0..500).map(row).collect();
+    for entries in [Some(1), Some(3), Some(499), Some(500), Some(1000), None] {
+        let first = schema::first_switches(rows.iter().cloned(), entries);
+        let mut all = schema::switches(&rows);
+        all.entries = entries;
+        assert!(first.rows.len() <= entries.unwrap_or(500), "{}", first.rows.len());
+        assert_eq!(first.left_out(), all.left_out());
+        assert_eq!(quiet(first), quiet(all));
+    }
+}
+
 #[test]
 fn text_of_system_calls() {
     let thread = schema::syscalls(&syscall_rows(), Group::Thread);

@@ -9,7 +9,12 @@ use std::collections::BTreeMap;
 impl Analysis {
     /// Scheduling of every thread that left a CPU or waited for a CPU.
     pub fn switches(&self) -> Vec<SwitchRow> {
-        self.scheduled().map(|t| self.switch_row(t)).collect()
+        self.switches_by_thread().collect()
+    }
+
+    /// The same rows, made one by one.
+    pub fn switches_by_thread(&self) -> impl Iterator<Item = SwitchRow> {
+        self.scheduled().map(|t| self.switch_row(t))
     }
 
     /// The same rows by control group.

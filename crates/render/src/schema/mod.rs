@@ -44,10 +44,10 @@ pub use ledger::nodes;
 pub use locks::locks;
 pub use phases::phases;
 pub use predict::predict;
-pub use procs::procs;
+pub use procs::{first_procs, procs};
 pub use profile::{profile, profile_tree, stays};
 pub use sar::sar;
-pub use switches::{switches, switches_by_cgroup};
+pub use switches::{first_switches, switches, switches_by_cgroup};
 pub use syscalls::syscalls;
 pub(crate) use waits::edges;
 pub use waits::{path, waits};
@@ -56,6 +56,7 @@ pub use whatif::whatif;
 use crate::table::Line;
 use crate::table::layout::{Layout, Show, has, same};
 use crate::table::{Cell, Column, Table};
+use std::borrow::Borrow;
 
 /// A column of rows of type `R`.
 struct Def<R> {
@@ -231,23 +232,46 @@ impl<R> Verb<R> {
 
     /// The table of `rows` in `shape`.
     fn table(&self, rows: &[R], shape: &'static Shape) -> Table {
+        self.table_of(rows, shape, None)
+    }
+
+    /// The same of rows that are made one by one. Only the first `entries` are kept.
+    fn table_of(
+        &self,
+        rows: impl IntoIterator<Item = impl Borrow<R>>,
+        shape: &'static Shape,
+        entries: Option<usize>,
+    ) -> Table {
         let defs: Vec<&Def<R>> =
             self.columns.iter().filter(|d| !shape.without.contains(&d.column.key)).collect();
         let mut table = Table {
             name: self.name,
             columns: defs.iter().map(|d| d.column).collect(),
-            rows: rows.iter().map(|row| defs.iter().map(|d| (d.get)(row)).collect()).collect(),
-            entries: None,
+            rows: Vec::new(),
+            entries,
+            not_kept: 0,
             missing: None,
             view: "",
             notes: Vec::new(),
             text: shape.text,
         };
+        let most = entries.unwrap_or(usize::MAX);
+        for row in rows {
+            table.rows.push(defs.iter().map(|d| (d.get)(row.borrow())).collect());
+            if table.rows.len() / 2 > most {
+                self.sort(&mut table, most);
+            }
+        }
+        self.sort(&mut table, most);
+        table
+    }
+
+    /// Sort a table in the verb's own order, and leave the first `most` rows.
+    fn sort(&self, table: &mut Table, most: usize) {
         if !self.sort.is_empty() {
-            let known = table.sort(self.sort);
+            let known = table.keep(self.sort, most);
             debug_assert!(known.is_ok(), "{} has no column {}", self.name, self.sort);
         }
-        table
     }
 }
 

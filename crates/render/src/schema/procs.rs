@@ -64,3 +64,8 @@ pub fn procs(rows: &[ProcRow], by: Group) -> Table {
     };
     VERB.table(rows, shape)
 }
+
+/// `procs --by thread`, of which only the first `entries` are kept.
+pub fn first_procs(rows: impl Iterator<Item = ProcRow>, entries: Option<usize>) -> Table {
+    VERB.table_of(rows, &BY_THREAD, entries)
+}

@@ -51,6 +51,11 @@ pub fn switches(rows: &[SwitchRow]) -> Table {
     VERB.table(rows, &SWITCHES)
 }
 
+/// `switches`, of which only the first `entries` are kept.
+pub fn first_switches(rows: impl Iterator<Item = SwitchRow>, entries: Option<usize>) -> Table {
+    VERB.table_of(rows, &SWITCHES, entries)
+}
+
 /// `switches --by cgroup`, longest delay first.
 pub fn switches_by_cgroup(rows: &[SwitchRow]) -> Table {
     VERB.table(rows, &BY_CGROUP)

@@ -169,6 +169,8 @@ pub struct Table {
     pub rows: Vec<Vec<Cell>>,
     /// Show only this many rows; `None` for all.
     pub entries: Option<usize>,
+    /// Rows after the last of `rows` that were not kept, because nobody asked for so many.
+    pub not_kept: usize,
     /// The events that would have to be recorded to fill the table, if they were not.
     pub missing: Option<&'static str>,
     /// The tool whose text layout is used; empty for holdup's own.
@@ -205,6 +207,15 @@ impl Table {
         })
     }
 
+    /// Sort by the keys and leave only the first `most` rows. While a table is filled, with room
+    /// for as many again, it never needs more memory than for what it shows.
+    pub(crate) fn keep(&mut self, keys: &str, most: usize) -> Result<(), UnknownKey> {
+        self.sort(keys)?;
+        self.not_kept += self.rows.len().saturating_sub(most);
+        self.rows.truncate(most);
+        Ok(())
+    }
+
     /// The rows to show.
     pub fn shown(&self) -> &[Vec<Cell>] {
         &self.rows[..self.entries.unwrap_or(usize::MAX).min(self.rows.len())]
@@ -212,7 +223,7 @@ impl Table {
 
     /// How many rows [`Table::shown`] omits.
     pub fn left_out(&self) -> usize {
-        self.rows.len() - self.shown().len()
+        self.rows.len() - self.shown().len() + self.not_kept
     }
 
     /// Sort by `keys` (comma-separated; a trailing `_ns` may be omitted). Measures sort descending,

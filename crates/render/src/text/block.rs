@@ -82,8 +82,8 @@ fn write_layout(
     if options.quiet {
         return Ok(());
     }
-    if shown < rows.len() {
-        let left = (rows.len() - shown) as u64;
+    let left = (rows.len() - shown + table.not_kept) as u64;
+    if left > 0 {
         writeln!(
             out,
             "{}",
