@@ -245,6 +245,7 @@ fn functions(file: &File<'_>, dynamic: bool) -> Table {
                 _ => Binding::Global,
             },
             name,
+            module: b"",
             place: u32::try_from(s.index().0).ok().filter(|place| place & STUB == 0)?,
         })
     });
@@ -300,6 +301,7 @@ fn stubs<'a>(file: &File<'a>) -> Vec<Symbol<'a>> {
             size,
             binding: Binding::Global,
             name: b"stub",
+            module: b"",
             place: symbol_of(entry)? | STUB,
         })
     };

@@ -22,6 +22,9 @@ pub(crate) struct Symbol<'a> {
     pub(crate) size: u64,
     pub(crate) binding: Binding,
     pub(crate) name: &'a [u8],
+    /// The module of the kernel that it is in; empty elsewhere. What lies between two modules
+    /// belongs to neither: it may be code that the kernel made while it ran.
+    pub(crate) module: &'a [u8],
     /// The index by which the owner of the table finds the name.
     pub(crate) place: u32,
 }
@@ -37,7 +40,8 @@ struct Span {
     place: u32,
 }
 
-/// Size assumed for a symbol of unknown length if no other symbol follows (as in perf).
+/// Size assumed for a symbol of unknown length if no other symbol of its module follows (as in
+/// perf).
 const PAGE: u64 = 4096;
 
 impl Table {
@@ -47,7 +51,9 @@ impl Table {
         // Equal addresses keep the order of the file.
         symbols.sort_by_key(|s| s.start);
         let mut spans: Vec<(Span, Symbol<'_>)> = Vec::with_capacity(symbols.len());
-        let next_of = |i: usize| symbols.get(i + 1).map(|s| s.start);
+        let next_of = |i: usize| {
+            symbols.get(i + 1).filter(|next| next.module == symbols[i].module).map(|s| s.start)
+        };
         for (i, &s) in symbols.iter().enumerate() {
             let end = match (s.size, next_of(i)) {
                 (0, Some(next)) => next,
@@ -107,7 +113,7 @@ mod tests {
     use super::*;
 
     fn symbol(start: u64, size: u64, binding: Binding, name: &str, place: u32) -> Symbol<'_> {
-        Symbol { start, size, binding, name: name.as_bytes(), place }
+        Symbol { start, size, binding, name: name.as_bytes(), module: b"", place }
     }
 
     #[test]

@@ -73,6 +73,7 @@ impl Listed {
                     size: found.size,
                     binding: found.binding,
                     name: found.name,
+                    module: found.module,
                     place,
                 });
             }
@@ -98,6 +99,7 @@ struct Line<'a> {
     size: u64,
     binding: Binding,
     name: &'a [u8],
+    module: &'a [u8],
     /// The line from the name on.
     rest: &'a [u8],
 }
@@ -125,9 +127,10 @@ fn kallsyms_line(line: &[u8]) -> Option<Line<'_>> {
         b"w" | b"W" => Binding::Weak,
         _ => return None,
     };
-    let name = rest.split(|b| b.is_ascii_whitespace()).next()?;
+    let mut words = rest.split(|b| b.is_ascii_whitespace());
+    let (name, module) = (words.next()?, words.next().unwrap_or_default());
     let start = hex(address).filter(|&a| a != 0)?;
-    Some(Line { start, size: 0, binding, name, rest })
+    Some(Line { start, size: 0, binding, name, module, rest })
 }
 
 /// `7f2c1000 40 LazyCompile:handle /srv/app.js:12`.
@@ -135,7 +138,7 @@ fn perf_map_line(line: &[u8]) -> Option<Line<'_>> {
     let (address, rest) = word(line)?;
     let (size, name) = word(rest)?;
     let (start, size) = (hex(address)?, hex(size)?);
-    Some(Line { start, size, binding: Binding::Global, name, rest: name })
+    Some(Line { start, size, binding: Binding::Global, name, module: b"", rest: name })
 }
 
 #[cfg(test)]
@@ -157,6 +160,22 @@ mod tests {
         assert_eq!(m.function(0x7f0f).as_deref(), Some("LazyCompile:a b"));
         assert_eq!(m.function(0x7f10), None);
         assert_eq!(m.function(0x8007).as_deref(), Some("Interpreter"));
+    }
+
+    /// A sample in code that the kernel made while it ran had the name of the kernel's last symbol.
+    #[test]
+    fn the_last_symbol_before_a_module_ends_with_its_page() {
+        let text = b"ffffffff83960000 D __start_early_lsm_info\n\
+            ffffffffc0211000 t ftrace_trampoline\t[__builtin__ftrace]\n\
+            ffffffffc0400000 t probe\t[module]\nffffffffc0400100 t remove\t[module]\n";
+        let k = Listed::of_kallsyms(text.to_vec());
+        let name = |a| k.function(a);
+        assert_eq!(name(0xffffffff83960fff).as_deref(), Some("__start_early_lsm_info"));
+        assert_eq!(name(0xffffffff83961000), None);
+        assert_eq!(name(0xffffffffc0211004).as_deref(), Some("ftrace_trampoline"));
+        assert_eq!(name(0xffffffffc0213000), None);
+        assert_eq!(name(0xffffffffc04000ff).as_deref(), Some("probe"));
+        assert_eq!(name(0xffffffffc0400100).as_deref(), Some("remove"));
     }
 
     #[test]
