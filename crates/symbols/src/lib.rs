@@ -313,7 +313,9 @@ impl<'a> Symbols<'a> {
                 .function(code.address, module)
                 .map(Arc::from),
         };
-        Named { dso: Some(dso), function }
+        // Code that the kernel made while it ran is in no mapping, and not among its functions.
+        let made = code.mapping.is_none() && function.is_none() && self.text.is_some();
+        Named { dso: (!made).then_some(dso), function }
     }
 
     fn name_user(&mut self, code: &Code) -> Named {

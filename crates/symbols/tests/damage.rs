@@ -207,3 +207,22 @@ fn what_the_kernel_made_has_the_name_it_was_mapped_by() {
     let module = name("/lib/modules/6.1/kernel/fs/ext4/ext4.ko");
     assert_eq!((module.dso.as_deref(), module.function), (Some("[ext4]"), None));
 }
+
+/// A sample in a trampoline of ftrace, which is in no mapping, counted as the kernel's own code.
+#[test]
+fn what_the_kernel_made_outside_of_its_code_has_no_file() {
+    let case = Case::new("[kernel.kallsyms]_text");
+    let start = 0xffff_ffff_8100_0000;
+    let text = Mapping { start, offset: start, kernel: true, ..case.mapping };
+    case.put("kallsyms", b"ffffffff81000000 T _text\nffffffff81000100 T do_it\n");
+    let listed = Some(case.folder.path().join("kallsyms"));
+    let options = Options { kallsyms: listed, ..case.options() };
+    let mut symbols = Symbols::new(&case.info, Some(text), options);
+    let mut name = |address, mapping| {
+        let named = symbols.name(&Code { kernel: true, mapping, ..case.code(address) });
+        (named.dso.map(|d| d.to_string()), named.function.map(|f| f.to_string()))
+    };
+    let kernel = Some("[kernel.kallsyms]".to_owned());
+    assert_eq!(name(start + 0x104, Some(text)), (kernel, Some("do_it".to_owned())));
+    assert_eq!(name(0xffff_ffff_c021_1004, None), (None, None));
+}
