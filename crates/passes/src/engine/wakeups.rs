@@ -2,7 +2,7 @@
 
 use super::Engine;
 use crate::blame::{Over, WaitSum};
-use crate::cpus::{Frame, Level};
+use crate::cpus::{Frame, Level, MAX_CPUS};
 use crate::facts::{Fact, Slept, WakeEvent, Wakeup};
 use crate::judge::{Activity, BlockedFor, Ended, Outside, Sleep, WaitEnd, Waker, is_for_device};
 use crate::lanes::SleptFor;
@@ -198,10 +198,17 @@ impl Engine {
     /// The thread that ends the sleep of `sleeper` by this event, unless an interrupt does; and
     /// whether certainly nothing ran on top of that thread.
     fn waker(&mut self, now: Nanos, e: &Event, sleeper: Tid) -> Option<(Slot, bool)> {
-        if !self.valid(e.cpu, e.tid) {
+        if e.cpu.0 >= MAX_CPUS {
             return None;
         }
-        let slot = self.current(now, e.cpu, e.tid, e.pid);
+        let slot = if e.tid == Tid::UNKNOWN {
+            // A thread that ends wakes who waits for it when its number is released already.
+            let slot = self.cpus.get_mut(e.cpu).current()?.1;
+            self.threads[slot].exiting |= slot != Slot::IDLE;
+            slot
+        } else {
+            self.current(now, e.cpu, e.tid, e.pid)
+        };
         let c = self.cpus.get_mut(e.cpu);
         let on_top = c.stack.last().copied();
         let own = c.stack.len() == 1 && c.stack[0].start > c.irq_left + FROM_IRQ;
@@ -228,8 +235,10 @@ impl Engine {
             // page fault, whose end is not an event.
             None if self.sleeps_for_lock(sleeper) => Some((slot, true)),
             // Application code wakes no thread: an interrupt that was not recorded did. But the
-            // thread may be in an untraced call.
-            None if t.mode == Mode::User && self.outside != Outside::UntracedCall => None,
+            // thread may be in an untraced call, or end because of a signal.
+            None if t.mode == Mode::User && !t.exiting && self.outside != Outside::UntracedCall => {
+                None
+            }
             None => Some((slot, self.caps.irqs || self.caps.softirqs)),
         }
     }
@@ -254,7 +263,8 @@ impl Engine {
     /// Whether `waker` may end the sleep. Outside recorded calls it may be in an untraced call, but
     /// no untraced call ends a sleep in a contended call, until a time, or for a child.
     fn may_wake(&self, waker: Slot, sleeper: Slot) -> bool {
-        if self.outside != Outside::UntracedCall || self.threads[waker].mode != Mode::User {
+        let t = &self.threads[waker];
+        if self.outside != Outside::UntracedCall || t.mode != Mode::User || t.exiting {
             return true;
         }
         let kind = self.sleep_kind(sleeper);

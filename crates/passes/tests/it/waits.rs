@@ -12,6 +12,8 @@ const SEMOP: u32 = 65;
 const FLOCK: u32 = 73;
 const CLONE: u32 = 56;
 const NANOSLEEP: u32 = 35;
+const WAIT4: u32 = 61;
+const EXIT_GROUP: u32 = 231;
 
 const WAIT_BITSET: u64 = 0x189;
 
@@ -106,6 +108,34 @@ fn a_lock_whose_holder_waits_for_the_disk_is_the_disk() {
     let wait = path.rows.iter().find(|r| r.state == "wait").unwrap();
     assert_eq!((wait.tid, wait.kind, wait.total_ns), (7, "disk", 50));
     assert_eq!(path.rows.iter().map(|r| r.total_ns).sum::<u64>(), path.total_ns);
+}
+
+/// perf writes -1 for the thread of an event if the kernel has released its number: a thread that
+/// was killed wakes its parent after that. ftrace still writes the number.
+#[test]
+fn who_ends_wakes_its_parent_without_a_number() {
+    for number in [8, u32::MAX] {
+        let a = run(&TraceBuilder::new(2)
+            .records("sched", "sched_wakeup")
+            .records("irq", "irq_handler_entry")
+            .task(7, 7, None, "shell")
+            .task(8, 8, Some(7), "child")
+            .switch(0, 0, 0, 7, "R")
+            .switch(0, 1, 0, 8, "R")
+            .sys_enter(10, 0, 7, WAIT4)
+            .switch(20, 0, 7, 0, "S")
+            .sys_enter(80, 1, 8, EXIT_GROUP)
+            .exit(85, 1, 8)
+            .task_end(86, 1, 8)
+            .waking(90, 1, number, 7)
+            .switch(95, 1, 8, 0, "X")
+            .switch(100, 0, 0, 7, "R")
+            .sys_exit(105, 0, 7, WAIT4, 8)
+            .build());
+        let path = Attribution::from(&a).path(Some(7)).unwrap();
+        let child = path.rows.iter().find(|r| r.tid == 8).map(|r| (r.state, r.total_ns));
+        assert_eq!(child, Some(("run", 70)), "{number}");
+    }
 }
 
 #[test]
