@@ -102,6 +102,8 @@ impl Replay {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replays {
     by_class: Vec<(Class, Replay)>,
+    /// The thread whose sleeps the end of the work waits for most of the time, in words.
+    asleep: Option<String>,
 }
 
 impl Replays {
@@ -119,7 +121,7 @@ impl Replays {
     pub fn of(judged: &Attribution<'_>) -> Result<Replays, String> {
         let analysis = judged.analysis;
         let program = Program::new(analysis).map_err(|e| e.to_string())?;
-        let Estimates { unchanged, rows } = estimate(&program, judged, Depth::Resources);
+        let Estimates { unchanged, rows, asleep } = estimate(&program, judged, Depth::Resources);
         let off_pct = off_pct(&program, &unchanged);
         if let Some(doubt) = doubts(analysis, off_pct).into_iter().next() {
             return Err(doubt);
@@ -171,7 +173,13 @@ impl Replays {
                 None => by_class.push((class, replay)),
             }
         }
-        Ok(Replays { by_class })
+        let asleep = asleep.filter(|of| of.ns.saturating_mul(2) >= of.of_ns);
+        Ok(Replays { by_class, asleep: asleep.map(|of| words::asleep(&program, &of)) })
+    }
+
+    /// The thread whose sleeps the end of the work waits for most of the time, in words.
+    pub(crate) fn asleep(&self) -> Option<&str> {
+        self.asleep.as_deref()
     }
 
     /// The gains of locks whose holders lose no time.

@@ -113,10 +113,15 @@ fn healthy(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
         .filter(|f| f.class != Class::CpuOverload)
         .filter(|f| f.is_too_little || f.worth.times < facts.matters())
         .fold(1.0, |most: f64, f| most.max(f.worth.times));
-    let what = if busy * 2.0 >= 100.0 {
-        format!("CPUs are {busy:.0} % busy, and there is no bottleneck")
-    } else {
-        format!("CPUs are {busy:.0} % busy because there is no more work")
+    let asleep = facts.replays.as_ref().and_then(|of| of.as_ref().ok()?.asleep());
+    let what = match asleep {
+        _ if busy * 2.0 >= 100.0 => {
+            format!("CPUs are {busy:.0} % busy, and there is no bottleneck")
+        }
+        Some(who) => {
+            format!("CPUs are {busy:.0} % busy because the work waits for timers or input ({who})")
+        }
+        None => format!("CPUs are {busy:.0} % busy because there is no more work"),
     };
     let what = match &facts.replays {
         Some(Ok(replays)) => {

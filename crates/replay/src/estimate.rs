@@ -1,5 +1,6 @@
 //! What each scarce resource is worth: how much faster the work is without it.
 
+use crate::asleep::Asleep;
 use crate::bound::Work;
 use crate::change::{Change, LockChange, View};
 use crate::predict::{Seeds, compared_with, predict_all};
@@ -65,6 +66,8 @@ pub struct Estimates {
     pub unchanged: Prediction,
     /// First each whole resource, then its members; the largest worth first.
     pub rows: Vec<Estimate>,
+    /// What the end of the work waited for that no change removes.
+    pub asleep: Option<Asleep>,
 }
 
 /// Replay `program` without each scarce resource, and without the largest members of each.
@@ -112,7 +115,7 @@ pub fn estimate(program: &Program, judged: &Attribution<'_>, depth: Depth) -> Es
     rows.sort_by(|a, b| {
         Reverse(a.together).cmp(&Reverse(b.together)).then(b.worth.total_cmp(&a.worth))
     });
-    Estimates { unchanged: unchanged.clone(), rows }
+    Estimates { unchanged: unchanged.clone(), rows, asleep: Asleep::of(program, &waits) }
 }
 
 /// Threads that share another's work keep the traced order in which it served, and clients wait for

@@ -16,6 +16,7 @@
 //! wakes which. It does not know what a thread would have done had it been earlier.
 
 mod answers;
+mod asleep;
 mod bits;
 mod bound;
 mod build;
@@ -23,6 +24,7 @@ mod change;
 mod deal;
 mod doubts;
 mod estimate;
+mod exclusive;
 mod next;
 mod predict;
 mod prediction;
@@ -33,6 +35,7 @@ mod simulate;
 mod spans;
 pub mod words;
 
+pub use asleep::Asleep;
 pub use build::CannotReplay;
 pub use change::{Change, ChangeError, FACTORS, LockChange, MAX_CPUS, PARTS};
 pub use doubts::{doubts, off_pct};

@@ -212,6 +212,16 @@ impl ThreadProgram {
     pub(crate) fn may_ask(&self) -> bool {
         !self.is_background && !self.is_kthread && !is_recorder(&self.comm)
     }
+
+    /// When its work was done in the trace. It has taken a step.
+    pub(crate) fn work_ends(&self, program: &Program) -> Nanos {
+        let last = self.work_to.max(self.from + 1) as usize - 1;
+        let ns = match program.ops[last] {
+            Op::Run(ns) | Op::Spin(ns, _) => ns,
+            _ => 0,
+        };
+        program.times[last] + ns
+    }
 }
 
 impl Program {

@@ -24,15 +24,15 @@ use std::collections::BTreeMap;
 
 /// A sleep of the trace.
 #[derive(Clone, Copy, Debug)]
-struct Wait {
-    to: Nanos,
-    from: Nanos,
+pub(crate) struct Wait {
+    pub(crate) to: Nanos,
+    pub(crate) from: Nanos,
     /// When the thread ran again: it was ready before, and had no CPU yet.
     goes_on: Nanos,
-    thread: u32,
-    object: ObjectId,
+    pub(crate) thread: u32,
+    pub(crate) object: ObjectId,
     /// The thread that ended it, if a thread did.
-    waker: Option<u32>,
+    pub(crate) waker: Option<u32>,
 }
 
 /// The sleeps of a program.
@@ -96,6 +96,20 @@ impl Waits {
             }
         }
         Waits { all: waits, in_loops }
+    }
+
+    /// The sleeps, in order of their ends.
+    pub(crate) fn all(&self) -> &[Wait] {
+        &self.all
+    }
+
+    /// The sleeps of each thread, in order.
+    pub(crate) fn by_thread(&self, threads: usize) -> Vec<Vec<Wait>> {
+        let mut by = vec![Vec::new(); threads];
+        for wait in &self.all {
+            by[wait.thread as usize].push(*wait);
+        }
+        by
     }
 
     /// The part of a wait that passed before the thread that ended it left its event loop: until
@@ -222,12 +236,7 @@ pub(crate) fn left(
         if !t.works || t.run_ns == 0 || t.to == t.from {
             continue;
         }
-        let last = t.work_to.max(t.from + 1) as usize - 1;
-        let end = program.times[last]
-            + match program.ops[last] {
-                Op::Run(ns) | Op::Spin(ns, _) => ns,
-                _ => 0,
-            };
+        let end = t.work_ends(program);
         let span = end.saturating_sub(program.times[t.from as usize]).max(t.run_ns) as f64;
         let run = t.run_ns as f64;
         let slept = calls_ns.and_then(|of| of.get(i)).map_or(0.0, |&ns| (ns as f64).min(run));

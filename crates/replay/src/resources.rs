@@ -2,6 +2,7 @@
 
 use crate::build::is_part;
 use crate::change::{Change, LockChange, PARTS};
+use crate::exclusive::exclude_each_other;
 use crate::program::{ObjectId, Op, Program, ReplayObject};
 use crate::relief::Waits;
 use holdup_attribution::graph::{CYCLE_PCT, components};
@@ -177,8 +178,12 @@ impl Finder<'_> {
                 _ => {}
             }
         }
-        for words in words.into_values().flat_map(|words| self.circles(words)) {
-            found.push(self.of_words(self.futex(&words), words));
+        for words in words.into_values() {
+            let (exclusive, others) = self.exclusive(words);
+            found.extend(exclusive.into_iter().map(|ids| self.of_objects(self.futex(&ids), ids)));
+            for words in self.circles(others) {
+                found.push(self.of_words(self.futex(&words), words));
+            }
         }
         descriptors.retain(|&id| self.is_among_peers(id));
         // A token in a pipe is taken by whoever comes first, not by the thread that is woken.
@@ -190,21 +195,54 @@ impl Finder<'_> {
         found
     }
 
+    /// The words at which threads of one kind wait for each other whose other sleeps exclude each
+    /// other, by kind of thread; and the rest.
+    fn exclusive(&self, words: Vec<ObjectId>) -> (Vec<Vec<ObjectId>>, Vec<ObjectId>) {
+        let role = |slot| self.analysis.role(self.analysis.thread(slot));
+        let mut by_role: BTreeMap<Vec<u8>, Vec<ObjectId>> = BTreeMap::new();
+        let mut others = Vec::new();
+        for id in words {
+            let of = [id];
+            let waited = self.words(&of).filter_map(|o| self.waited.get(&o)).flatten();
+            match waited.max_by_key(|by| by.1.wait_ns).filter(|_| self.is_among_peers(id)) {
+                Some((&slot, _)) => by_role.entry(role(slot)).or_default().push(id),
+                None => others.push(id),
+            }
+        }
+        let limits = &self.judged.thresholds;
+        let mut exclusive = Vec::new();
+        for (kind, ids) in by_role {
+            let objects: Vec<Object> = self.words(&ids).collect();
+            let met = |slot| {
+                let of = objects.iter().flat_map(|o| [self.waited.get(o), self.ended.get(o)]);
+                of.flatten().any(|by| by.contains_key(&slot))
+            };
+            let threads = self.works().filter(|(_, t)| role(t.slot) == kind && met(t.slot));
+            let threads: Vec<usize> = threads.map(|(i, _)| i).collect();
+            match exclude_each_other(self.program, self.waits, &threads, limits) {
+                true => exclusive.push(ids),
+                false => others.extend(ids),
+            }
+        }
+        others.sort_unstable();
+        (exclusive, others)
+    }
+
     /// Whether threads take it and give it back, as [`holdup_attribution::Contenders`] says.
     fn is_taken(&self, id: ObjectId) -> bool {
         self.judged.contenders.are_at_any(&self.program.objects[id.0 as usize].of)
     }
 
-    /// Whether threads of one kind end most of each other's waiting for it.
+    /// Whether threads of one kind end most of their waiting for it themselves.
     fn is_among_peers(&self, id: ObjectId) -> bool {
         let role = |slot| self.analysis.role(self.analysis.thread(slot));
         let (mut all, mut own) = (0, 0);
         for word in self.words(&[id]) {
-            let waited = self.waited.get(&word).into_iter().flatten();
-            let Some((&waiter, _)) = waited.max_by_key(|by| by.1.wait_ns) else { continue };
+            let waited = || self.waited.get(&word).into_iter().flatten();
+            let Some((&waiter, _)) = waited().max_by_key(|by| by.1.wait_ns) else { continue };
             let waiter = role(waiter);
+            all += waited().map(|by| by.1.wait_ns).sum::<Nanos>();
             for (&waker, pair) in self.ended.get(&word).into_iter().flatten() {
-                all += pair.wait_ns;
                 own += if role(waker) == waiter { pair.wait_ns } else { 0 };
             }
         }

@@ -1,7 +1,9 @@
 //! Changes in words.
 
+use crate::asleep::Asleep;
 use crate::change::{Change, LockChange};
 use crate::program::{ObjectId, Program};
+use holdup_passes::percent;
 use holdup_trace::Tid;
 use std::cmp::Reverse;
 use std::fmt;
@@ -33,6 +35,16 @@ pub fn fixes(program: &Program, changes: &[Change]) -> String {
 /// As [`fixes`], of changes that the user asked for: each of them is named.
 pub fn each(program: &Program, changes: &[Change]) -> String {
     changes.iter().map(|change| fix(program, change)).collect::<Vec<_>>().join(", ")
+}
+
+/// Who sleeps, how often and for which part of the time.
+pub fn asleep(program: &Program, of: &Asleep) -> String {
+    let times = match of.times {
+        1 => "once".to_owned(),
+        n => format!("{n} times"),
+    };
+    let pct = percent(of.ns, of.of_ns).min(100.0);
+    format!("{} sleeps {times}, {pct:.0} % of the time", thread(program, of.thread))
 }
 
 /// The bottlenecks that changes are about.
@@ -91,6 +103,13 @@ fn fix(program: &Program, change: &Change) -> String {
     }
 }
 
+fn thread(program: &Program, i: usize) -> String {
+    match program.threads.get(i) {
+        Some(t) => format!("{} ({})", t.comm, Tid(t.tid).words()),
+        None => "a thread".to_owned(),
+    }
+}
+
 /// The bottleneck that a change is about.
 fn subject(program: &Program, change: &Change) -> String {
     match change {
@@ -99,10 +118,7 @@ fn subject(program: &Program, change: &Change) -> String {
             Some(object) => object.name.replacen("kernel-lock ", "kernel lock ", 1),
             None => "an object".to_owned(),
         },
-        Change::Split(i, _) | Change::Speed(i, _) => match program.threads.get(*i) {
-            Some(t) => format!("{} ({})", t.comm, Tid(t.tid).words()),
-            None => "a thread".to_owned(),
-        },
+        Change::Split(i, _) | Change::Speed(i, _) => thread(program, *i),
         Change::Cpus(_) => "too few CPUs".to_owned(),
         Change::SpreadIrqs => "interrupts that few CPUs take".to_owned(),
         Change::NoDevices => "devices".to_owned(),

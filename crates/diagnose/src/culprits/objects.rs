@@ -21,11 +21,8 @@ pub(crate) fn contention(
     by_call: &[(String, Nanos)],
     spinning: &[&Spinning],
 ) -> Vec<Culprit> {
-    let priced = facts.worth_removing(class).map(|objects| {
-        let culprits = among(facts, objects, asleep);
-        // Words of a lock whose holders sleep for a time look as if there were no work.
-        if culprits.is_empty() { freed(facts, objects) } else { culprits }
-    });
+    let priced = facts.worth_removing(class);
+    let priced = priced.map(|objects| freed(facts, objects, |o| o.idle_ns(asleep)));
     if let Some(culprits) = priced.filter(|culprits| !culprits.is_empty()) {
         return culprits;
     }
@@ -80,25 +77,19 @@ pub(super) fn at_leaf(facts: &Facts<'_>, leaf: Leaf) -> Vec<Culprit> {
     objects.into_iter().take(CULPRITS).map(|o| culprit(facts, o, o.idle_ns(leaf))).collect()
 }
 
-/// The first few of these objects, in their order, that cost anything by themselves.
-fn among(facts: &Facts<'_>, objects: &[Object], leaf: Leaf) -> Vec<Culprit> {
-    let found = in_order(facts, objects).into_iter().filter(|o| o.rule.is_harmful());
-    found.take(CULPRITS).map(|o| culprit(facts, o, o.idle_ns(leaf))).collect()
-}
-
 /// The first few of these objects, in their order, whatever their figures: a replay shows that the
 /// work is faster without them.
-pub(crate) fn freed(facts: &Facts<'_>, objects: &[Object]) -> Vec<Culprit> {
-    let found = in_order(facts, objects).into_iter().take(CULPRITS);
-    found.map(|o| culprit(facts, o, 0)).collect()
-}
-
-fn in_order<'a>(facts: &'a Facts<'_>, objects: &[Object]) -> Vec<&'a Blamed> {
+pub(crate) fn freed(
+    facts: &Facts<'_>,
+    objects: &[Object],
+    cost_ns: impl Fn(&Blamed) -> Nanos,
+) -> Vec<Culprit> {
     let place = |o: &&Blamed| objects.iter().position(|object| o.objects.contains(object));
     let all = facts.objects().iter();
     let mut found: Vec<(usize, &Blamed)> = all.filter_map(|o| Some((place(&o)?, o))).collect();
     found.sort_by_key(|of| of.0);
-    found.into_iter().map(|of| of.1).collect()
+    let found = found.into_iter().take(CULPRITS);
+    found.map(|(_, o)| culprit(facts, o, cost_ns(o))).collect()
 }
 
 /// The process of the last thread with this id.

@@ -343,7 +343,7 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
         }
         let threads = threads.iter().map(|&slot| culprits::runs(facts, slot));
         let mut named: Vec<Culprit> = threads.collect();
-        named.extend(culprits::freed(facts, &replay.objects));
+        named.extend(culprits::freed(facts, &replay.objects, |_| 0));
         named.truncate(3);
         if !named.is_empty() {
             f.culprits = named;
