@@ -11,16 +11,16 @@ use holdup_passes::limits::{ENOUGH, MATTERS, MISSING_ENDS, Thresholds};
 use holdup_trace::Nanos;
 use std::collections::BTreeMap;
 
-/// Whether the sleeps of these threads that none of them ends exclude each other, and would overlap
-/// for a part of the time that matters if they were independent. Devices are not asked: of two that
-/// wait for a disk, one may have to.
+/// Whether the sleeps of these threads (`is_one`) that none of them ends exclude each other, and
+/// would overlap for a part of the time that matters if they were independent. Devices are not
+/// asked: of two threads that wait for a disk, one may have to.
 pub(crate) fn exclude_each_other(
     program: &Program,
     waits: &Waits,
-    threads: &[usize],
+    is_one: &[bool],
     limits: &Thresholds,
 ) -> bool {
-    let is_one = |thread: u32| threads.contains(&(thread as usize));
+    let is_one = |thread: u32| is_one[thread as usize];
     let is_own = |w: &&Wait| {
         let device = program.objects.get(w.object.0 as usize).is_some_and(|o| o.is_device);
         let by_others = w.waker.is_none_or(|waker| !is_one(waker));
@@ -68,7 +68,7 @@ mod tests {
         let steps = vec![Op::Sleep(10, object); times as usize];
         let mut p = program(3, &[steps.clone(), steps.clone(), steps]);
         p.times = (0..3).flat_map(|i| (0..times).map(move |n| n * 30 + i * apart)).collect();
-        exclude_each_other(&p, &Waits::of(&p), &[0, 1, 2], &Thresholds::default())
+        exclude_each_other(&p, &Waits::of(&p), &[true; 3], &Thresholds::default())
     }
 
     #[test]
@@ -85,7 +85,7 @@ mod tests {
     fn one_that_sleeps_alone_excludes_nobody() {
         let p = program(2, &[vec![Op::Sleep(10, ObjectId::NONE); 50], vec![Op::Run(500)]]);
         let limits = Thresholds::default();
-        assert!(!exclude_each_other(&p, &Waits::of(&p), &[0, 1], &limits));
-        assert!(!exclude_each_other(&p, &Waits::of(&p), &[], &limits));
+        assert!(!exclude_each_other(&p, &Waits::of(&p), &[true; 2], &limits));
+        assert!(!exclude_each_other(&p, &Waits::of(&p), &[false; 2], &limits));
     }
 }

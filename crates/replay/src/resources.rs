@@ -3,14 +3,14 @@
 use crate::build::is_part;
 use crate::change::{Change, LockChange, PARTS};
 use crate::exclusive::exclude_each_other;
-use crate::program::{ObjectId, Op, Program, ReplayObject};
+use crate::program::{ObjectId, Op, Program, ReplayObject, ThreadProgram};
 use crate::relief::Waits;
 use holdup_attribution::graph::{CYCLE_PCT, components};
 use holdup_attribution::{Attribution, Resource, WaitRule};
 use holdup_passes::limits::{ALONE, MATTERS, NAMED, Thresholds, WELL_MET};
 use holdup_passes::{Analysis, ByThread, FutexUse, Object, ObjectKind, PairSum, Slot};
 use holdup_trace::Nanos;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -92,7 +92,7 @@ impl Finder<'_> {
             .map(|(_, t)| self.analysis.thread(t.slot))
             .fold(0, |all, t| all + t.woken_ns + t.preempted_ns);
         // A further CPU only helps if threads outside the work have enough CPUs too.
-        let outside = |t: &&crate::ThreadProgram| t.is_background && !t.is_kthread && t.run_ns > 0;
+        let outside = |t: &&ThreadProgram| t.is_background && !t.is_kthread && t.run_ns > 0;
         let want = self.works().count() + p.threads.iter().filter(outside).count();
         let want = want.clamp(p.cpus as usize + 1, 4 * p.cpus as usize) as u32;
         let more = Change::Cpus(want.min(crate::MAX_CPUS));
@@ -132,7 +132,7 @@ impl Finder<'_> {
     }
 
     /// Threads that do the work.
-    fn works(&self) -> impl Iterator<Item = (usize, &crate::ThreadProgram)> {
+    fn works(&self) -> impl Iterator<Item = (usize, &ThreadProgram)> {
         self.program.threads.iter().enumerate().filter(|(_, t)| t.works)
     }
 
@@ -212,13 +212,11 @@ impl Finder<'_> {
         let limits = &self.judged.thresholds;
         let mut exclusive = Vec::new();
         for (kind, ids) in by_role {
-            let objects: Vec<Object> = self.words(&ids).collect();
-            let met = |slot| {
-                let of = objects.iter().flat_map(|o| [self.waited.get(o), self.ended.get(o)]);
-                of.flatten().any(|by| by.contains_key(&slot))
-            };
-            let threads = self.works().filter(|(_, t)| role(t.slot) == kind && met(t.slot));
-            let threads: Vec<usize> = threads.map(|(i, _)| i).collect();
+            let by = self.words(&ids).flat_map(|o| [self.waited.get(&o), self.ended.get(&o)]);
+            let met: FxHashSet<Slot> = by.flatten().flat_map(|by| by.keys().copied()).collect();
+            let is_one =
+                |t: &ThreadProgram| t.works && met.contains(&t.slot) && role(t.slot) == kind;
+            let threads: Vec<bool> = self.program.threads.iter().map(is_one).collect();
             match exclude_each_other(self.program, self.waits, &threads, limits) {
                 true => exclusive.push(ids),
                 false => others.extend(ids),
@@ -483,7 +481,7 @@ impl Finder<'_> {
     /// all of them faster.
     fn few(&self) -> Option<Scarce> {
         let (p, few) = (self.program, &self.judged.alone.few);
-        let is_of = |of: &&(usize, &crate::ThreadProgram)| few.contains(&of.1.slot);
+        let is_of = |of: &&(usize, &ThreadProgram)| few.contains(&of.1.slot);
         let threads: Vec<usize> = self.works().filter(|of| is_of(&of)).map(|of| of.0).collect();
         let faster = f64::from(p.cpus) / threads.len().max(1) as f64;
         (threads.len() > 1 && threads.len() == few.len()).then(|| Scarce {
@@ -500,7 +498,7 @@ impl Finder<'_> {
     /// Whether a thread has work, or a request in hand, nearly all the time, from its start on if
     /// it was started while others worked. A thread that idles part of the time is not what the
     /// others wait for, whatever the traced order of requests makes of it.
-    fn is_busy(&self, of: &crate::ThreadProgram, limits: &Thresholds) -> bool {
+    fn is_busy(&self, of: &ThreadProgram, limits: &Thresholds) -> bool {
         let t = self.analysis.thread(of.slot);
         let wall_ns = self.program.traced_wall_ns;
         let life_ns = self.analysis.life_ns(t).min(wall_ns);

@@ -5,6 +5,7 @@ use super::{CULPRITS, most_costly, syscall, waited_for};
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Person, Role};
 use holdup_attribution::{Blamed, Leaf, Sleeper, Spinning, WaitRule, WaitsRow, in_words};
+use holdup_passes::limits::MATTERS;
 use holdup_passes::{Object, ObjectKind};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
@@ -77,8 +78,9 @@ pub(super) fn at_leaf(facts: &Facts<'_>, leaf: Leaf) -> Vec<Culprit> {
     objects.into_iter().take(CULPRITS).map(|o| culprit(facts, o, o.idle_ns(leaf))).collect()
 }
 
-/// The first few of these objects, in their order, whatever their figures: a replay shows that the
-/// work is faster without them.
+/// The first few of these objects, in their order: a replay shows that the work is faster without
+/// them. The words of a lock whose holders sleep look as if there were no work; they are named
+/// unless threads wait for some time for an object that is a lock by itself.
 pub(crate) fn freed(
     facts: &Facts<'_>,
     objects: &[Object],
@@ -88,6 +90,12 @@ pub(crate) fn freed(
     let all = facts.objects().iter();
     let mut found: Vec<(usize, &Blamed)> = all.filter_map(|o| Some((place(&o)?, o))).collect();
     found.sort_by_key(|of| of.0);
+    let longest = found.iter().map(|(_, o)| o.row.wait_total_ns).max().unwrap_or(0);
+    let matters = (longest as f64 * facts.limit(&MATTERS) / 100.0) as Nanos;
+    let is_lock = |o: &Blamed| o.rule.is_harmful() && o.row.wait_total_ns >= matters;
+    if found.iter().any(|(_, o)| is_lock(o)) {
+        found.retain(|(_, o)| is_lock(o));
+    }
     let found = found.into_iter().take(CULPRITS);
     found.map(|(_, o)| culprit(facts, o, cost_ns(o))).collect()
 }
