@@ -153,6 +153,14 @@ pub struct ReplayObject {
     pub is_kernel_lock: bool,
 }
 
+impl ReplayObject {
+    /// Whether a sleep for it that no thread ended was for a set time: nobody wakes a waiter of a
+    /// futex but a thread. A program naps so, as Java and Ruby do, whoever has the lock.
+    pub(crate) fn times_out(&self) -> bool {
+        self.kind == ObjectKind::Futex
+    }
+}
+
 /// A trace, ready to be replayed.
 #[derive(Clone, Debug)]
 pub struct Program {
