@@ -2,6 +2,7 @@
 
 use super::files::Opened;
 use super::{FutexUse, Key, Object, ObjectKind, Thing, Waits};
+use crate::limits::MATTERS;
 use crate::slot::Slot;
 
 /// Objects beyond this many share one row; a server opens a descriptor per connection.
@@ -143,9 +144,12 @@ impl Waits {
         self.things[object.0 as usize].spans.count > 0
     }
 
-    /// Whether threads that wait for it also end others' waits for it, at least twice so far.
+    /// Whether threads that wait for it also end others' waits for it: at least two so far, and a
+    /// part that matters. A program that naps until a signal comes gets one now and then.
     pub(crate) fn is_contended(&self, object: Object) -> bool {
-        self.things[object.0 as usize].turns > 1
+        let thing = &self.things[object.0 as usize];
+        let pct = thing.turns.saturating_mul(100) / thing.spans.count.max(1);
+        thing.turns > 1 && pct as f64 >= MATTERS.default
     }
 
     /// Whether one thread at a time holds it, and releases it itself. A semaphore also counts as a

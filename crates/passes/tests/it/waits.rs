@@ -138,6 +138,53 @@ fn who_ends_wakes_its_parent_without_a_number() {
     }
 }
 
+/// Two threads nap at a condition variable until their time is up, and now and then one wakes the
+/// other: the naps were contention once the second was woken.
+#[test]
+fn naps_that_end_early_now_and_then_are_no_contention() {
+    let lost = |woken: u64| {
+        let mut b = two();
+        for round in 0..40 {
+            let at = 1_000 + round * 1_000;
+            for (cpu, tid) in [(0, 7), (1, 8)] {
+                b = b.sys_enter_with(at, cpu, tid, FUTEX, &[0x1000, WAIT_BITSET, 0]).switch(
+                    at + 10,
+                    cpu,
+                    tid,
+                    0,
+                    "S",
+                );
+            }
+            let (first, next) = [(7, 8), (8, 7)][(round % 2) as usize];
+            let (cpu, of_next) = [(0, 1), (1, 0)][(round % 2) as usize];
+            b = b
+                .irq(at + 700, at + 706, cpu, 0, 9)
+                .waking(at + 703, cpu, 0, first)
+                .switch(at + 708, cpu, 0, first, "R")
+                .sys_exit(at + 710, cpu, first, FUTEX, -110);
+            b = match round < woken {
+                true => b
+                    .sys_enter_with(at + 720, cpu, first, FUTEX, &[0x1000, WAKE, 1])
+                    .waking(at + 725, cpu, first, next)
+                    .sys_exit(at + 730, cpu, first, FUTEX, 1),
+                false => {
+                    b.irq(at + 720, at + 726, of_next, 0, 9).waking(at + 725, of_next, 0, next)
+                }
+            };
+            b = b.switch(at + 740, of_next, 0, next, "R").sys_exit(
+                at + 745,
+                of_next,
+                next,
+                FUTEX,
+                0,
+            );
+        }
+        Attribution::from(&run(&b.build())).ledger.ns(Leaf::ThreadSync)
+    };
+    // Nobody knows so soon what the first waits were for.
+    assert!(lost(3) * 4 < lost(40), "{} and {}", lost(3), lost(40));
+}
+
 #[test]
 fn two_descriptors_of_one_pipe_are_one_object() {
     let a = run(&TraceBuilder::new(2)
