@@ -251,12 +251,10 @@ impl Finder<'_> {
     /// one circle: its threads may wake others, for example one that adds connections to their
     /// pool, but are not woken by them.
     fn circles(&self, ids: Vec<ObjectId>) -> Vec<Vec<ObjectId>> {
-        // What each thread sleeps in all: a handshake when it starts closes no circle, and neither
-        // do the moments in which a thread that naps does not get Python's lock.
+        // What each thread waits in all: a handshake when it starts closes no circle.
         let mut waits: FxHashMap<Slot, Nanos> = FxHashMap::default();
-        for wait in self.waits.all() {
-            let slot = self.program.threads[wait.thread as usize].slot;
-            *waits.entry(slot).or_default() += wait.to - wait.from;
+        for (&slot, pair) in self.words(&ids).filter_map(|o| self.waited.get(&o)).flatten() {
+            *waits.entry(slot).or_default() += pair.wait_ns;
         }
         let matters = |part: Nanos, all: Nanos| is_part(part, all, CYCLE_PCT as f64);
         // From each word to the threads that wait there, and from each waker to its words.
@@ -271,7 +269,7 @@ impl Finder<'_> {
         for (i, &id) in ids.iter().enumerate() {
             for word in self.words(&[id]) {
                 for (&waiter, pair) in self.waited.get(&word).into_iter().flatten() {
-                    if matters(pair.wait_ns, waits.get(&waiter).copied().unwrap_or(0)) {
+                    if matters(pair.wait_ns, waits[&waiter]) {
                         let waiter = node(waiter, &mut next);
                         next[i].push(waiter);
                     }
