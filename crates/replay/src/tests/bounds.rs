@@ -193,6 +193,7 @@ fn who_is_no_part_of_the_work_is_not_in_the_way_of_what_it_gains() {
     let work: Vec<Op> = (0..10).flat_map(|_| waits).chain([Op::Run(100_000)]).collect();
     let mut p = program(1, &[work, vec![Op::Run(200_000_000)]]);
     (p.threads[1].works, p.threads[1].is_background) = (false, true);
+    p.objects[0].kind = ObjectKind::KernelLock;
     let before = wall(&p, &[]);
     let without = wall(&p, &[Change::Lock(LOCK, LockChange::None)]);
     assert!(without * 5 < before, "{before} {without}");
