@@ -65,8 +65,8 @@ limits! {
         kind: Significance,
         meaning: "calls exclude each other if this many times fewer pairs of calls end close \
                   together than by chance, or if this many times more gaps between ends are just \
-                  above the minimum gap than below it; sleeps, if they overlap this many times less \
-                  than by chance",
+                  above the minimum gap than below it; sleeps, if they overlap this many times \
+                  less than by chance",
         source: "a Poisson variable of mean 8 is below 3 in one of 70 cases";
     UNDISTURBED = "calls.undisturbed", 0.9, "of the user-mode intervals",
         kind: Soundness,
