@@ -153,14 +153,6 @@ pub struct ReplayObject {
     pub is_kernel_lock: bool,
 }
 
-impl ReplayObject {
-    /// Whether a sleep for it that no thread ended was for a set time: nobody wakes a waiter of a
-    /// futex but a thread. A program naps so, as Java and Ruby do, whoever has the lock.
-    pub(crate) fn times_out(&self) -> bool {
-        self.kind == ObjectKind::Futex
-    }
-}
-
 /// A trace, ready to be replayed.
 #[derive(Clone, Debug)]
 pub struct Program {
@@ -236,6 +228,12 @@ impl Program {
     /// Whether some threads are known to be outside the work.
     pub(crate) fn has_background(&self) -> bool {
         self.threads.iter().any(|t| t.is_background && t.run_ns > 0)
+    }
+
+    /// Whether a sleep for an object that no thread ended was for a set time: nobody wakes a waiter
+    /// of a futex but a thread. A program naps so, as Java and Ruby do, whoever has the lock.
+    pub(crate) fn times_out(&self, object: ObjectId) -> bool {
+        self.objects.get(object.0 as usize).is_some_and(|o| o.kind == ObjectKind::Futex)
     }
 
     /// Steps of all threads.

@@ -15,7 +15,7 @@
 //! [`bound`]: crate::bound
 
 use crate::change::{Change, LockChange};
-use crate::program::{ObjectId, Op, Program, ReplayObject};
+use crate::program::{ObjectId, Op, Program};
 use crate::spans::Spans;
 use holdup_passes::{ObjectKind, role};
 use holdup_trace::Nanos;
@@ -197,8 +197,6 @@ pub(crate) fn left(
 ) -> Option<f64> {
     let freed = freed(program, changes)?;
     let is_freed = |object: ObjectId| freed.get(object.0 as usize).copied().unwrap_or(false);
-    let of = |object: ObjectId| program.objects.get(object.0 as usize);
-    let times_out = |object: ObjectId| of(object).is_some_and(ReplayObject::times_out);
     // The part of each thread's time that goes away.
     let mut gone: Vec<Spans> = vec![Spans::default(); program.threads.len()];
     // Spinning that goes away, in order of time, apart from the waits.
@@ -224,7 +222,7 @@ pub(crate) fn left(
         let to = if freed && calls_ns.is_some() { wait.goes_on } else { wait.to };
         let ns = match wait.waker {
             Some(waker) if freed => to - wait.from - waits.without_work(wait, waker),
-            None if freed && !times_out(wait.object) => to - wait.from,
+            None if freed && !program.times_out(wait.object) => to - wait.from,
             Some(waker) => gone[waker as usize].within(wait.from, wait.to),
             None => 0,
         };

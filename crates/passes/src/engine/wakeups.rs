@@ -202,9 +202,12 @@ impl Engine {
             return None;
         }
         let slot = if e.tid == Tid::UNKNOWN {
-            // A thread that ends wakes who waits for it when its number is released already.
+            // A thread that ends wakes who waits for it when its number is released already. Where
+            // a format never says which thread it was, nothing is known.
             let slot = self.cpus.get_mut(e.cpu).current()?.1;
-            self.threads[slot].exiting |= slot != Slot::IDLE;
+            if !self.threads[slot].exiting {
+                return None;
+            }
             slot
         } else {
             self.current(now, e.cpu, e.tid, e.pid)

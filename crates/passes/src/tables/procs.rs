@@ -19,7 +19,7 @@ impl Analysis {
         let lock_times = self.lock_times();
         let mut groups: BTreeMap<GroupKey, Sum> = BTreeMap::new();
         for (slot, t) in self.threads().filter(|(_, t)| did_something(t)) {
-            let sum = groups.entry(self.group_key(by, slot, t)).or_default();
+            let sum = groups.entry(self.group_key(by, slot, t)).or_insert_with(Sum::empty);
             sum.add(self, slot, t, lock_times.get(&slot));
         }
         groups.into_values().filter_map(|sum| sum.row(self, by)).collect()
@@ -31,7 +31,7 @@ impl Analysis {
         let lock_times = self.lock_times();
         let threads = self.threads().filter(|(_, t)| did_something(t));
         threads.filter_map(move |(slot, t)| {
-            let mut sum = Sum::default();
+            let mut sum = Sum::empty();
             sum.add(self, slot, t, lock_times.get(&slot));
             sum.row(self, Group::Thread)
         })
@@ -59,6 +59,10 @@ struct Sum {
 }
 
 impl Sum {
+    fn empty() -> Sum {
+        Sum { row: ProcRow { app_ns: Some(0), ..ProcRow::default() }, ..Sum::default() }
+    }
+
     fn add(
         &mut self,
         analysis: &Analysis,
@@ -80,8 +84,7 @@ impl Sum {
         r.combined_ns += t.user_ns + t.kernel_ns;
         let split = caps.syscalls.are_all() || t.is_kthread();
         let blurred = caps.syscalls.chosen().is_some() && !t.is_kthread();
-        let app_ns = if self.threads == 1 { Some(0) } else { r.app_ns };
-        r.app_ns = app_ns.filter(|_| !blurred).map(|ns| ns + t.user_ns);
+        r.app_ns = r.app_ns.filter(|_| !blurred).map(|ns| ns + t.user_ns);
         r.kernel_ns = (r.app_ns.is_some() && (split || r.kernel_ns.is_some()))
             .then(|| r.kernel_ns.unwrap_or(0) + t.kernel_ns);
         r.interrupted_ns += t.irq_ns;

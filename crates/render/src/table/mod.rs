@@ -207,8 +207,7 @@ impl Table {
         })
     }
 
-    /// Sort by the keys and leave only the first `most` rows. While a table is filled, with room
-    /// for as many again, it never needs more memory than for what it shows.
+    /// Sort by the keys, leave only the first `most` rows, and count the others.
     pub(crate) fn keep(&mut self, keys: &str, most: usize) -> Result<(), UnknownKey> {
         self.sort(keys)?;
         self.not_kept += self.rows.len().saturating_sub(most);

@@ -171,12 +171,12 @@ impl Machine<'_> {
 
     /// Whether a sleep that no traced thread ended is over at once.
     fn is_slept(&self, thread: u32, object: ObjectId) -> bool {
-        let known = self.view.program.objects.get(object.0 as usize);
-        if self.is_gone(object) && !known.is_some_and(ReplayObject::times_out) {
+        if self.is_gone(object) && !self.view.program.times_out(object) {
             return true;
         }
         // What a driver does for others, it does without the device too, as soon as it can.
         let of = &self.view.program.threads[self.threads[thread as usize].of as usize];
+        let known = self.view.program.objects.get(object.0 as usize);
         let for_device = known.is_some_and(|o: &ReplayObject| o.is_device);
         self.view.free_devices && (of.drives || for_device)
             || self.view.unwatched && of.watches && !for_device
