@@ -7,8 +7,8 @@
 
 use crate::program::{ObjectId, Program};
 use crate::relief::{Wait, Waits};
-use holdup_passes::limits::{ENOUGH, MATTERS, MISSING_ENDS, Thresholds};
-use holdup_trace::Nanos;
+use holdup_passes::limits::{ENOUGH, Thresholds};
+use holdup_passes::{Overlap, Slot};
 use std::collections::BTreeMap;
 
 /// Whether the sleeps of these threads (`is_one`) that none of them ends exclude each other, and
@@ -35,25 +35,9 @@ pub(crate) fn exclude_each_other(
     let often = |w: &&Wait| cases[&(w.thread, w.object)] >= limits.get(&ENOUGH);
     let mut asleep: Vec<&Wait> = own.into_iter().filter(often).collect();
     asleep.sort_unstable_by_key(|w| w.from);
-    let (Some(first), Some(last)) = (asleep.first(), asleep.iter().map(|w| w.to).max()) else {
-        return false;
-    };
-    let span = (last - first.from) as f64;
-    let mut of_each: BTreeMap<u32, Nanos> = BTreeMap::new();
-    // The sum of all sleeps, and the time in which any thread sleeps.
-    let (mut all, mut any, mut until) = (0, 0, 0);
-    for w in asleep {
-        *of_each.entry(w.thread).or_default() += w.to - w.from;
-        all += w.to - w.from;
-        any += w.to.saturating_sub(w.from.max(until));
-        until = until.max(w.to);
-    }
-    // By chance none of them sleeps for the product of the parts in which each does not.
-    let none: f64 = of_each.values().map(|&ns| 1.0 - ns as f64 / span).product();
-    let by_chance = all as f64 - span * (1.0 - none);
-    let overlap = (all - any) as f64;
-    by_chance * 100.0 >= span * limits.get(&MATTERS)
-        && overlap * limits.get(&MISSING_ENDS) < by_chance
+    let mut overlap = Overlap::default();
+    asleep.into_iter().for_each(|w| overlap.add(Slot(w.thread), w.from, w.to));
+    overlap.is_missing(limits)
 }
 
 #[cfg(test)]

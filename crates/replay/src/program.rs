@@ -134,6 +134,8 @@ pub struct ReplayObject {
     pub name: String,
     /// One thread at a time holds it, so that its holds can be changed.
     pub is_lock: bool,
+    /// A futex whose waiters take turns: see [`holdup_passes::ObjectStats::in_turn`].
+    pub in_turn: bool,
     /// The order in which threads get it once anything is changed.
     pub order: Order,
     /// It is a contended mutex: most threads that come to wait find it free before they sleep.
@@ -231,9 +233,12 @@ impl Program {
     }
 
     /// Whether a sleep for an object that no thread ended was for a set time: nobody wakes a waiter
-    /// of a futex but a thread. A program naps so, as Java and Ruby do, whoever has the lock.
+    /// of a futex but a thread. A program naps so, as Java and Ruby do, whoever has the lock. Of
+    /// threads that take turns, the one that times out has the lock next.
     pub(crate) fn times_out(&self, object: ObjectId) -> bool {
-        self.objects.get(object.0 as usize).is_some_and(|o| o.kind == ObjectKind::Futex)
+        self.objects
+            .get(object.0 as usize)
+            .is_some_and(|o| o.kind == ObjectKind::Futex && !o.in_turn)
     }
 
     /// Steps of all threads.

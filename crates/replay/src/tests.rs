@@ -80,6 +80,7 @@ pub(crate) fn program(cpus: u32, threads: &[Vec<Op>]) -> Program {
         is_private: true,
         name: "mutex 0x1".into(),
         is_lock: true,
+        in_turn: false,
         order: Order::Traced,
         is_contended: false,
         waits: 1,

@@ -7,7 +7,7 @@ use crate::judge::{Ended, is_for_device};
 use crate::slot::Slot;
 use crate::state::{Mode, State};
 use crate::steps::From;
-use crate::waits::Object;
+use crate::waits::{Moment, Object};
 use holdup_trace::{Cpu, Event, EventKind, NameId, Nanos, Pid, QualityCode, TaskState, Tid};
 
 impl Engine {
@@ -224,9 +224,17 @@ impl Engine {
         self.begins_to_wait(now, slot, object);
     }
 
+    /// How long a thread has run until now, and where.
+    pub(super) fn moment(&self, now: Nanos, slot: Slot) -> Moment {
+        let t = &self.threads[slot];
+        Moment { now, ran: t.running_ns, cpu: t.last_cpu() }
+    }
+
     /// A thread that sleeps from now on sleeps for this object.
     pub(super) fn begins_to_wait(&mut self, now: Nanos, slot: Slot, object: Object) {
         let mark = self.blame.integral_at(now);
+        let moment = self.moment(now, slot);
+        self.waits.falls_asleep(slot, moment);
         self.waits.begins(now, slot, object, mark);
         if (self.judge.counts)(&self.sleep(slot, object)) {
             let mark = self.blame.wait_begins(now);

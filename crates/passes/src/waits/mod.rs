@@ -46,6 +46,7 @@ mod parked;
 mod processes;
 mod registry;
 mod tries;
+mod turns;
 mod wait;
 mod waiters;
 mod waiting;
@@ -72,6 +73,7 @@ use files::Ids;
 use holdup_trace::{Nanos, Pid};
 use processes::Group;
 use rustc_hash::FxHashMap;
+pub(crate) use turns::{Moment, Turns};
 use waiters::{Waiter, Waiters};
 
 /// One time asleep, kept for [`Detail::Intervals`] only.

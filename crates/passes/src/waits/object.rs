@@ -3,7 +3,7 @@
 use super::files::Opened;
 use crate::hist::{Histogram, Octaves};
 use crate::slot::Slot;
-use crate::waits::ObjectKind;
+use crate::waits::{ObjectKind, Turns};
 use holdup_trace::{Mapping, NameId, Nanos};
 
 /// Index of an object in its table.
@@ -311,6 +311,9 @@ pub(crate) struct Thing {
     /// Threads of other processes than the first have ended waits for it.
     pub(crate) between: bool,
     pub(crate) futex: FutexOps,
+    /// For a futex at which a wait was over without a thread's doing: the word that has `turns`.
+    pub(crate) turns_at: Option<Object>,
+    pub(crate) awake: Option<Box<Turns>>,
 
     /// Threads waiting now, and the integral of their number.
     pub(crate) waiting: u32,
@@ -448,6 +451,8 @@ impl Thing {
             between: self.between,
             peer: self.peer,
             futex: self.futex.clone(),
+            turns_at: self.turns_at,
+            awake: self.awake.is_some().then(Box::default),
             waiting: self.waiting,
             waiting_since: now,
             integral_at: now,

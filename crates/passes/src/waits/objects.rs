@@ -24,6 +24,9 @@ pub struct ObjectStats {
     pub usage: Option<FutexUse>,
     /// Whether one thread at a time holds it, and releases it itself.
     pub is_lock: bool,
+    /// For a futex: the threads whose sleeps for it no thread ends are awake one at a time. Those
+    /// sleeps were for the lock too.
+    pub in_turn: bool,
     /// For a futex: most calls that wake a thread wake all waiters.
     pub wakes_all: bool,
     /// Several threads held it at once, like readers of a lock.
@@ -96,6 +99,7 @@ impl Analysis {
             kind: thing.kind,
             usage,
             is_lock: waits.is_lock(object),
+            in_turn: waits.are_turns_taken(object),
             wakes_all: thing.futex.wake_all > thing.futex.wake_one,
             is_shared: thing.is_shared(),
             private: matches!(

@@ -149,7 +149,7 @@ impl Waits {
     pub(crate) fn is_contended(&self, object: Object) -> bool {
         let thing = &self.things[object.0 as usize];
         let pct = thing.turns.saturating_mul(100) / thing.spans.count.max(1);
-        thing.turns > 1 && pct as f64 >= MATTERS.default
+        thing.turns > 1 && pct as f64 >= MATTERS.default || self.are_turns_taken(object)
     }
 
     /// Whether one thread at a time holds it, and releases it itself. A semaphore also counts as a
@@ -158,6 +158,7 @@ impl Waits {
     pub(crate) fn is_lock(&self, object: Object) -> bool {
         let thing = &self.things[object.0 as usize];
         thing.is_lock()
+            || self.are_turns_taken(object)
             || thing.kind == ObjectKind::Futex
                 && thing.turns * 2 > thing.spans.count
                 && self.usage(object) == FutexUse::Semaphore

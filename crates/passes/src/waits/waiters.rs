@@ -9,7 +9,7 @@ use super::holders::Hold;
 use super::monitors::Monitors;
 use super::processes::NO_GROUP;
 use super::tries::Tries;
-use super::{Interval, Object, Wait};
+use super::{Interval, Moment, Object, Wait};
 use crate::blame::WaitKey;
 use crate::slot::Slot;
 use holdup_trace::{Nanos, Pid};
@@ -30,6 +30,10 @@ pub(super) struct Waiter {
     /// What its last wait was for, if that was idle.
     pub(super) idle_before: Option<Object>,
     pub(super) tries: Tries,
+    /// The futex at which its last wait that no thread ended was.
+    pub(super) times_out_at: Option<Object>,
+    /// Since when it has been awake, if it times out at a futex.
+    pub(super) awake_since: Option<Moment>,
     /// Its past is followed.
     pub(super) followed: bool,
     pub(super) monitors: Monitors,
@@ -47,6 +51,8 @@ impl Default for Waiter {
             last: None,
             idle_before: None,
             tries: Tries::default(),
+            times_out_at: None,
+            awake_since: None,
             followed: false,
             monitors: Monitors::default(),
         }
@@ -188,6 +194,7 @@ impl Waiters {
             }
             w.trail.clear();
             w.last = None;
+            w.awake_since = None;
         }
         self.slept.clear();
         self.intervals.clear();

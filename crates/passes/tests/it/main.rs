@@ -16,6 +16,7 @@ mod some_tasks;
 mod states;
 mod steps;
 mod tasks;
+mod turns;
 mod untraced_calls;
 mod variables;
 mod waits;

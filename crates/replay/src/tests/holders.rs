@@ -130,4 +130,7 @@ fn a_time_limit_that_expires_is_not_removed_with_the_lock() {
     let mut p = p;
     p.objects[0].kind = ObjectKind::KernelLock;
     assert_eq!(wall(&p, &without), 20);
+    // The limit of threads that take turns is when they ask for the lock.
+    (p.objects[0].kind, p.objects[0].in_turn) = (ObjectKind::Futex, true);
+    assert_eq!(wall(&p, &without), 20);
 }
