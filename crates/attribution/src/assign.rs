@@ -4,7 +4,7 @@ use crate::leaf::Leaf;
 use crate::ledger::Ledger;
 use crate::limits::{MATTERS, Thresholds};
 use crate::spin::Spinning;
-use holdup_passes::Analysis;
+use holdup_passes::{Analysis, Thread};
 use holdup_trace::Nanos;
 
 /// Where most of the sleep is for one busy thread, the calls by which threads seem to contend are
@@ -22,13 +22,15 @@ pub(crate) fn calls(ledger: &mut Ledger, spinning: &[Spinning]) {
     ledger.give(Leaf::Spin, Leaf::ServiceSpin, between.map(|s| s.sum.cpu_ns).sum());
 }
 
-/// Idle time while threads queue for other CPUs is a lack of an allowed CPU, if it is more than
-/// wake-ups explain: twice the limit of what matters. Each wake-up leaves a CPU idle for a moment
-/// while a thread is ready, up to 29 % of the wanted time in guests.
+/// Idle time while threads queue for other CPUs is a lack of an allowed CPU, if they keep to at
+/// most half of the CPUs and it is more than wake-ups explain: twice the limit of what matters.
+/// Each wake-up leaves a CPU idle for a moment while a thread is ready, up to 29 % of the wanted
+/// time in guests. A thread that also runs elsewhere is queued by the scheduler's choice.
 pub(crate) fn bound(ledger: &mut Ledger, analysis: &Analysis, thresholds: &Thresholds) {
-    let applications = analysis.all_threads().filter(|(_, t)| !t.is_kthread());
+    let stays = |t: &Thread| u32::from(t.homes) * 2 <= analysis.cpus;
     // A kernel worker's queue is a funnel.
-    let queued: Nanos = applications.map(|(_, t)| t.queued_ns).sum();
+    let bound = analysis.all_threads().filter(|(_, t)| !t.is_kthread() && stays(t));
+    let queued: Nanos = bound.map(|(_, t)| t.queued_ns).sum();
     let queued = queued.min(ledger.ns(Leaf::Scheduler));
     let pct = queued as f64 * 100.0 / ledger.wanted_ns().max(1) as f64;
     if pct >= 2.0 * thresholds.get(&MATTERS) {

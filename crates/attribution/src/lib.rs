@@ -229,7 +229,7 @@ impl<'a> Attribution<'a> {
             let around = (&by_object, &background.work, &contenders);
             wait::judge(analysis, rows, server, around, serial, thresholds)
         };
-        object::lack_work(&objects, analysis, &by_object.waited_by, thresholds, &mut waits);
+        object::lack_work(&objects, analysis, &mut waits);
         let slowdown = call::slowdown(analysis, &calls, thresholds);
         let contended = call::contended(analysis, &calls, &waits, slowdown, thresholds);
         let spinning = spin::spinning(analysis, thresholds);

@@ -1,12 +1,9 @@
 //! Whether waiting for an object costs anything, and why.
 
 use crate::leaf::Leaf;
-use crate::limits::{MATTERS, Thresholds};
 use crate::server::Server;
 use crate::wait::Wait;
-use holdup_passes::{
-    Analysis, ByThread, FutexUse, Object, ObjectKind, ObjectStats, PairSum, Slot, percent,
-};
+use holdup_passes::{Analysis, ByThread, FutexUse, Object, ObjectKind, ObjectStats, PairSum, Slot};
 use holdup_trace::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -141,26 +138,15 @@ pub(crate) fn judge(
 }
 
 /// Waits are idle for objects that threads mostly wait for in vain, or for threads that have waited
-/// for input themselves, and whose waiters do little else: there is no work to hand over. Threads
-/// that contend for an interpreter's lock also wait in vain, but each works in its turn.
+/// for input themselves: there is no work to hand over.
 pub(crate) fn lack_work(
     objects: &BTreeMap<Object, JudgedObject>,
     analysis: &Analysis,
-    waited_by: &ByThread<PairSum>,
-    thresholds: &Thresholds,
     waits: &mut [Wait],
 ) {
     let lacks_work = |o: &JudgedObject| {
         let ended_ns = o.stats.wait_ns.saturating_sub(o.stats.idle_ns);
-        if o.rule != WaitRule::IdleNoWork || o.stats.followed_idle_ns * 2 <= ended_ns {
-            return false;
-        }
-        let waiters = waited_by.get(&o.stats.object).into_iter().flatten();
-        let (active, life) = waiters.fold((0, 0), |(active, life), (&slot, _)| {
-            let t = analysis.thread(slot);
-            (active + t.active_ns(), life + analysis.life_ns(t))
-        });
-        !thresholds.at_least(percent(active, life), &MATTERS).holds()
+        o.rule == WaitRule::IdleNoWork && o.stats.followed_idle_ns * 2 > ended_ns
     };
     let idle: BTreeSet<Object> =
         objects.iter().filter(|(_, o)| lacks_work(o)).map(|of| *of.0).collect();

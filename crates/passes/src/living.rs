@@ -62,6 +62,10 @@ pub(crate) struct Moment {
     pub(crate) softirqd: Option<Slot>,
     /// The kernel lock it is waiting for or last waited for.
     pub(crate) contended: u64,
+    /// CPUs that it has run on, and those that it has come back to from another; bits by number,
+    /// modulo 64.
+    pub(crate) ran_on: u64,
+    pub(crate) came_back: u64,
 }
 
 #[cfg(not(debug_assertions))]
@@ -87,6 +91,8 @@ impl Moment {
         waker: None,
         softirqd: None,
         contended: 0,
+        ran_on: 0,
+        came_back: 0,
     };
 
     /// The call that it sleeps in, recorded or not.

@@ -134,6 +134,9 @@ pub struct Thread {
     pub pid_inferred: bool,
     /// Waiting time of others that its wake-ups ended, and idle CPU time shared out to them.
     pub(crate) ended_wait_ns: Nanos,
+    /// Number of CPUs that it came back to from another, at least the one it ran on last: a thread
+    /// that is bound to a CPU leaves the one where it was started for good.
+    pub homes: u8,
     /// Number of moves to another CPU.
     pub migrations: u64,
     /// Page faults.
@@ -215,6 +218,7 @@ impl Thread {
             decided: None,
             voluntary: 0,
             involuntary: 0,
+            homes: 1,
             migrations: 0,
             stays: 0,
             stays_ns: 0,
@@ -227,6 +231,17 @@ impl Thread {
             ended_wait_ns: 0,
             syscall_events: 0,
             faults: 0,
+        }
+    }
+
+    /// It no longer runs on this CPU.
+    pub(crate) fn leaves_cpu(&mut self, cpu: Cpu) {
+        if self.last_cpu != cpu {
+            let bit = 1 << (cpu.0 % 64);
+            self.living.came_back |= self.living.ran_on & bit;
+            self.living.ran_on |= bit;
+            self.homes = (self.living.came_back | bit).count_ones() as u8;
+            self.last_cpu = cpu;
         }
     }
 

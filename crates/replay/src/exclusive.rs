@@ -5,10 +5,10 @@
 //! thread sleeps with something in hand that the others wait for: a connection, a lock. It need not
 //! look like a lock that is handed on: the holder may wake a waiter and take it again at once.
 
-use crate::program::{ObjectId, Program};
+use crate::program::{ObjectId, Program, ReplayObject};
 use crate::relief::{Wait, Waits};
 use holdup_passes::limits::{ENOUGH, Thresholds};
-use holdup_passes::{Overlap, Slot};
+use holdup_passes::{ObjectKind, Overlap, Slot};
 use std::collections::BTreeMap;
 
 /// Whether the sleeps of these threads (`is_one`) that none of them ends exclude each other, and
@@ -22,7 +22,8 @@ pub(crate) fn exclude_each_other(
 ) -> bool {
     let is_one = |thread: u32| is_one[thread as usize];
     let is_own = |w: &&Wait| {
-        let device = program.objects.get(w.object.0 as usize).is_some_and(|o| o.is_device);
+        let is_other = |o: &ReplayObject| o.is_device || o.kind == ObjectKind::Epoll;
+        let device = program.objects.get(w.object.0 as usize).is_some_and(is_other);
         let by_others = w.waker.is_none_or(|waker| !is_one(waker));
         is_one(w.thread) && by_others && !device && w.object != ObjectId::QUOTA
     };

@@ -141,7 +141,8 @@ impl Waits {
                 let same = |who: u32| who == waker || who == by_whom && all(wait.object);
                 let other = latest.iter().find(|(who, _)| !same(*who));
                 if other.is_none_or(|&(_, at)| at <= woken) {
-                    by.entry(wait.object).or_default().handed += ns;
+                    by.entry(wait.object).or_default().handed +=
+                        ns - self.without_work(wait, waker);
                 }
             }
             latest.retain(|(who, _)| *who != waker);

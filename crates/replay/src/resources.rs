@@ -462,6 +462,9 @@ impl Finder<'_> {
                 }
             }
         }
+        if !found.iter().any(|of| of.is_thread) {
+            found.extend(self.one_at_a_time());
+        }
         let capacity = p.wall_ns.saturating_mul(Nanos::from(p.cpus));
         if p.irq_ns > 0 && is_part(p.irq_ns, capacity, limits.get(&NAMED)) || !irqs.is_empty() {
             found.push(Scarce {
@@ -475,6 +478,27 @@ impl Finder<'_> {
             });
         }
         found
+    }
+
+    /// One thread at a time has work, each of them in turn: all of it would be divided. Threads that
+    /// sleep for a time gain nothing from that.
+    fn one_at_a_time(&self) -> Option<Scarce> {
+        let (p, alone) = (self.program, &self.judged.alone);
+        if !alone.is_serial {
+            return None;
+        }
+        let part = (1.0 / f64::from(p.cpus)).max(*crate::FACTORS.start());
+        let factors = p.threads.iter().map(|t| if t.works { part } else { 1.0 }).collect();
+        let name = "serial execution (all work divided over all CPUs)".to_owned();
+        Some(Scarce {
+            resource: Resource::Parallelism,
+            members: Vec::new(),
+            change: vec![Change::Calls { name, factors }],
+            weight: self.works().map(|(_, t)| t.run_ns).sum(),
+            is_thread: true,
+            is_bound: true,
+            chained: Vec::new(),
+        })
     }
 
     /// Several threads that have all the work, but are fewer than the CPUs: more threads would make

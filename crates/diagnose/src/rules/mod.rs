@@ -291,7 +291,11 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
         // If only one of replay and demand says that it matters, the low end lies between them. A
         // replay does not know the CPU time that calls cost because of other threads.
         if f.ruled_out.is_none() && idle_ns(&f.leaves) * 2 >= f.lost_cpu_ns {
-            f.worth.low = (f.demand * replay.worth.low).sqrt();
+            f.worth.low = match replay.worth.basis {
+                // No division of all work gains more.
+                Basis::Bound if replay.tids.is_empty() => replay.worth.low,
+                _ => (f.demand * replay.worth.low).sqrt(),
+            };
             if f.worth.low < facts.matters() {
                 f.worth = replay.worth.clone();
                 too_little(

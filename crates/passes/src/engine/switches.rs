@@ -7,7 +7,7 @@ use crate::judge::{Ended, is_for_device};
 use crate::slot::Slot;
 use crate::state::{Mode, State};
 use crate::steps::From;
-use crate::waits::{Moment, Object};
+use crate::waits::{Object, Progress};
 use holdup_trace::{Cpu, Event, EventKind, NameId, Nanos, Pid, QualityCode, TaskState, Tid};
 
 impl Engine {
@@ -129,7 +129,7 @@ impl Engine {
     fn leaves(&mut self, now: Nanos, cpu: Cpu, slot: Slot, state: TaskState) {
         let t = &mut self.threads[slot];
         t.settle(now);
-        t.last_cpu = cpu;
+        t.leaves_cpu(cpu);
         let ran = t.running_ns;
         if let Some(steps) = &mut self.waits.steps {
             steps.ran(now, slot, ran);
@@ -225,16 +225,16 @@ impl Engine {
     }
 
     /// How long a thread has run until now, and where.
-    pub(super) fn moment(&self, now: Nanos, slot: Slot) -> Moment {
+    pub(super) fn progress(&self, now: Nanos, slot: Slot) -> Progress {
         let t = &self.threads[slot];
-        Moment { now, ran: t.running_ns, cpu: t.last_cpu() }
+        Progress { now, ran: t.running_ns, cpu: t.last_cpu() }
     }
 
     /// A thread that sleeps from now on sleeps for this object.
     pub(super) fn begins_to_wait(&mut self, now: Nanos, slot: Slot, object: Object) {
         let mark = self.blame.integral_at(now);
-        let moment = self.moment(now, slot);
-        self.waits.falls_asleep(slot, moment);
+        let progress = self.progress(now, slot);
+        self.waits.falls_asleep(slot, progress);
         self.waits.begins(now, slot, object, mark);
         if (self.judge.counts)(&self.sleep(slot, object)) {
             let mark = self.blame.wait_begins(now);

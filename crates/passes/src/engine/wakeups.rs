@@ -403,8 +403,8 @@ impl Engine {
         let waker = end.waker.map(|w| &self.threads[w]);
         let counted = self.waits.ends(&finished, waker, &mut self.blame);
         let timed_out = end.waker.is_none() && !end.early;
-        let moment = self.moment(over_at, slot);
-        self.waits.wakes_up(slot, moment, timed_out.then_some(wait.object));
+        let progress = self.progress(over_at, slot);
+        self.waits.wakes_up(slot, progress, timed_out.then_some(wait.object));
         if let (Some(facts), Some(object)) = (&mut self.facts, counted) {
             let (start, waker) = (wait.start, end.waker);
             let slept = Slept { start, end: over_at, slot, object, cause, nr, waker, ended };

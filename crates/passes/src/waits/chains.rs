@@ -37,16 +37,27 @@ impl Waits {
         let object = wait.object;
         let mut pieces = std::mem::take(&mut self.pieces);
         pieces.clear();
+        // What the waker's trail does not reach back to.
+        let mut before =
+            Over { from: wait.start, g_from: wait.mark, to: wait.start, g_to: wait.mark };
         let follows =
             f.by_application() && (cause.is_ended_by_thread() || cause == Cause::KernelLock);
         if let (Some(w), true) = (end.waker, follows) {
             let lock = self.is_lock(object);
             // A waker that never waited has no trail.
-            let trail = self.threads.get(w).into_iter().flat_map(|w| w.trail.iter().rev());
-            for s in trail {
-                if s.to <= wait.start || pieces.len() >= TRAIL / 2 {
+            let trail = self.threads.get(w).map(|w| &w.trail);
+            let mut is_cut = trail.is_some_and(|trail| trail.len() == TRAIL);
+            let mut reached = None;
+            for s in trail.into_iter().flatten().rev() {
+                if s.to <= wait.start {
+                    reached = None;
                     break;
                 }
+                if pieces.len() >= TRAIL / 2 {
+                    is_cut = true;
+                    break;
+                }
+                reached = Some((s.from, s.g_from));
                 let root = match s.cause {
                     Cause::Io | Cause::KernelLock => true,
                     Cause::ThreadSync | Cause::KernelService => s.object != object,
@@ -66,8 +77,18 @@ impl Waits {
                     });
                 }
             }
+            if let Some((from, g_from)) = reached.filter(|of| is_cut && of.0 > wait.start) {
+                (before.to, before.g_to) = (from, g_from.max(wait.mark));
+            }
         }
         pieces.reverse();
+        // What the trail no longer has was like what it has.
+        let known_ns = u128::from(now - before.to).max(1);
+        let earlier = |s: &Segment, all: u128| all * u128::from(s.to - s.from) / known_ns;
+        let earlier_ns = u128::from(before.to - before.from);
+        let idle = pieces.iter().filter(|s| s.cause.is_idle());
+        let idle = idle.map(|s| earlier(s, earlier_ns)).sum::<u128>();
+        self.things[object.0 as usize].followed_idle += idle as Nanos;
         let key =
             |s: &Segment| WaitKey { cause: s.cause, nr: s.nr, waker: s.waker, object: s.object };
         let own = Segment {
@@ -101,6 +122,12 @@ impl Waits {
                 (rest_ns, rest_share) = (rest_ns.saturating_sub(ns), rest_share - share);
                 let sum = WaitSum { waits: 0, wait_ns: ns, share };
                 blame.attribute(key(s), sum, &s.over());
+            }
+            let ns = earlier(s, earlier_ns) as Nanos;
+            if counted && ns > 0 {
+                let share = earlier(s, before.g_to - before.g_from).min(rest_share);
+                (rest_ns, rest_share) = (rest_ns.saturating_sub(ns), rest_share - share);
+                blame.attribute(key(s), WaitSum { waits: 0, wait_ns: ns, share }, &before);
             }
         }
         push(Segment { from: at, g_from: g_at, ..own });

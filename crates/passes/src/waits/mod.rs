@@ -73,7 +73,7 @@ use files::Ids;
 use holdup_trace::{Nanos, Pid};
 use processes::Group;
 use rustc_hash::FxHashMap;
-pub(crate) use turns::{Moment, Turns};
+pub(crate) use turns::{Progress, Turns};
 use waiters::{Waiter, Waiters};
 
 /// One time asleep, kept for [`Detail::Intervals`] only.

@@ -39,7 +39,7 @@ pub(crate) struct Turns {
 
 impl Turns {
     /// A thread that woke at `since` goes to sleep.
-    fn add(&mut self, slot: Slot, since: Moment, at: Moment) {
+    fn add(&mut self, slot: Slot, since: Progress, at: Progress) {
         self.moved |= *self.cpu.get_or_insert(at.cpu) != at.cpu;
         // Without the time in which it queued for a CPU: one that only asks for the lock may queue
         // behind the holder for much longer than it runs.
@@ -60,7 +60,7 @@ impl Turns {
 
 /// What is known of a thread when it wakes and when it goes to sleep.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Moment {
+pub(crate) struct Progress {
     pub(crate) now: Nanos,
     /// How long it has run until now, and where it ran last.
     pub(crate) ran: Nanos,
@@ -69,7 +69,7 @@ pub(crate) struct Moment {
 
 impl Waits {
     /// A thread is no longer asleep; it timed out at this object, if no thread woke it.
-    pub(crate) fn wakes_up(&mut self, slot: Slot, at: Moment, timed_out: Option<Object>) {
+    pub(crate) fn wakes_up(&mut self, slot: Slot, at: Progress, timed_out: Option<Object>) {
         if let Some(object) = timed_out
             && let object = self.find(object)
             && self.things[object.0 as usize].kind == ObjectKind::Futex
@@ -83,7 +83,7 @@ impl Waits {
     }
 
     /// A thread goes to sleep.
-    pub(crate) fn falls_asleep(&mut self, slot: Slot, at: Moment) {
+    pub(crate) fn falls_asleep(&mut self, slot: Slot, at: Progress) {
         let Some(w) = self.threads.get_mut(slot) else { return };
         let (Some(word), Some(since)) = (w.times_out_at, w.awake_since.take()) else { return };
         let word = self.find(word);

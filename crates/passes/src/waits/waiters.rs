@@ -9,7 +9,7 @@ use super::holders::Hold;
 use super::monitors::Monitors;
 use super::processes::NO_GROUP;
 use super::tries::Tries;
-use super::{Interval, Moment, Object, Wait};
+use super::{Interval, Object, Progress, Wait};
 use crate::blame::WaitKey;
 use crate::slot::Slot;
 use holdup_trace::{Nanos, Pid};
@@ -33,7 +33,7 @@ pub(super) struct Waiter {
     /// The futex at which its last wait that no thread ended was.
     pub(super) times_out_at: Option<Object>,
     /// Since when it has been awake, if it times out at a futex.
-    pub(super) awake_since: Option<Moment>,
+    pub(super) awake_since: Option<Progress>,
     /// Its past is followed.
     pub(super) followed: bool,
     pub(super) monitors: Monitors,
