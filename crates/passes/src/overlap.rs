@@ -1,6 +1,7 @@
 //! Whether threads do something at the same time: as often as chance has it, or hardly ever.
 
 use crate::limits::{MATTERS, MISSING_ENDS, Thresholds};
+use crate::rounding::percent;
 use crate::slot::Slot;
 use holdup_trace::Nanos;
 use std::collections::BTreeMap;
@@ -23,6 +24,18 @@ impl Overlap {
         *self.of_each.entry(slot).or_default() += to.saturating_sub(from);
         self.any_ns += to.saturating_sub(from.max(last));
         self.span = Some((first.min(from), last.max(to)));
+    }
+
+    /// For how much of the time at least one of them does it, in per cent.
+    pub(crate) fn any_pct(&self) -> f64 {
+        self.span.map_or(0.0, |(first, last)| percent(self.any_ns, last - first))
+    }
+
+    /// The threads that do it for at least this part of what each does on average.
+    pub(crate) fn who_matters(&self, pct: f64) -> Vec<Slot> {
+        let all: Nanos = self.of_each.values().sum();
+        let least = all as f64 / self.of_each.len().max(1) as f64 * pct / 100.0;
+        self.of_each.iter().filter(|of| *of.1 as f64 >= least).map(|of| *of.0).collect()
     }
 
     /// Whether the threads exclude each other: they would do it at the same time for a part of the

@@ -334,7 +334,15 @@ impl Engine {
         let napped = self.waits.naps(slot, wait.object)
             && nr.is_some_and(|nr| self.wait_kind(nr) == WaitKind::Timer);
         let waits = &self.waits;
-        let waker = waker.filter(|w| !napped && waits.can_wake(wait.object, slot, w.0));
+        let in_call = |w: Slot| {
+            let t = &self.threads[w];
+            t.living.call.is_some() || t.exiting || t.is_kthread()
+        };
+        // In a program's own code a thread wakes nobody: a timer's interrupt came on top.
+        let can_wake = |w: Slot| {
+            waits.can_wake(wait.object, slot, w) && (in_call(w) || !waits.needs_call(wait.object))
+        };
+        let waker = waker.filter(|w| !napped && can_wake(w.0));
         let end = End {
             waker: waker.map(|w| w.0),
             direct: waker.is_some_and(|w| w.1),
@@ -404,7 +412,7 @@ impl Engine {
         let counted = self.waits.ends(&finished, waker, &mut self.blame);
         let timed_out = end.waker.is_none() && !end.early;
         let progress = self.progress(over_at, slot);
-        self.waits.wakes_up(slot, progress, timed_out.then_some(wait.object));
+        self.waits.wakes_up(slot, progress, wait.object, timed_out);
         if let (Some(facts), Some(object)) = (&mut self.facts, counted) {
             let (start, waker) = (wait.start, end.waker);
             let slept = Slept { start, end: over_at, slot, object, cause, nr, waker, ended };

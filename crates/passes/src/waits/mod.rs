@@ -245,6 +245,9 @@ impl Waits {
         for thing in &mut self.things {
             thing.restart(now);
         }
+        for group in &mut self.groups {
+            group.turns = None;
+        }
         self.threads.restart(now, g);
         if let Some(steps) = &mut self.steps {
             steps.restart(now);

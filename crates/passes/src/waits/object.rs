@@ -311,9 +311,11 @@ pub(crate) struct Thing {
     /// Threads of other processes than the first have ended waits for it.
     pub(crate) between: bool,
     pub(crate) futex: FutexOps,
-    /// For a futex at which a wait was over without a thread's doing: the word that has `turns`.
+    /// Only the thread that first waited has.
+    pub(crate) is_of_one: bool,
+    /// For a futex at which a wait was over without a thread's doing: the word that has `in_turn`.
     pub(crate) turns_at: Option<Object>,
-    pub(crate) awake: Option<Box<Turns>>,
+    pub(crate) in_turn: Option<Box<Turns>>,
 
     /// Threads waiting now, and the integral of their number.
     pub(crate) waiting: u32,
@@ -403,6 +405,8 @@ impl Thing {
         if self.kind == ObjectKind::Descriptor || self.kind == ObjectKind::Other {
             self.kind = o.kind;
         }
+        self.is_of_one &= o.first.is_none() || o.is_of_one && o.first == self.first;
+        self.is_of_one |= self.first.is_none() && o.is_of_one;
         self.first = self.first.or(o.first);
         self.opened = self.opened.or(o.opened);
         self.spans.merge(&o.spans);
@@ -452,7 +456,7 @@ impl Thing {
             peer: self.peer,
             futex: self.futex.clone(),
             turns_at: self.turns_at,
-            awake: self.awake.is_some().then(Box::default),
+            is_of_one: self.is_of_one,
             waiting: self.waiting,
             waiting_since: now,
             integral_at: now,

@@ -1,7 +1,7 @@
 //! Which threads and processes share memory and descriptors.
 
 use super::files::Table;
-use super::{Class, Waits};
+use super::{Class, Turns, Waits};
 use crate::slot::Slot;
 use crate::variables::Images;
 use holdup_trace::{Mapping, Nanos, Pid};
@@ -22,6 +22,8 @@ pub(super) struct Group {
     pub(super) known: bool,
     /// It accepted a connection: others ask it for something.
     pub(super) accepts: bool,
+    /// When its threads are awake that time out at a futex of their own.
+    pub(super) turns: Option<Box<Turns>>,
 }
 
 impl Waits {
@@ -35,6 +37,7 @@ impl Waits {
             images,
             known: false,
             accepts: false,
+            turns: None,
         });
         id
     }

@@ -179,6 +179,12 @@ impl Waits {
         }
     }
 
+    /// Whether only a recorded call ends a wait for it: a futex word known from the call of its
+    /// waiter. The end of a thread also wakes who joins it.
+    pub(crate) fn needs_call(&self, object: Object) -> bool {
+        matches!(self.keys[object.0 as usize], Key::Futex { .. }) && !self.is_join(object)
+    }
+
     /// Whether it is a futex in shared memory that a thread of another process than the sleeper's
     /// wakes, now or earlier.
     pub(crate) fn between(&mut self, object: Object, slot: Slot, waker: Option<Slot>) -> bool {

@@ -9,6 +9,7 @@ use super::holders::Hold;
 use super::monitors::Monitors;
 use super::processes::NO_GROUP;
 use super::tries::Tries;
+use super::turns::At;
 use super::{Interval, Object, Progress, Wait};
 use crate::blame::WaitKey;
 use crate::slot::Slot;
@@ -30,9 +31,9 @@ pub(super) struct Waiter {
     /// What its last wait was for, if that was idle.
     pub(super) idle_before: Option<Object>,
     pub(super) tries: Tries,
-    /// The futex at which its last wait that no thread ended was.
-    pub(super) times_out_at: Option<Object>,
-    /// Since when it has been awake, if it times out at a futex.
+    /// With which threads it may take turns.
+    pub(super) turns_at: Option<At>,
+    /// Since when it has been awake, if it may take turns.
     pub(super) awake_since: Option<Progress>,
     /// Its past is followed.
     pub(super) followed: bool,
@@ -51,7 +52,7 @@ impl Default for Waiter {
             last: None,
             idle_before: None,
             tries: Tries::default(),
-            times_out_at: None,
+            turns_at: None,
             awake_since: None,
             followed: false,
             monitors: Monitors::default(),

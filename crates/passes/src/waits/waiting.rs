@@ -90,8 +90,9 @@ impl Waits {
     pub(crate) fn begins(&mut self, now: Nanos, slot: Slot, object: Object, mark: u128) {
         let thing = self.thing(object);
         thing.wait_begins(now);
-        if thing.first.is_none() {
-            thing.first = Some(slot);
+        match thing.first {
+            None => (thing.first, thing.is_of_one) = (Some(slot), true),
+            Some(first) => thing.is_of_one &= first == slot,
         }
         let w = self.waiter(slot);
         w.wait = Some(Wait { object, start: now, mark });
