@@ -36,6 +36,7 @@ mod chains;
 mod class;
 mod files;
 mod holders;
+mod in_turn;
 mod kind;
 mod lock_times;
 mod monitors;

@@ -6,10 +6,10 @@
 use super::calls::{Cached, Called};
 use super::chains::Segment;
 use super::holders::Hold;
+use super::in_turn::At;
 use super::monitors::Monitors;
 use super::processes::NO_GROUP;
 use super::tries::Tries;
-use super::turns::At;
 use super::{Interval, Object, Progress, Wait};
 use crate::blame::WaitKey;
 use crate::slot::Slot;

@@ -1,4 +1,4 @@
-//! Threads that time out at a futex and take turns at a lock.
+//! Threads that time out at a futex and contend for a lock.
 
 use crate::pair::{FUTEX, WAKE, two};
 use holdup_attribution::{Attribution, Leaf, WaitsBy, analyze};

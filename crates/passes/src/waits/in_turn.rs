@@ -1,0 +1,97 @@
+//! Whose turns are counted together, and at which futexes threads take turns.
+
+use super::turns::{Progress, Turns};
+use super::{Key, Object, ObjectKind, Waits};
+use crate::slot::Slot;
+
+/// Which threads may take turns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum At {
+    /// Those that time out at this futex.
+    Word(Object),
+    /// Those of this process, of which one timed out at a futex of its own.
+    Group(u32),
+}
+
+impl Waits {
+    /// A thread no longer sleeps for this object; `timed_out` if no thread woke it.
+    pub(crate) fn wakes_up(&mut self, slot: Slot, at: Progress, object: Object, timed_out: bool) {
+        let object = self.find(object);
+        let thing = &self.things[object.0 as usize];
+        if thing.kind == ObjectKind::Futex {
+            let group = thing.group;
+            let of_group = || self.groups.get(group as usize).is_some_and(|g| g.turns.is_some());
+            let turns = match timed_out {
+                true => Some(self.turns_at(object)),
+                false => of_group().then_some(At::Group(group)),
+            };
+            let w = self.waiter(slot);
+            w.turns_at = if timed_out { turns } else { w.turns_at.or(turns) };
+        }
+        if let Some(w) = self.threads.get_mut(slot) {
+            w.awake_since = w.turns_at.map(|_| at);
+        }
+    }
+
+    /// A thread goes to sleep.
+    pub(crate) fn falls_asleep(&mut self, slot: Slot, at: Progress) {
+        let Some(w) = self.threads.get_mut(slot) else { return };
+        let (Some(turns_at), Some(since)) = (w.turns_at, w.awake_since.take()) else { return };
+        let turns = match turns_at {
+            At::Word(word) => {
+                let word = self.find(word);
+                &mut self.thing(word).in_turn
+            }
+            At::Group(group) => match self.groups.get_mut(group as usize) {
+                Some(group) => &mut group.turns,
+                None => return,
+            },
+        };
+        turns.get_or_insert_default().add(slot, since, at);
+    }
+
+    /// Where the turns are counted of a thread that times out at this futex.
+    fn turns_at(&mut self, object: Object) -> At {
+        let thing = &self.things[object.0 as usize];
+        if thing.is_of_one {
+            let group = thing.group;
+            if let Some(of) = self.groups.get_mut(group as usize) {
+                of.turns.get_or_insert_default();
+            }
+            return At::Group(group);
+        }
+        if let Some(word) = thing.turns_at {
+            return At::Word(self.find(word));
+        }
+        // A condition variable has two words.
+        let other = match self.keys[object.0 as usize] {
+            Key::Futex { space, shared, addr } => {
+                self.index.get(&Key::Futex { space, shared, addr: addr ^ 4 }).copied()
+            }
+            _ => None,
+        };
+        let other = other.map(|other| self.find(other));
+        let known = other.and_then(|other| self.things[other.0 as usize].turns_at);
+        let word = known.map_or(object, |word| self.find(word));
+        self.thing(object).turns_at = Some(word);
+        At::Word(word)
+    }
+
+    /// Whether the threads that time out at a futex take turns.
+    pub(crate) fn are_turns_taken(&self, object: Object) -> bool {
+        let thing = &self.things[object.0 as usize];
+        if thing.kind != ObjectKind::Futex {
+            return false;
+        }
+        if thing.is_of_one {
+            let group = self.groups.get(thing.group as usize);
+            let turns = group.and_then(|group| group.turns.as_ref());
+            let takes =
+                |turns: &Turns| thing.first.is_some_and(|slot| turns.takers.contains(&slot));
+            return turns.is_some_and(|turns| turns.found && turns.always && takes(turns));
+        }
+        let word = thing.turns_at.map(|word| self.find(word));
+        let turns = word.and_then(|word| self.things[word.0 as usize].in_turn.as_ref());
+        turns.is_some_and(|turns| turns.found)
+    }
+}
