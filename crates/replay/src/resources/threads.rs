@@ -1,0 +1,135 @@
+//! Threads that do too much.
+
+use super::{Finder, Member, Scarce};
+use crate::build::is_part;
+use crate::change::{Change, PARTS};
+use crate::program::{Op, ThreadProgram};
+use holdup_attribution::Resource;
+use holdup_passes::limits::{ALONE, MATTERS, NAMED, Thresholds};
+use holdup_trace::Nanos;
+
+impl Finder<'_> {
+    /// Threads that do too much.
+    pub(super) fn threads(&self) -> Vec<Scarce> {
+        let (p, judged) = (self.program, self.judged);
+        let limits = &judged.thresholds;
+        let alone = p.cpus > 1 && !judged.alone.is_contended;
+        let mut found = Vec::from_iter(self.few());
+        let parts = p.cpus.clamp(*PARTS.start(), *PARTS.end());
+        let mut irqs = Vec::new();
+        let all: Nanos = self.works().map(|(_, t)| t.run_ns).sum();
+        for (i, t) in p.threads.iter().enumerate() {
+            let serves_ns = t.run_ns + t.occupied_ns;
+            if !is_part(serves_ns, p.traced_wall_ns, limits.get(&MATTERS)) || t.run_ns == 0 {
+                continue;
+            }
+            let one = |resource, change, is_bound| Scarce {
+                resource,
+                members: vec![Member::Thread(i)],
+                change: vec![change],
+                weight: serves_ns,
+                is_thread: !t.is_kthread,
+                is_bound,
+                chained: Vec::new(),
+            };
+            if t.is_softirq {
+                irqs.push(Member::Thread(i));
+            } else if !self.is_busy(t, limits) {
+                continue;
+            } else if t.is_kthread {
+                found.push(one(Resource::Driver, Change::Split(i, parts), false));
+            } else if t.works && !t.at_barriers {
+                // More threads make a stage that others wait for faster too.
+                let resource = match t.keeps_waiting || self.serves(i) {
+                    true => Resource::Server,
+                    false => Resource::Parallelism,
+                };
+                let served_ns = t.ends_ns.saturating_sub(judged.contenders.ended_ns(t.slot));
+                if is_part(served_ns, p.traced_wall_ns, limits.get(&MATTERS)) {
+                    found.push(one(resource, Change::Split(i, parts), false));
+                } else if alone && is_part(t.run_ns, all, limits.get(&ALONE)) {
+                    let faster = Change::Speed(i, f64::from(p.cpus));
+                    found.push(one(Resource::Parallelism, faster, true));
+                }
+            }
+        }
+        if !found.iter().any(|of| of.is_thread) {
+            found.extend(self.one_at_a_time());
+        }
+        let capacity = p.wall_ns.saturating_mul(Nanos::from(p.cpus));
+        if p.irq_ns > 0 && is_part(p.irq_ns, capacity, limits.get(&NAMED)) || !irqs.is_empty() {
+            found.push(Scarce {
+                resource: Resource::Driver,
+                members: irqs,
+                change: vec![Change::SpreadIrqs],
+                weight: p.irq_ns,
+                is_thread: false,
+                is_bound: false,
+                chained: Vec::new(),
+            });
+        }
+        found
+    }
+
+    /// One thread at a time has work, each of them in turn: all of it would be divided. Threads that
+    /// sleep for a time gain nothing from that.
+    fn one_at_a_time(&self) -> Option<Scarce> {
+        let (p, alone) = (self.program, &self.judged.alone);
+        if !alone.is_serial {
+            return None;
+        }
+        let part = (1.0 / f64::from(p.cpus)).max(*crate::FACTORS.start());
+        let factors = p.threads.iter().map(|t| if t.works { part } else { 1.0 }).collect();
+        let name = "serial execution (all work divided over all CPUs)".to_owned();
+        Some(Scarce {
+            resource: Resource::Parallelism,
+            members: Vec::new(),
+            change: vec![Change::Calls { name, factors }],
+            weight: self.works().map(|(_, t)| t.run_ns).sum(),
+            is_thread: true,
+            is_bound: true,
+            chained: Vec::new(),
+        })
+    }
+
+    /// Several threads that have all the work, but are fewer than the CPUs: more threads would make
+    /// all of them faster.
+    fn few(&self) -> Option<Scarce> {
+        let (p, few) = (self.program, &self.judged.alone.few);
+        let is_of = |of: &&(usize, &ThreadProgram)| few.contains(&of.1.slot);
+        let threads: Vec<usize> = self.works().filter(|of| is_of(&of)).map(|of| of.0).collect();
+        let faster = f64::from(p.cpus) / threads.len().max(1) as f64;
+        (threads.len() > 1 && threads.len() == few.len()).then(|| Scarce {
+            resource: Resource::Parallelism,
+            members: threads.iter().map(|&i| Member::Thread(i)).collect(),
+            change: threads.iter().map(|&i| Change::Speed(i, faster)).collect(),
+            weight: threads.iter().map(|&i| p.threads[i].run_ns).sum(),
+            is_thread: true,
+            is_bound: true,
+            chained: Vec::new(),
+        })
+    }
+
+    /// Whether a thread has work, or a request in hand, nearly all the time, from its start on if
+    /// it was started while others worked. A thread that idles part of the time is not what the
+    /// others wait for, whatever the traced order of requests makes of it.
+    fn is_busy(&self, of: &ThreadProgram, limits: &Thresholds) -> bool {
+        let t = self.analysis.thread(of.slot);
+        let wall_ns = self.program.traced_wall_ns;
+        let life_ns = self.analysis.life_ns(t).min(wall_ns);
+        is_part(t.active_ns() + of.occupied_ns, life_ns, limits.get(&ALONE))
+            && life_ns * 2 > wall_ns
+    }
+
+    /// Whether most of the waits that a thread ends had begun before its work for them began. A
+    /// stage of a pipeline, in contrast, works ahead of the threads that need its results.
+    fn serves(&self, thread: usize) -> bool {
+        let p = self.program;
+        let parts = [Change::Split(thread, *PARTS.start())];
+        let Ok(view) = crate::change::View::new(p, &parts) else { return false };
+        let t = &p.threads[thread];
+        let ops = &p.ops[t.from as usize..t.to as usize];
+        let wakes = || ops.iter().filter(|op| matches!(op, Op::Wake { .. })).count();
+        view.asked.len() * 2 >= wakes()
+    }
+}
