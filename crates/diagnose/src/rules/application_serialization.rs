@@ -48,7 +48,7 @@ use crate::facts::Facts;
 use crate::report::{Class, Culprit, Evidence, Finding};
 use holdup_attribution::limits::MATTERS;
 use holdup_attribution::{Leaf, Spinning};
-use holdup_passes::{Cause, Outside};
+use holdup_passes::{Cause, Object, Outside};
 
 pub(super) const RULE: Rule = Rule {
     id: "application-serialization",
@@ -112,6 +112,21 @@ fn slow_holders(lock: &Culprit) -> Option<String> {
         .then(|| format!("; for {:.0} % of that time its holders are {}", most.pct, most.phrase()))
 }
 
+/// What helps if threads contend for the permission to run code.
+const INTERPRETER: [&str; 2] = [
+    "use processes instead of threads: one thread runs at a time, as with the lock of an \
+     interpreter (Python's GIL, Ruby's GVL)",
+    "do the computing in native code that releases this lock",
+];
+
+/// Whether the object that threads wait for longest lets one thread run at a time.
+fn is_for_code(facts: &Facts<'_>) -> bool {
+    let harmful = facts.objects().iter().filter(|o| o.rule.is_harmful());
+    let longest = harmful.max_by_key(|o| o.row.wait_total_ns);
+    let stats = |o: &Object| facts.judged.objects.get(o).map(|judged| &judged.stats);
+    longest.is_some_and(|o| o.objects.iter().filter_map(stats).any(|of| of.in_turn))
+}
+
 /// Threads contend: their sleep leaves CPUs idle, and going to sleep and waking costs CPU time.
 pub(super) fn contention(facts: &Facts<'_>, rule: &Rule, of: &ContentionLeaves) -> Finding {
     let (idle, cpu, spun) = (facts.leaf(of.asleep), facts.leaf(of.awake), facts.leaf(of.spins));
@@ -162,7 +177,12 @@ pub(super) fn contention(facts: &Facts<'_>, rule: &Rule, of: &ContentionLeaves) 
                     in_cpus(facts, idle),
                 ),
             },
-            advice: of.advice.map(str::to_owned).to_vec(),
+            advice: match is_for_code(facts) {
+                true => INTERPRETER,
+                false => of.advice,
+            }
+            .map(str::to_owned)
+            .to_vec(),
         },
     };
     let mut f = finding(facts, rule, explanation);
