@@ -83,8 +83,12 @@ impl Waits {
         }
         pieces.reverse();
         // What the trail no longer has was like what it has.
-        let known_ns = u128::from(now - before.to).max(1);
-        let earlier = |s: &Segment, all: u128| all * u128::from(s.to - s.from) / known_ns;
+        let known_ns = u128::from(now.saturating_sub(before.to)).max(1);
+        // A product of all and a time may have more than 128 bits, that of two times has not.
+        let earlier = |s: &Segment, all: u128| {
+            let part = u128::from(s.to - s.from).min(known_ns);
+            all / known_ns * part + all % known_ns * part / known_ns
+        };
         let earlier_ns = u128::from(before.to - before.from);
         let idle = pieces.iter().filter(|s| s.cause.is_idle());
         let idle = idle.map(|s| earlier(s, earlier_ns)).sum::<u128>();

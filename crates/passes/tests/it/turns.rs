@@ -94,3 +94,38 @@ fn a_timer_on_top_of_a_program_is_not_that_program() {
     };
     assert_eq!((waker(true), waker(false)), (Some(7), None));
 }
+
+/// The past of a thread is kept for its latest sleeps only. A thread that idles all the time has
+/// nothing to hand over, however long the other waits for it.
+#[test]
+fn a_long_wait_for_a_thread_that_naps_is_no_contention() {
+    const NANOSLEEP: u32 = 35;
+    let waits_for = |naps: u64| {
+        let mut trace = two()
+            .sys_enter_with(10, 1, 8, FUTEX, &[0x1000, WAIT_BITSET, 0])
+            .switch(20, 1, 8, 0, "S");
+        for i in 0..naps {
+            let at = 100 + i * 1000;
+            trace = trace
+                .sys_enter(at, 0, 7, NANOSLEEP)
+                .switch(at + 5, 0, 7, 0, "S")
+                .irq(at + 899, at + 902, 0, 0, 9)
+                .waking(at + 900, 0, 0, 7)
+                .switch(at + 903, 0, 0, 7, "R")
+                .sys_exit(at + 905, 0, 7, NANOSLEEP, 0);
+        }
+        let end = 100 + naps * 1000;
+        let trace = trace
+            .sys_enter_with(end, 0, 7, FUTEX, &[0x1000, WAKE, 1])
+            .waking(end + 1, 0, 7, 8)
+            .sys_exit(end + 2, 0, 7, FUTEX, 1)
+            .switch(end + 3, 1, 0, 8, "R")
+            .sys_exit(end + 5, 1, 8, FUTEX, 0)
+            .switch(end + 100, 1, 8, 0, "S")
+            .build();
+        let a = analyze(&trace, &Options::default()).unwrap();
+        let object = a.objects().find(|o| o.usage.is_some()).unwrap();
+        object.followed_idle_ns * 100 / object.wait_ns
+    };
+    assert_eq!([8, 12, 100].map(waits_for), [88, 88, 89], "per cent of the wait");
+}
