@@ -80,7 +80,7 @@ impl Finder<'_> {
         }
         let part = (1.0 / f64::from(p.cpus)).max(*crate::FACTORS.start());
         let factors = p.threads.iter().map(|t| if t.works { part } else { 1.0 }).collect();
-        let name = "serial execution (all work divided over all CPUs)".to_owned();
+        let name = "dividing all work over all CPUs".to_owned();
         Some(Scarce {
             resource: Resource::Parallelism,
             members: Vec::new(),

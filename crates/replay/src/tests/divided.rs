@@ -80,6 +80,50 @@ fn threads_that_are_fewer_than_the_cpus_could_be_more() {
     assert!(few.is_bound && (1.8..=2.0).contains(&few.worth), "{few:?}");
 }
 
+/// Two threads work in turn for a millisecond each. If they sleep for 1.8 in between, dividing their
+/// work saves half a millisecond of 2.8; if each starts the next, half of all the time.
+#[test]
+fn one_at_a_time_gains_what_is_left_of_the_time_if_all_work_is_divided() {
+    const NANOSLEEP: u32 = 35;
+    let gain = |handed_on: bool| {
+        let mut b = TraceBuilder::new(2)
+            .records("sched", "sched_wakeup")
+            .task(10, 10, None, "first")
+            .task(11, 10, Some(10), "second")
+            .switch(0, 0, 10, 0, "S")
+            .switch(0, 1, 11, 0, "S");
+        for i in 0..200 {
+            let (at, cpu) = (1_000 * US * (i + 1), (i % 2) as u16);
+            let at = if handed_on { at } else { at * 7 / 5 };
+            let (tid, last) = (10 + u32::from(cpu), 11 - u32::from(cpu));
+            let waker = if handed_on && i > 0 { last } else { 0 };
+            let call = if handed_on { READ } else { NANOSLEEP };
+            let waker_cpu = if waker == 0 { cpu } else { 1 - cpu };
+            b = b.wakeup(at, waker_cpu, waker, tid).switch(at + US, cpu, 0, tid, "R");
+            if i > 1 {
+                b = b.sys_exit(at + US, cpu, tid, call, 0);
+            }
+            if waker != 0 {
+                b = b.sys_exit(at + 2 * US, 1 - cpu, last, WRITE, 1);
+                b = b.sys_enter_with(at + 3 * US, 1 - cpu, last, READ, &[3]);
+                b = b.switch(at + 4 * US, 1 - cpu, last, 0, "S");
+            }
+            let end = at + 1_000 * US - 2 * US;
+            b = match handed_on {
+                true => b.sys_enter_with(end, cpu, tid, WRITE, &[3]),
+                false => b.sys_enter(end, cpu, tid, NANOSLEEP).switch(end + US, cpu, tid, 0, "S"),
+            };
+        }
+        let (analysis, program) = built(b);
+        let judged = Attribution::from(&analysis);
+        assert!(judged.alone.is_serial && judged.alone.few.is_empty(), "{handed_on}");
+        let found = estimate(&program, &judged, Depth::Resources);
+        let all = |e: &&Estimate| matches!(e.change[..], [Change::Calls { .. }]) && e.is_bound;
+        found.rows.iter().find(all).map(|e| (e.worth * 100.0).round() / 100.0)
+    };
+    assert_eq!([true, false].map(gain), [Some(1.99), Some(1.22)]);
+}
+
 /// Clients of one busy server wait at the set of semaphores through which it answers.
 #[test]
 fn what_clients_of_a_busy_server_wait_for_is_no_lock() {
