@@ -12,9 +12,9 @@
 //!  C  ░.....░.....░▓▓▓▓▓▓░.....    . asleep at the futex until its time is up
 //! ```
 //!
-//! The threads sleep at one futex, or each at one of its own (Ruby, where only the next in line times
-//! out). Then they are all threads of the process that sleep at futexes, and one of them must be
-//! awake at nearly all times: a wait for a lock lasts as long as somebody has it.
+//! The threads sleep at one futex, or each at one of its own (Ruby, where only the next in line
+//! times out). Then they are all threads of the process that sleep at futexes, and one of them must
+//! be awake at nearly all times: a wait for a lock lasts as long as somebody has it.
 
 use crate::limits::{ENOUGH, MATTERS, MISSING_ENDS};
 use crate::overlap::Overlap;

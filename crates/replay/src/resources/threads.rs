@@ -71,8 +71,8 @@ impl Finder<'_> {
         found
     }
 
-    /// One thread at a time has work, each of them in turn: all of it would be divided. Threads that
-    /// sleep for a time gain nothing from that.
+    /// One thread at a time has work, each of them in turn: all of it would be divided. Threads
+    /// that sleep for a time gain nothing from that.
     fn one_at_a_time(&self) -> Option<Scarce> {
         let (p, alone) = (self.program, &self.judged.alone);
         if !alone.is_serial {

@@ -80,8 +80,8 @@ fn threads_that_are_fewer_than_the_cpus_could_be_more() {
     assert!(few.is_bound && (1.8..=2.0).contains(&few.worth), "{few:?}");
 }
 
-/// Two threads work in turn for a millisecond each. If they sleep for 1.8 in between, dividing their
-/// work saves half a millisecond of 2.8; if each starts the next, half of all the time.
+/// Two threads work in turn for a millisecond each. If they sleep for 1.8 in between, dividing
+/// their work saves half a millisecond of 2.8; if each starts the next, half of all the time.
 #[test]
 fn one_at_a_time_gains_what_is_left_of_the_time_if_all_work_is_divided() {
     const NANOSLEEP: u32 = 35;
