@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 
 /// Whether the sleeps of these threads (`is_one`) that none of them ends exclude each other, and
 /// would overlap for a part of the time that matters if they were independent. Devices are not
-/// asked: of two threads that wait for a disk, one may have to.
+/// asked: of two threads that wait for a disk, one may have to. Nor are event loops, of which a
+/// runtime lets one thread wait.
 pub(crate) fn exclude_each_other(
     program: &Program,
     waits: &Waits,
@@ -22,10 +23,10 @@ pub(crate) fn exclude_each_other(
 ) -> bool {
     let is_one = |thread: u32| is_one[thread as usize];
     let is_own = |w: &&Wait| {
-        let is_other = |o: &ReplayObject| o.is_device || o.kind == ObjectKind::Epoll;
-        let device = program.objects.get(w.object.0 as usize).is_some_and(is_other);
+        let is_empty_handed = |o: &ReplayObject| o.is_device || o.kind == ObjectKind::Epoll;
+        let empty_handed = program.objects.get(w.object.0 as usize).is_some_and(is_empty_handed);
         let by_others = w.waker.is_none_or(|waker| !is_one(waker));
-        is_one(w.thread) && by_others && !device && w.object != ObjectId::QUOTA
+        is_one(w.thread) && by_others && !empty_handed && w.object != ObjectId::QUOTA
     };
     let own: Vec<&Wait> = waits.all().iter().filter(is_own).collect();
     // Each of them waits for work or for an end once, which says nothing.

@@ -338,10 +338,7 @@ impl Engine {
             let t = &self.threads[w];
             t.living.call.is_some() || t.exiting || t.is_kthread()
         };
-        // In a program's own code a thread wakes nobody: a timer's interrupt came on top.
-        let can_wake = |w: Slot| {
-            waits.can_wake(wait.object, slot, w) && (in_call(w) || !waits.needs_call(wait.object))
-        };
+        let can_wake = |w: Slot| waits.can_wake(wait.object, slot, w, in_call(w));
         let waker = waker.filter(|w| !napped && can_wake(w.0));
         let end = End {
             waker: waker.map(|w| w.0),

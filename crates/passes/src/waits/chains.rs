@@ -30,14 +30,12 @@ impl Segment {
 }
 
 impl Waits {
-    /// Divides the wait among its root causes, and leaves a trail for threads that wait for this
-    /// one.
-    pub(super) fn follow(&mut self, f: &Finished, blame: &mut Blame) {
-        let Finished { slot, wait, now, end, cause, nr, g, counted, .. } = *f;
+    /// Collects the sleeps of the waker that a wait was really for, the latest first. Returns the
+    /// beginning of the wait to which the waker's trail does not reach back.
+    fn roots(&mut self, f: &Finished, pieces: &mut Vec<Segment>) -> Over {
+        let &Finished { wait, end, cause, .. } = f;
         let object = wait.object;
-        let mut pieces = std::mem::take(&mut self.pieces);
         pieces.clear();
-        // What the waker's trail does not reach back to.
         let mut before =
             Over { from: wait.start, g_from: wait.mark, to: wait.start, g_to: wait.mark };
         let follows =
@@ -81,6 +79,16 @@ impl Waits {
                 (before.to, before.g_to) = (from, g_from.max(wait.mark));
             }
         }
+        before
+    }
+
+    /// Divides the wait among its root causes, and leaves a trail for threads that wait for this
+    /// one.
+    pub(super) fn follow(&mut self, f: &Finished, blame: &mut Blame) {
+        let Finished { slot, wait, now, end, cause, nr, g, counted, .. } = *f;
+        let object = wait.object;
+        let mut pieces = std::mem::take(&mut self.pieces);
+        let before = self.roots(f, &mut pieces);
         pieces.reverse();
         // What the trail no longer has was like what it has.
         let known_ns = u128::from(now.saturating_sub(before.to)).max(1);

@@ -1,7 +1,8 @@
 //! Whose turns are counted together, and at which futexes threads take turns.
 
+use super::processes::Group;
 use super::turns::{Progress, Turns};
-use super::{Key, Object, ObjectKind, Waits};
+use super::{Key, Object, ObjectKind, Thing, Waits};
 use crate::slot::Slot;
 
 /// Which threads may take turns.
@@ -17,20 +18,18 @@ impl Waits {
     /// A thread no longer sleeps for this object; `timed_out` if no thread woke it.
     pub(crate) fn wakes_up(&mut self, slot: Slot, at: Progress, object: Object, timed_out: bool) {
         let object = self.find(object);
-        let thing = &self.things[object.0 as usize];
-        if thing.kind == ObjectKind::Futex {
-            let group = thing.group;
-            let of_group = || self.groups.get(group as usize).is_some_and(|g| g.turns.is_some());
-            let turns = match timed_out {
-                true => Some(self.turns_at(object)),
-                false => of_group().then_some(At::Group(group)),
-            };
-            let w = self.waiter(slot);
-            w.turns_at = if timed_out { turns } else { w.turns_at.or(turns) };
-        }
-        if let Some(w) = self.threads.get_mut(slot) {
-            w.awake_since = w.turns_at.map(|_| at);
-        }
+        let Thing { kind, group, .. } = self.things[object.0 as usize];
+        let counts = |of: &Group| of.turns.is_some();
+        let turns = match kind {
+            ObjectKind::Futex if timed_out => Some(self.turns_at(object)),
+            ObjectKind::Futex if self.groups.get(group as usize).is_some_and(counts) => {
+                Some(At::Group(group))
+            }
+            _ => None,
+        };
+        let w = self.waiter(slot);
+        w.turns_at = if timed_out { turns.or(w.turns_at) } else { w.turns_at.or(turns) };
+        w.awake_since = w.turns_at.map(|_| at);
     }
 
     /// A thread goes to sleep.

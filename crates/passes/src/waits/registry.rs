@@ -164,11 +164,17 @@ impl Waits {
                 && self.usage(object) == FutexUse::Semaphore
     }
 
-    /// Whether a thread can end a wait for the object. No thread can reach a private futex of
-    /// another process: then a timer's interrupt, which few traces have, came while that thread was
-    /// in the kernel.
-    pub(crate) fn can_wake(&self, object: Object, slot: Slot, waker: Slot) -> bool {
-        let Key::Futex { shared: false, .. } = self.keys[object.0 as usize] else { return true };
+    /// Whether a thread can end a wait for the object. A futex's waiter is woken by a call, or by
+    /// the end of a thread that it joins; and no thread can reach a private futex of another
+    /// process. Otherwise a timer's interrupt, which few traces have, came on top of that thread.
+    pub(crate) fn can_wake(&self, object: Object, slot: Slot, waker: Slot, in_call: bool) -> bool {
+        let Key::Futex { shared, .. } = self.keys[object.0 as usize] else { return true };
+        if !in_call && !self.is_join(object) {
+            return false;
+        }
+        if shared {
+            return true;
+        }
         let known = |s: Slot| {
             let group = self.threads.get(s)?.group;
             Some((group, self.groups.get(group as usize).filter(|g| g.known)?.space))
@@ -177,12 +183,6 @@ impl Waits {
             (Some(sleeper), Some(waker)) => sleeper == waker,
             _ => true,
         }
-    }
-
-    /// Whether only a recorded call ends a wait for it: a futex word known from the call of its
-    /// waiter. The end of a thread also wakes who joins it.
-    pub(crate) fn needs_call(&self, object: Object) -> bool {
-        matches!(self.keys[object.0 as usize], Key::Futex { .. }) && !self.is_join(object)
     }
 
     /// Whether it is a futex in shared memory that a thread of another process than the sleeper's

@@ -1,6 +1,6 @@
 //! What holders did while others waited, on traces built by hand: each part to the nanosecond.
 
-use crate::pair::{FUTEX, WAIT, WAKE, contended, two};
+use crate::pair::{FUTEX, WAIT, WAKE, contended, two, woken};
 use holdup_attribution::{Attribution, WaitsBy, analyze};
 use holdup_passes::{HolderPart, Options};
 use holdup_testkit::TraceBuilder;
@@ -18,13 +18,7 @@ fn held_by_8() -> TraceBuilder {
 /// 8 releases it at `at`; what it did since 70, in the order of `waits -j`, without 7's part.
 #[track_caller]
 fn did(trace: TraceBuilder, at: u64) -> Vec<(&'static str, Option<String>, u64)> {
-    let trace = trace
-        .sys_enter_with(at, 1, 8, FUTEX, &[0x1000, WAKE, 1])
-        .waking(at + 1, 1, 8, 7)
-        .sys_exit(at + 2, 1, 8, FUTEX, 1)
-        .switch(at + 10, 0, 0, 7, "R")
-        .sys_exit(at + 11, 0, 7, FUTEX, 0)
-        .build();
+    let trace = woken(trace, at, (1, 8), (0, 7)).build();
     let a = analyze(&trace, &Options::default()).unwrap();
     let rows = Attribution::from(&a).waits(WaitsBy::Object);
     let mutex = rows.iter().find(|r| r.object == "0x1000").unwrap();

@@ -1,6 +1,6 @@
 //! Threads that time out at a futex and contend for a lock.
 
-use crate::pair::{FUTEX, WAKE, two};
+use crate::pair::{FUTEX, WAKE, two, woken};
 use holdup_attribution::{Attribution, Leaf, WaitsBy, analyze};
 use holdup_passes::Options;
 use holdup_testkit::{MemTrace, TraceBuilder};
@@ -115,14 +115,7 @@ fn a_long_wait_for_a_thread_that_naps_is_no_contention() {
                 .sys_exit(at + 905, 0, 7, NANOSLEEP, 0);
         }
         let end = 100 + naps * 1000;
-        let trace = trace
-            .sys_enter_with(end, 0, 7, FUTEX, &[0x1000, WAKE, 1])
-            .waking(end + 1, 0, 7, 8)
-            .sys_exit(end + 2, 0, 7, FUTEX, 1)
-            .switch(end + 3, 1, 0, 8, "R")
-            .sys_exit(end + 5, 1, 8, FUTEX, 0)
-            .switch(end + 100, 1, 8, 0, "S")
-            .build();
+        let trace = woken(trace, end, (0, 7), (1, 8)).switch(end + 100, 1, 8, 0, "S").build();
         let a = analyze(&trace, &Options::default()).unwrap();
         let object = a.objects().find(|o| o.usage.is_some()).unwrap();
         object.followed_idle_ns * 100 / object.wait_ns

@@ -36,3 +36,18 @@ pub(crate) fn contended_from(
         .switch(at + 60, 1, 0, 8, "R")
         .sys_exit(at + 62, 1, 8, FUTEX, 0)
 }
+
+/// A thread wakes the one that waits for the futex, which runs 10 ns later; each with its CPU.
+pub(crate) fn woken(
+    trace: TraceBuilder,
+    at: u64,
+    (cpu, waker): (u16, u32),
+    (of_sleeper, sleeper): (u16, u32),
+) -> TraceBuilder {
+    trace
+        .sys_enter_with(at, cpu, waker, FUTEX, &[0x1000, WAKE, 1])
+        .waking(at + 1, cpu, waker, sleeper)
+        .sys_exit(at + 2, cpu, waker, FUTEX, 1)
+        .switch(at + 10, of_sleeper, 0, sleeper, "R")
+        .sys_exit(at + 11, of_sleeper, sleeper, FUTEX, 0)
+}
