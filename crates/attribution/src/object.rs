@@ -226,9 +226,9 @@ impl JudgedObject {
             _ if server.is_some() && top.map(|t| t.0) == server.map(|s| s.slot) => {
                 WaitRule::OneServer
             }
-            _ if o.is_lock => WaitRule::LockContention,
             // The wakers spent most of their own time waiting for input: they had nothing to give.
             _ if mostly(o.followed_idle_ns) => WaitRule::IdleNoWork,
+            _ if o.is_lock => WaitRule::LockContention,
             ObjectKind::Other => WaitRule::IdleUnknown,
             _ => WaitRule::HandoverContention,
         }

@@ -21,6 +21,10 @@ pub(super) struct Segment {
     pub(super) object: Object,
     pub(super) nr: Option<u32>,
     pub(super) waker: Option<Slot>,
+    /// The thread that slept.
+    slept: Slot,
+    /// No thread had asked it for anything, as far back as its trail reaches.
+    unasked: bool,
 }
 
 impl Segment {
@@ -60,8 +64,9 @@ impl Waits {
                     Cause::Io | Cause::KernelLock => true,
                     Cause::ThreadSync | Cause::KernelService => s.object != object,
                     // A thread that sleeps while holding a lock delays others; a thread that has
-                    // nothing to hand over does not.
-                    Cause::External | Cause::Unknown => !lock,
+                    // nothing to hand over does not, nor does a holder that waits for what comes
+                    // unasked: then the lock is a queue of idle threads.
+                    Cause::External | Cause::Unknown => !lock || s.unasked && s.slept != w,
                 };
                 if root {
                     if s.cause.is_idle() {
@@ -103,7 +108,13 @@ impl Waits {
         self.things[object.0 as usize].followed_idle += idle as Nanos;
         let key =
             |s: &Segment| WaitKey { cause: s.cause, nr: s.nr, waker: s.waker, object: s.object };
+        let asks = f.by_application() && !self.is_lock(object);
+        let since_asked = &mut self.waiter(slot).since_asked;
+        *since_asked = if asks { Some(0) } else { since_asked.map(|n| n.saturating_add(1)) };
+        let unasked = since_asked.is_none_or(|n| n >= TRAIL as u32);
         let own = Segment {
+            slept: slot,
+            unasked,
             from: wait.start,
             to: now,
             g_from: wait.mark,

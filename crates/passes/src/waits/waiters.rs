@@ -26,6 +26,9 @@ pub(super) struct Waiter {
     pub(super) wait: Option<Wait>,
     pub(super) held: Vec<Hold>,
     pub(super) trail: VecDeque<Segment>,
+    /// The number of its sleeps since another thread last ended one for something other than a
+    /// lock; `None` if no thread has.
+    pub(super) since_asked: Option<u32>,
     /// What the last wait was for, until the thread runs again.
     pub(super) last: Option<WaitKey>,
     /// What its last wait was for, if that was idle.
@@ -49,6 +52,7 @@ impl Default for Waiter {
             wait: None,
             held: Vec::new(),
             trail: VecDeque::new(),
+            since_asked: None,
             last: None,
             idle_before: None,
             tries: Tries::default(),

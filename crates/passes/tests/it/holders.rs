@@ -8,6 +8,7 @@ use holdup_testkit::TraceBuilder;
 const PREAD: u32 = 17;
 const NANOSLEEP: u32 = 35;
 const RECVFROM: u32 = 45;
+const WAIT_BITSET: u64 = 0x89;
 
 /// 8 has held the mutex since 62, and 7 waits for it from 70 on. Before that 7 held it, from 20 to
 /// 45, when it was not followed.
@@ -111,6 +112,45 @@ fn a_holder_that_waits_for_a_second_lock() {
         .sys_exit(181, 0, 9, FUTEX, 1)
         .switch(182, 0, 9, 0, "S");
     assert_eq!(did(trace, 190), [("thread-sync", call("futex"), 100), ("user", None, 20)]);
+}
+
+/// The holder waits for what another thread hands out after a nap: work that comes by itself, or
+/// the answer to what the holder asked that thread for.
+#[test]
+fn a_holder_that_waits_for_work_delays_nobody_but_one_that_waits_for_an_answer_does() {
+    let followed_idle = |asked: bool| {
+        let trace = held_by_8().switch(71, 0, 0, 9, "R");
+        let trace = match asked {
+            true => trace
+                .sys_enter_with(72, 0, 9, FUTEX, &[0x3000, WAIT_BITSET, 0])
+                .switch(73, 0, 9, 0, "S")
+                .sys_enter_with(75, 1, 8, FUTEX, &[0x3000, WAKE, 1])
+                .waking(76, 1, 8, 9)
+                .sys_exit(77, 1, 8, FUTEX, 1)
+                .switch(78, 0, 0, 9, "R")
+                .sys_exit(79, 0, 9, FUTEX, 0),
+            false => trace,
+        };
+        let trace = trace
+            .sys_enter_with(80, 1, 8, FUTEX, &[0x2000, WAIT_BITSET, 0])
+            .switch(80, 1, 8, 0, "S")
+            .sys_enter_with(81, 0, 9, NANOSLEEP, &[0])
+            .switch(82, 0, 9, 0, "S")
+            .irq(171, 174, 0, 0, 9)
+            .waking(172, 0, 0, 9)
+            .switch(175, 0, 0, 9, "R")
+            .sys_exit(176, 0, 9, NANOSLEEP, 0)
+            .sys_enter_with(180, 0, 9, FUTEX, &[0x2000, WAKE, 1])
+            .waking(180, 0, 9, 8)
+            .switch(180, 1, 0, 8, "R")
+            .sys_exit(180, 1, 8, FUTEX, 0)
+            .sys_exit(181, 0, 9, FUTEX, 1)
+            .switch(182, 0, 9, 0, "S");
+        let a = analyze(&woken(trace, 190, (1, 8), (0, 7)).build(), &Options::default()).unwrap();
+        let mutex = a.objects().find(|o| a.object_name(o.object) == "0x1000").unwrap();
+        mutex.followed_idle_ns
+    };
+    assert_eq!((followed_idle(false), followed_idle(true)), (90, 0));
 }
 
 /// Taking a free mutex needs no call: the thread cannot have held it while it waited for it itself.

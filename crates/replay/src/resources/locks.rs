@@ -12,11 +12,15 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
 impl Finder<'_> {
-    /// Whether threads wait for it until one busy thread answers. Then that thread's work is
-    /// scarce, not the object through which it answers.
-    fn is_served(&self, o: &ReplayObject) -> bool {
-        let rule = |of: &Object| self.judged.objects.get(of).map(|judged| judged.rule);
-        !o.of.is_empty() && o.of.iter().all(|of| rule(of) == Some(WaitRule::OneServer))
+    /// Whether something else is scarce than the object: the work of one busy thread that answers
+    /// through it, or work for all, where its holders wait for some.
+    fn is_elsewhere(&self, o: &ReplayObject) -> bool {
+        let is = |of: &Object| match self.judged.objects.get(of).map(|judged| judged.rule) {
+            Some(WaitRule::OneServer) => true,
+            Some(WaitRule::IdleNoWork) => o.is_lock,
+            _ => false,
+        };
+        !o.of.is_empty() && o.of.iter().all(is)
     }
 
     /// Locks and services, each with all its members.
@@ -28,7 +32,7 @@ impl Finder<'_> {
         // What threads of one kind tell each other, such as signals.
         let mut descriptors = Vec::new();
         for (o, id) in self.program.objects.iter().zip(0..).map(|(o, i)| (o, ObjectId(i))) {
-            if o.wait_ns == 0 || o.is_device || self.is_served(o) {
+            if o.wait_ns == 0 || o.is_device || self.is_elsewhere(o) {
                 continue;
             }
             match o.kind {
@@ -127,10 +131,11 @@ impl Finder<'_> {
     /// one circle: its threads may wake others, for example one that adds connections to their
     /// pool, but are not woken by them.
     fn circles(&self, ids: Vec<ObjectId>) -> Vec<Vec<ObjectId>> {
-        // What each thread waits in all: a handshake when it starts closes no circle.
+        // What each thread sleeps in all: a handshake when it starts closes no circle.
         let mut waits: FxHashMap<Slot, Nanos> = FxHashMap::default();
-        for (&slot, pair) in self.words(&ids).filter_map(|o| self.waited.get(&o)).flatten() {
-            *waits.entry(slot).or_default() += pair.wait_ns;
+        for wait in self.waits.all() {
+            let slot = self.program.threads[wait.thread as usize].slot;
+            *waits.entry(slot).or_default() += wait.to - wait.from;
         }
         let matters = |part: Nanos, all: Nanos| is_part(part, all, CYCLE_PCT as f64);
         // From each word to the threads that wait there, and from each waker to its words.
@@ -145,7 +150,7 @@ impl Finder<'_> {
         for (i, &id) in ids.iter().enumerate() {
             for word in self.words(&[id]) {
                 for (&waiter, pair) in self.waited.get(&word).into_iter().flatten() {
-                    if matters(pair.wait_ns, waits[&waiter]) {
+                    if matters(pair.wait_ns, waits.get(&waiter).copied().unwrap_or(0)) {
                         let waiter = node(waiter, &mut next);
                         next[i].push(waiter);
                     }
