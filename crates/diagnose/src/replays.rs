@@ -168,7 +168,7 @@ impl Replays {
                 subjects: words::subjects(&program, &row.change),
             };
             match by_class.iter_mut().find(|(c, _)| *c == class) {
-                Some((_, best)) if best.worth.low >= replay.worth.low => {}
+                Some((_, best)) if best.worth.firm() >= replay.worth.firm() => {}
                 Some((_, best)) => *best = replay,
                 None => by_class.push((class, replay)),
             }

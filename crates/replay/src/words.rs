@@ -97,7 +97,7 @@ fn fix(program: &Program, change: &Change) -> String {
         Change::Calls { .. } => {
             match name.strip_prefix("syscall ").and_then(|of| of.rsplit_once('*')) {
                 Some((call, by)) => format!("{call} taking {by} times its traced CPU time"),
-                None if name.starts_with("dividing ") => name,
+                None if name.starts_with("dividing ") || name.starts_with("more ") => name,
                 None => format!("removing {name}"),
             }
         }

@@ -160,9 +160,9 @@ impl Builder<'_> {
             arrives += Nanos::from(matches!(op, Op::Arrive { .. }));
             sleeps += Nanos::from(matches!(op, Op::Sleep(..) | Op::Wait { .. }));
         }
-        // All threads of a JVM meet now and then.
+        // All threads of a JVM meet now and then, once also those that only compute.
         let matters = self.analysis.limit(&MATTERS);
-        let at_barriers = arrives > 0 && is_part(arrives, arrives + sleeps, matters);
+        let at_barriers = arrives > 1 && is_part(arrives, arrives + sleeps, matters);
         ThreadProgram {
             work_to: from + done,
             ends_ns: 0,

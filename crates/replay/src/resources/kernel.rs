@@ -14,12 +14,10 @@ impl Finder<'_> {
         let mut found = Vec::new();
         let p = self.program;
         let mut spun: FxHashMap<ObjectId, Nanos> = FxHashMap::default();
-        let mut by_thread = vec![0; p.threads.len()];
-        for (i, t) in p.threads.iter().enumerate() {
+        for t in &p.threads {
             for op in &p.ops[t.from as usize..t.to as usize] {
                 if let &Op::Spin(ns, lock) = op {
                     *spun.entry(lock).or_default() += ns;
-                    by_thread[i] += ns;
                 }
             }
         }
@@ -32,12 +30,35 @@ impl Finder<'_> {
         for (ns, id) in spun {
             found.push(Scarce { weight: ns, ..self.of_objects(Resource::KernelLock, vec![id]) });
         }
-        found.extend(self.lost_in_calls(&by_thread));
+        let (factors, weight) = self.without_contention();
+        let name = "the additional cost of contended calls".to_owned();
+        found.extend((weight > 0).then(|| Scarce {
+            resource: Resource::KernelLock,
+            members: Vec::new(),
+            chained: Vec::new(),
+            change: vec![Change::Calls { name, factors }],
+            weight,
+            is_thread: false,
+            is_bound: false,
+        }));
         found
     }
 
-    /// What calls cost beyond their own work, given back to each thread in proportion.
-    fn lost_in_calls(&self, spun: &[Nanos]) -> Option<Scarce> {
+    /// More contention, if calls cost more because of threads on other CPUs: on more CPUs they meet
+    /// more of them.
+    pub(super) fn more_contention(&self, cpus: u32) -> Option<Change> {
+        let (mut factors, weight) = self.without_contention();
+        let others = f64::from(cpus - 1) / f64::from(self.program.cpus.max(2) - 1);
+        for factor in &mut factors {
+            *factor += (1.0 - *factor) * others;
+        }
+        let name = "more contention for kernel locks".to_owned();
+        (weight > 0).then(|| Change::Calls { name, factors })
+    }
+
+    /// For each thread, the part of its CPU time that is left if calls cost no more than their own
+    /// work; and the rest of all threads, in ns.
+    fn without_contention(&self) -> (Vec<f64>, Nanos) {
         let (p, judged) = (self.program, self.judged);
         let of_all = judged.calls.iter().map(|row| (row.nr, row.cpu_ns.unwrap_or(0)));
         let all: FxHashMap<u32, Nanos> = of_all.collect();
@@ -59,22 +80,15 @@ impl Finder<'_> {
         let mut weight = 0.0;
         let mut factors = vec![1.0; p.threads.len()];
         for (i, t) in p.threads.iter().enumerate() {
-            let lost = by_tid.get(&t.tid).copied().unwrap_or(0.0) - spun[i] as f64;
-            let own = t.run_ns.saturating_sub(spun[i]) as f64;
+            let of_spin = |op: &Op| if let Op::Spin(ns, _) = op { *ns } else { 0 };
+            let spun: Nanos = p.ops[t.from as usize..t.to as usize].iter().map(of_spin).sum();
+            let lost = by_tid.get(&t.tid).copied().unwrap_or(0.0) - spun as f64;
+            let own = t.run_ns.saturating_sub(spun) as f64;
             if lost > 0.0 && own > 0.0 {
                 factors[i] = (1.0 - lost / own).max(*crate::FACTORS.start());
                 weight += lost;
             }
         }
-        let name = "the additional cost of contended calls".to_owned();
-        (weight > 0.0).then(|| Scarce {
-            resource: Resource::KernelLock,
-            members: Vec::new(),
-            chained: Vec::new(),
-            change: vec![Change::Calls { name, factors }],
-            weight: weight as Nanos,
-            is_thread: false,
-            is_bound: false,
-        })
+        (factors, weight as Nanos)
     }
 }

@@ -95,8 +95,10 @@ impl Finder<'_> {
         let outside = |t: &&ThreadProgram| t.is_background && !t.is_kthread && t.run_ns > 0;
         let want = self.works().count() + p.threads.iter().filter(outside).count();
         let want = want.clamp(p.cpus as usize + 1, 4 * p.cpus as usize) as u32;
-        let more = Change::Cpus(want.min(crate::MAX_CPUS));
-        let mut found = vec![one(Resource::Cpus, vec![more], ready)];
+        let want = want.min(crate::MAX_CPUS);
+        let mut more = vec![Change::Cpus(want)];
+        more.extend(self.more_contention(want));
+        let mut found = vec![one(Resource::Cpus, more, ready)];
         let held_off = p.threads.iter().map(|t| t.held_off_ns).sum();
         if held_off > 0 {
             found.push(one(Resource::Quota, vec![Change::NoQuota], held_off));

@@ -6,7 +6,9 @@ use crate::change::{Change, PARTS};
 use crate::program::{Op, ThreadProgram};
 use holdup_attribution::Resource;
 use holdup_passes::limits::{ALONE, MATTERS, NAMED, Thresholds};
+use holdup_passes::role;
 use holdup_trace::Nanos;
+use std::collections::BTreeMap;
 
 impl Finder<'_> {
     /// Threads that do too much.
@@ -56,6 +58,9 @@ impl Finder<'_> {
         if !found.iter().any(|of| of.is_thread) {
             found.extend(self.one_at_a_time());
         }
+        if alone {
+            found.extend(self.teams());
+        }
         let capacity = p.wall_ns.saturating_mul(Nanos::from(p.cpus));
         if p.irq_ns > 0 && is_part(p.irq_ns, capacity, limits.get(&NAMED)) || !irqs.is_empty() {
             found.push(Scarce {
@@ -90,6 +95,52 @@ impl Finder<'_> {
             is_bound: true,
             chained: Vec::new(),
         })
+    }
+
+    /// Threads or processes of one kind that one thread or process started, and of which one does
+    /// more than its part: the work would be divided evenly among them.
+    fn teams(&self) -> Vec<Scarce> {
+        let mut teams: BTreeMap<(Option<u32>, &[u8]), Vec<usize>> = BTreeMap::new();
+        for (i, program) in self.works().filter(|(_, t)| !t.is_kthread && t.run_ns > 0) {
+            let t = self.analysis.thread(program.slot);
+            // A process's first thread does other work than those it starts.
+            let started_by = match self.analysis.pid(t).filter(|&pid| pid != program.tid) {
+                Some(pid) => Some(pid),
+                None => t.parent.map(|parent| parent.0),
+            };
+            teams.entry((started_by, role(program.comm.as_bytes()))).or_default().push(i);
+        }
+        let of = |(_, team): (_, Vec<usize>)| {
+            let run = |&i: &usize| self.program.threads[i].run_ns;
+            let longest = *team.iter().max_by_key(|i| run(i))?;
+            let mean = team.iter().map(run).sum::<Nanos>() / team.len() as Nanos;
+            let t = &self.program.threads[longest];
+            // What happens at barriers is known for each round: that is another change.
+            if t.at_barriers || !self.is_busy(t, &self.judged.thresholds) {
+                return None;
+            }
+            let mut factors = vec![1.0; self.program.threads.len()];
+            // The others' further work fills CPUs, and no time of the work is below its sum over
+            // all CPUs; but where in their programs it would be is not known.
+            for &i in team.iter().filter(|i| run(i) > mean) {
+                factors[i] = (mean as f64 / run(&i) as f64).max(*crate::FACTORS.start());
+            }
+            let name = format!(
+                "dividing the work of {} evenly among the {} threads of its kind",
+                t.comm,
+                team.len()
+            );
+            Some(Scarce {
+                resource: Resource::Parallelism,
+                members: vec![Member::Thread(longest)],
+                change: vec![Change::Calls { name, factors }],
+                weight: run(&longest) - mean,
+                is_thread: true,
+                is_bound: false,
+                chained: Vec::new(),
+            })
+        };
+        teams.into_iter().filter(|(_, team)| team.len() > 1).filter_map(of).collect()
     }
 
     /// Several threads that have all the work, but are fewer than the CPUs: more threads would make
