@@ -305,7 +305,10 @@ impl Floors {
     fn below(self, of: &Estimate) -> Nanos {
         use Resource::{Parallelism, Placement, Server};
         let divided = matches!(of.resource, Parallelism | Placement | Server);
-        let bound_ns = if of.is_bound { self.bound_ns } else { 0 };
+        let bound_ns = match of.is_bound || of.resource == Parallelism {
+            true => self.bound_ns,
+            false => 0,
+        };
         bound_ns.max(if divided { self.divided_ns } else { 0 })
     }
 }
@@ -341,6 +344,10 @@ impl Estimate {
             *ns = (*ns).max(floor);
             if self.is_bound {
                 *ns = (*ns).min(unchanged.wall_high_ns);
+            }
+            // CPUs that would only add contention are not used.
+            if self.resource == Resource::Cpus {
+                *ns = (*ns).min(unchanged.wall_ns);
             }
         }
         let worth = |ns: Nanos| unchanged.wall_ns as f64 / ns.max(1) as f64;

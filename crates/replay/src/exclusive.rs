@@ -1,18 +1,25 @@
-//! Threads that never sleep at the same time.
+//! Threads of which no more than one, or than a few, sleep at the same time.
 //!
 //! Threads of one kind wait for each other, and sleep for a timer or for another program. If they
-//! did that independently, their sleeps would overlap as chance has it. If they hardly ever do, a
-//! thread sleeps with something in hand that the others wait for: a connection, a lock. It need not
-//! look like a lock that is handed on: the holder may wake a waiter and take it again at once.
+//! did that independently, their sleeps would overlap as chance has it. If hardly ever more than a
+//! certain number overlap, a thread sleeps with something in hand that the others wait for, and
+//! there are so many: a lock, or the connections of a pool. It need not look like a lock that is
+//! handed on: the holder may wake a waiter and take it again at once, and of several connections
+//! the one that is given back is not always the one that was taken last.
+//!
+//! What this cannot distinguish: so many requests that go round in a pool of threads, where whoever
+//! has answered one wakes the next thread for it.
 
 use crate::program::{ObjectId, Program, ReplayObject};
 use crate::relief::{Wait, Waits};
-use holdup_passes::limits::{ENOUGH, Thresholds};
-use holdup_passes::{ObjectKind, Overlap, Slot};
+use holdup_passes::ObjectKind;
+use holdup_passes::limits::{ENOUGH, MATTERS, MISSING_ENDS, Thresholds};
+use holdup_trace::Nanos;
 use std::collections::BTreeMap;
 
-/// Whether the sleeps of these threads (`is_one`) that none of them ends exclude each other, and
-/// would overlap for a part of the time that matters if they were independent. Devices are not
+/// Whether hardly ever more than a certain number of these threads (`is_one`) sleep at once, by
+/// themselves, although more would for a part of the time that matters if they were independent.
+/// Devices are not
 /// asked: of two threads that wait for a disk, one may have to. Nor are event loops, of which a
 /// runtime lets one thread wait.
 pub(crate) fn exclude_each_other(
@@ -35,11 +42,48 @@ pub(crate) fn exclude_each_other(
         *cases.entry((w.thread, w.object)).or_default() += 1.0;
     }
     let often = |w: &&Wait| cases[&(w.thread, w.object)] >= limits.get(&ENOUGH);
-    let mut asleep: Vec<&Wait> = own.into_iter().filter(often).collect();
-    asleep.sort_unstable_by_key(|w| w.from);
-    let mut overlap = Overlap::default();
-    asleep.into_iter().for_each(|w| overlap.add(Slot(w.thread), w.from, w.to));
-    overlap.is_missing(limits)
+    let asleep = own.into_iter().filter(often).map(|w| (w.from, w.to, w.thread)).collect();
+    is_capped(asleep, limits)
+}
+
+/// Whether hardly ever more than a certain number of threads do something at once (from, to,
+/// thread), although more would if they were independent.
+fn is_capped(spans: Vec<(Nanos, Nanos, u32)>, limits: &Thresholds) -> bool {
+    let mut by_thread: BTreeMap<u32, Nanos> = BTreeMap::new();
+    let mut changes: Vec<(Nanos, bool)> = Vec::with_capacity(2 * spans.len());
+    for &(from, to, thread) in &spans {
+        *by_thread.entry(thread).or_default() += to - from;
+        changes.extend([(from, true), (to, false)]);
+    }
+    // One that ends comes before one that begins at the same time.
+    changes.sort_unstable();
+    let (Some(&(first, _)), Some(&(last, _))) = (changes.first(), changes.last()) else {
+        return false;
+    };
+    let span = (last - first) as f64;
+    // How long so many did it at once, and how long as many would by chance.
+    let (mut seen, mut by_chance) = (vec![0.0; by_thread.len() + 1], vec![span]);
+    let (mut at_once, mut since) = (0_usize, first);
+    for (at, begins) in changes {
+        seen[at_once.min(by_thread.len())] += (at - since) as f64;
+        at_once = if begins { at_once + 1 } else { at_once.saturating_sub(1) };
+        since = at;
+    }
+    for ns in by_thread.values() {
+        let part = (*ns as f64 / span.max(1.0)).min(1.0);
+        let more: Vec<f64> = by_chance.iter().map(|ns| ns * part).collect();
+        by_chance.iter_mut().for_each(|ns| *ns *= 1.0 - part);
+        by_chance.push(0.0);
+        by_chance[1..].iter_mut().zip(more).for_each(|(ns, more)| *ns += more);
+    }
+    let beyond = |of: &[f64], cap: usize| {
+        of.iter().zip(0_usize..).map(|(ns, n)| ns * n.saturating_sub(cap) as f64).sum::<f64>()
+    };
+    (1..by_thread.len()).any(|cap| {
+        let by_chance = beyond(&by_chance, cap);
+        by_chance * 100.0 >= span * limits.get(&MATTERS)
+            && beyond(&seen, cap) * limits.get(&MISSING_ENDS) < by_chance
+    })
 }
 
 #[cfg(test)]
@@ -73,5 +117,26 @@ mod tests {
         let limits = Thresholds::default();
         assert!(!exclude_each_other(&p, &Waits::of(&p), &[true; 2], &limits));
         assert!(!exclude_each_other(&p, &Waits::of(&p), &[false; 2], &limits));
+    }
+
+    /// Four threads that sleep for 30 ns each, as soon as one of `pool` connections is free.
+    fn pool_of(pool: usize) -> bool {
+        let mut free = vec![0; pool];
+        let mut times = vec![Vec::new(); 4];
+        for n in 0..400_usize {
+            let next = free.iter_mut().min().unwrap();
+            times[n * 7 % 4].push(*next);
+            *next += 30;
+        }
+        let steps: Vec<_> =
+            times.iter().map(|of| vec![Op::Sleep(30, ObjectId::NONE); of.len()]).collect();
+        let mut p = program(1, &steps);
+        p.times = times.concat();
+        exclude_each_other(&p, &Waits::of(&p), &[true; 4], &Thresholds::default())
+    }
+
+    #[test]
+    fn a_pool_of_a_few_is_a_cap_and_one_for_all_is_none() {
+        assert_eq!([1, 2, 3, 4].map(pool_of), [true, true, true, false]);
     }
 }

@@ -4,6 +4,7 @@ mod bounds;
 mod circles;
 mod divided;
 mod holders;
+mod kernel;
 mod queues;
 mod requests;
 mod slices;

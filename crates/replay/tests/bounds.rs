@@ -56,7 +56,7 @@ fn of_trace(reader: &dyn Reader) -> Result<Rows, String> {
             return Err(format!("{shown}: {} in {} to {}", row.worth, row.low, row.high));
         }
         let (cpus, most, parts) = match row.change[..] {
-            [Change::Cpus(n)] => (n, f64::INFINITY, 1),
+            [Change::Cpus(n), ..] => (n, f64::INFINITY, 1),
             [Change::Split(_, n)] => (program.cpus, f64::from(n), n),
             [Change::Speed(_, times)] => (program.cpus, times, u32::MAX),
             _ => (program.cpus, f64::INFINITY, u32::MAX),

@@ -124,6 +124,34 @@ fn one_at_a_time_gains_what_is_left_of_the_time_if_all_work_is_divided() {
     assert_eq!([true, false].map(gain), [Some(1.99), Some(1.22)]);
 }
 
+/// Three threads of one kind begin to compute at once; the third has six times as much to do as the
+/// others and goes on alone.
+#[test]
+fn uneven_work_of_a_team_is_dealt_evenly() {
+    let dealt = |name: &str, others: Nanos, third: Nanos| {
+        // What nothing is known of is no idle CPU.
+        let mut b = TraceBuilder::new(4);
+        for (cpu, at) in [(0, 0), (1, 0), (2, 0), (3, 0), (3, 1_000 * US)] {
+            b = b.switch(at, cpu, 14, 0, "S").switch(at + 1, cpu, 0, 14, "R");
+            b = b.switch(at + 2, cpu, 14, 0, "S");
+        }
+        for (i, ns) in [others, others, third].into_iter().enumerate() {
+            let (cpu, tid) = (i as u16, 11 + i as u32);
+            let comm = if tid == 13 { name } else { "tile-0" };
+            b = b.task(tid, 10, Some(10), comm).switch(1_000 * US, cpu, 0, tid, "R");
+            b = b.switch(1_000 * US + ns, cpu, tid, 0, "S");
+        }
+        let (analysis, program) = built(b);
+        let found = estimate(&program, &Attribution::from(&analysis), Depth::Resources);
+        let team = |e: &&Estimate| matches!(e.change[..], [Change::Calls { .. }]) && !e.is_bound;
+        found.rows.iter().find(team).map(|e| (e.worth * 100.0).round() / 100.0)
+    };
+    let (one, six) = (10_000 * US, 60_000 * US);
+    assert_eq!(dealt("tile-2", one, six), Some(2.25), "80 ms of work by three, instead of 60");
+    assert_eq!(dealt("gather", one, six), None, "another kind of work");
+    assert_eq!(dealt("tile-2", six, six), None, "even as it is");
+}
+
 /// Clients of one busy server wait at the set of semaphores through which it answers.
 #[test]
 fn what_clients_of_a_busy_server_wait_for_is_no_lock() {
