@@ -99,7 +99,6 @@ pub use latency::Latency;
 pub use locks::{LockBy, LockKind, LockRow, LockSource, LockThreads, known_lock};
 pub use observer::Observer;
 pub use options::{Detail, Filter, Options, Selection};
-pub use overlap::Overlap;
 pub use past::{HolderDid, HolderPart};
 pub use programs::Together;
 pub use rounding::{per_second, percent};

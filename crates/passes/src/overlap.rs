@@ -1,6 +1,5 @@
 //! Whether threads do something at the same time: as often as chance has it, or hardly ever.
 
-use crate::limits::{MATTERS, MISSING_ENDS, Thresholds};
 use crate::rounding::percent;
 use crate::slot::Slot;
 use holdup_trace::Nanos;
@@ -8,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// How long several threads do something.
 #[derive(Clone, Debug, Default)]
-pub struct Overlap {
+pub(crate) struct Overlap {
     /// How long each of them does it.
     of_each: BTreeMap<Slot, Nanos>,
     /// How long at least one of them does it.
@@ -19,7 +18,7 @@ pub struct Overlap {
 
 impl Overlap {
     /// A thread does it from one moment to another. It began no earlier than what was added before.
-    pub fn add(&mut self, slot: Slot, from: Nanos, to: Nanos) {
+    pub(crate) fn add(&mut self, slot: Slot, from: Nanos, to: Nanos) {
         let (first, last) = self.span.unwrap_or((from, from));
         *self.of_each.entry(slot).or_default() += to.saturating_sub(from);
         self.any_ns += to.saturating_sub(from.max(last));
@@ -38,12 +37,8 @@ impl Overlap {
         self.of_each.iter().filter(|of| *of.1 as f64 >= least).map(|of| *of.0).collect()
     }
 
-    /// Whether the threads exclude each other: they would do it at the same time for a part of the
-    /// time that matters if they were independent, and do so `calls.missing_ends` times less.
-    pub fn is_missing(&self, limits: &Thresholds) -> bool {
-        self.is_below(limits.get(&MATTERS), limits.get(&MISSING_ENDS))
-    }
-
+    /// Whether the threads exclude each other: they would do it at the same time for this part of
+    /// the time if they were independent, and do so this many times less.
     pub(crate) fn is_below(&self, matters_pct: f64, times: f64) -> bool {
         let Some((first, last)) = self.span else { return false };
         let span = (last - first) as f64;
@@ -69,7 +64,7 @@ mod tests {
             let from = i / 3 * 30 + i % 3 * apart;
             overlap.add(Slot(i as u32 % 3), from, from + 10);
         }
-        overlap.is_missing(&Thresholds::default())
+        overlap.is_below(15.0, 3.0)
     }
 
     #[test]
@@ -77,13 +72,13 @@ mod tests {
         assert!(is_missing(10));
         assert!(!is_missing(0), "all at once");
         assert!(!is_missing(5), "half of each, less than by chance");
-        assert!(!Overlap::default().is_missing(&Thresholds::default()));
+        assert!(!Overlap::default().is_below(15.0, 3.0));
     }
 
     #[test]
     fn one_alone_excludes_nobody() {
         let mut alone = Overlap::default();
         (0..50).for_each(|i| alone.add(Slot(1), i * 30, i * 30 + 10));
-        assert!(!alone.is_missing(&Thresholds::default()));
+        assert!(!alone.is_below(15.0, 3.0));
     }
 }

@@ -15,16 +15,19 @@ use crate::relief::{Wait, Waits};
 use holdup_passes::ObjectKind;
 use holdup_passes::limits::{ENOUGH, MATTERS, MISSING_ENDS, Thresholds};
 use holdup_trace::Nanos;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Whether hardly ever more than a certain number of these threads (`is_one`) sleep at once, by
 /// themselves, although more would for a part of the time that matters if they were independent.
-/// Devices are not
-/// asked: of two threads that wait for a disk, one may have to. Nor are event loops, of which a
-/// runtime lets one thread wait.
+/// Devices are not asked: of two threads that wait for a disk, one may have to. Nor are event
+/// loops, of which a runtime lets one thread wait.
+///
+/// Such threads also end most of the waiting at these `words` themselves. Workers that sleep only
+/// while they have a request, of which there are so many, are woken by who hands requests out.
 pub(crate) fn exclude_each_other(
     program: &Program,
     waits: &Waits,
+    words: &[ObjectId],
     is_one: &[bool],
     limits: &Thresholds,
 ) -> bool {
@@ -42,12 +45,20 @@ pub(crate) fn exclude_each_other(
         *cases.entry((w.thread, w.object)).or_default() += 1.0;
     }
     let often = |w: &&Wait| cases[&(w.thread, w.object)] >= limits.get(&ENOUGH);
-    let asleep = own.into_iter().filter(often).map(|w| (w.from, w.to, w.thread)).collect();
-    is_capped(asleep, limits)
+    let asleep: Vec<_> = own.into_iter().filter(often).map(|w| (w.from, w.to, w.thread)).collect();
+    let sleepers: BTreeSet<u32> = asleep.iter().map(|of| of.2).collect();
+    let words: BTreeSet<ObjectId> = words.iter().copied().collect();
+    let waited = waits.all().iter().filter(|w| is_one(w.thread) && words.contains(&w.object));
+    let (mut all, mut own) = (0, 0);
+    for (ns, waker) in waited.filter_map(|w| Some((w.to - w.from, w.waker?))) {
+        all += ns;
+        own += if sleepers.contains(&waker) { ns } else { 0 };
+    }
+    own * 2 >= all && is_capped(asleep, limits)
 }
 
-/// Whether hardly ever more than a certain number of threads do something at once (from, to,
-/// thread), although more would if they were independent.
+/// Whether these spans (from, to, thread) hardly ever overlap in more than a certain number of
+/// threads, although they would if the threads were independent.
 fn is_capped(spans: Vec<(Nanos, Nanos, u32)>, limits: &Thresholds) -> bool {
     let mut by_thread: BTreeMap<u32, Nanos> = BTreeMap::new();
     let mut changes: Vec<(Nanos, bool)> = Vec::with_capacity(2 * spans.len());
@@ -79,18 +90,16 @@ fn is_capped(spans: Vec<(Nanos, Nanos, u32)>, limits: &Thresholds) -> bool {
     let beyond = |of: &[f64], cap: usize| {
         of.iter().zip(0_usize..).map(|(ns, n)| ns * n.saturating_sub(cap) as f64).sum::<f64>()
     };
-    (1..by_thread.len()).any(|cap| {
-        let by_chance = beyond(&by_chance, cap);
-        by_chance * 100.0 >= span * limits.get(&MATTERS)
-            && beyond(&seen, cap) * limits.get(&MISSING_ENDS) < by_chance
-    })
+    let matters = |cap: &usize| beyond(&by_chance, *cap) * 100.0 >= span * limits.get(&MATTERS);
+    let mut caps = (1..by_thread.len()).take_while(matters);
+    caps.any(|cap| beyond(&seen, cap) * limits.get(&MISSING_ENDS) < beyond(&by_chance, cap))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::program::Op;
-    use crate::tests::program;
+    use crate::tests::{LOCK, program};
 
     /// Three threads that sleep `times` times for 10 ns, each 30 ns after its last sleep began; the
     /// second and the third begin `apart` and twice as much later than the first.
@@ -98,7 +107,7 @@ mod tests {
         let steps = vec![Op::Sleep(10, object); times as usize];
         let mut p = program(3, &[steps.clone(), steps.clone(), steps]);
         p.times = (0..3).flat_map(|i| (0..times).map(move |n| n * 30 + i * apart)).collect();
-        exclude_each_other(&p, &Waits::of(&p), &[true; 3], &Thresholds::default())
+        exclude_each_other(&p, &Waits::of(&p), &[], &[true; 3], &Thresholds::default())
     }
 
     #[test]
@@ -115,8 +124,8 @@ mod tests {
     fn one_that_sleeps_alone_excludes_nobody() {
         let p = program(2, &[vec![Op::Sleep(10, ObjectId::NONE); 50], vec![Op::Run(500)]]);
         let limits = Thresholds::default();
-        assert!(!exclude_each_other(&p, &Waits::of(&p), &[true; 2], &limits));
-        assert!(!exclude_each_other(&p, &Waits::of(&p), &[false; 2], &limits));
+        assert!(!exclude_each_other(&p, &Waits::of(&p), &[], &[true; 2], &limits));
+        assert!(!exclude_each_other(&p, &Waits::of(&p), &[], &[false; 2], &limits));
     }
 
     /// Four threads that sleep for 30 ns each, as soon as one of `pool` connections is free.
@@ -132,11 +141,37 @@ mod tests {
             times.iter().map(|of| vec![Op::Sleep(30, ObjectId::NONE); of.len()]).collect();
         let mut p = program(1, &steps);
         p.times = times.concat();
-        exclude_each_other(&p, &Waits::of(&p), &[true; 4], &Thresholds::default())
+        exclude_each_other(&p, &Waits::of(&p), &[], &[true; 4], &Thresholds::default())
     }
 
     #[test]
     fn a_pool_of_a_few_is_a_cap_and_one_for_all_is_none() {
         assert_eq!([1, 2, 3, 4].map(pool_of), [true, true, true, false]);
+    }
+
+    /// Three threads sleep one after the other, each woken when the last is over: by that one, or
+    /// by a fourth thread.
+    #[test]
+    fn workers_that_are_woken_by_who_hands_out_requests_have_nothing_in_hand() {
+        let exclusive = |by_each_other: bool| {
+            let mut steps = vec![Vec::new(); 4];
+            let mut times = vec![Vec::new(); 4];
+            for n in 0..150_u64 {
+                let (next, last) = ((n % 3) as usize, ((n + 2) % 3) as usize);
+                let waker = if by_each_other { last } else { 3 };
+                steps[waker].push(Op::Wake { thread: next as u32, number: n as u32 });
+                times[waker].push(n * 10);
+                steps[next].extend([
+                    Op::Wait { number: n as u32, object: LOCK, delay: 0 },
+                    Op::Sleep(10, ObjectId::NONE),
+                ]);
+                times[next].extend([(n * 10).saturating_sub(5), n * 10]);
+            }
+            let mut p = program(3, &steps);
+            p.times = times.concat();
+            let is_one = [true; 4];
+            exclude_each_other(&p, &Waits::of(&p), &[LOCK], &is_one, &Thresholds::default())
+        };
+        assert_eq!([true, false].map(exclusive), [true, false]);
     }
 }

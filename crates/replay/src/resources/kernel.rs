@@ -71,6 +71,10 @@ impl Finder<'_> {
                 Some((c.nr, (c.lost_ns as f64 / cpu.max(1) as f64).min(1.0)))
             })
             .collect();
+        let mut factors = vec![1.0; p.threads.len()];
+        if lost.is_empty() {
+            return (factors, 0);
+        }
         let mut by_tid: FxHashMap<u32, f64> = FxHashMap::default();
         for (tid, nr, ns) in self.analysis.cpu_in_calls() {
             if let Some(part) = lost.get(&nr) {
@@ -78,7 +82,6 @@ impl Finder<'_> {
             }
         }
         let mut weight = 0.0;
-        let mut factors = vec![1.0; p.threads.len()];
         for (i, t) in p.threads.iter().enumerate() {
             let of_spin = |op: &Op| if let Op::Spin(ns, _) = op { *ns } else { 0 };
             let spun: Nanos = p.ops[t.from as usize..t.to as usize].iter().map(of_spin).sum();

@@ -97,7 +97,7 @@ impl Finder<'_> {
             let is_one =
                 |t: &ThreadProgram| t.works && met.contains(&t.slot) && role(t.slot) == kind;
             let threads: Vec<bool> = self.program.threads.iter().map(is_one).collect();
-            match exclude_each_other(self.program, self.waits, &threads, limits) {
+            match exclude_each_other(self.program, self.waits, &ids, &threads, limits) {
                 true => exclusive.push(ids),
                 false => others.extend(ids),
             }

@@ -100,15 +100,14 @@ impl Finder<'_> {
     /// Threads or processes of one kind that one thread or process started, and of which one does
     /// more than its part: the work would be divided evenly among them.
     fn teams(&self) -> Vec<Scarce> {
-        let mut teams: BTreeMap<(Option<u32>, &[u8]), Vec<usize>> = BTreeMap::new();
+        let mut teams: BTreeMap<(bool, Option<u32>, &[u8]), Vec<usize>> = BTreeMap::new();
         for (i, program) in self.works().filter(|(_, t)| !t.is_kthread && t.run_ns > 0) {
             let t = self.analysis.thread(program.slot);
             // A process's first thread does other work than those it starts.
-            let started_by = match self.analysis.pid(t).filter(|&pid| pid != program.tid) {
-                Some(pid) => Some(pid),
-                None => t.parent.map(|parent| parent.0),
-            };
-            teams.entry((started_by, role(program.comm.as_bytes()))).or_default().push(i);
+            let pid = self.analysis.pid(t).filter(|&pid| pid != program.tid);
+            let started_by = pid.or(t.parent.map(|parent| parent.0));
+            let kind = (pid.is_some(), started_by, role(program.comm.as_bytes()));
+            teams.entry(kind).or_default().push(i);
         }
         let of = |(_, team): (_, Vec<usize>)| {
             let run = |&i: &usize| self.program.threads[i].run_ns;
