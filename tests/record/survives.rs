@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 #[needs(tracepoints)]
 #[test]
 fn a_recorder_that_is_killed_leaves_a_file_that_opens() {
-    for moment in 0..10 {
+    for moment in 0..5 {
         let (_folder, file) = place();
         let work =
             ["--preset", "sched", "-q", "--", "perf", "bench", "sched", "pipe", "-l", "200000"];
@@ -19,7 +19,7 @@ fn a_recorder_that_is_killed_leaves_a_file_that_opens() {
         // The first round stands in the file before the first event. Its header is written last:
         // before that there is no recording.
         until("the file", || std::fs::read(&file).is_ok_and(|b| b.starts_with(b"PERFILE2")));
-        std::thread::sleep(Duration::from_millis(60 * moment));
+        std::thread::sleep(Duration::from_millis(120 * moment));
         child.kill().unwrap();
         child.wait().unwrap();
         let about = info(&file);
