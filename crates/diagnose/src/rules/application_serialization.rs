@@ -48,7 +48,7 @@ use crate::facts::Facts;
 use crate::report::{Class, Culprit, Evidence, Finding};
 use holdup_attribution::limits::MATTERS;
 use holdup_attribution::{Leaf, Spinning};
-use holdup_passes::{Cause, Object, Outside};
+use holdup_passes::{Cause, FutexUse, Object, ObjectKind, Outside};
 
 pub(super) const RULE: Rule = Rule {
     id: "application-serialization",
@@ -119,6 +119,15 @@ const INTERPRETER: [&str; 2] = [
     "do the computing in native code that releases this lock",
 ];
 
+/// What helps if the object is no mutex and may count the connections or workers of a pool.
+fn of_pool(culprits: &[Culprit]) -> Option<&'static str> {
+    let counts = [FutexUse::Condvar.name(), FutexUse::Semaphore.name(), ObjectKind::Semop.name()];
+    let kind = culprits.first()?.kind;
+    counts
+        .contains(&kind)
+        .then_some("if it guards a pool of connections or workers: make it larger")
+}
+
 /// Whether the object that threads wait for longest lets one thread run at a time.
 fn is_for_code(facts: &Facts<'_>) -> bool {
     let harmful = facts.objects().iter().filter(|o| o.rule.is_harmful());
@@ -178,11 +187,11 @@ pub(super) fn contention(facts: &Facts<'_>, rule: &Rule, of: &ContentionLeaves) 
                 ),
             },
             advice: match is_for_code(facts) {
-                true => INTERPRETER,
-                false => of.advice,
-            }
-            .map(str::to_owned)
-            .to_vec(),
+                true => INTERPRETER.map(str::to_owned).to_vec(),
+                false => {
+                    of.advice.into_iter().chain(of_pool(&culprits)).map(str::to_owned).collect()
+                }
+            },
         },
     };
     let mut f = finding(facts, rule, explanation);

@@ -6,7 +6,7 @@
 //! the trace can be replayed, the class holds only if the work is faster on more CPUs. On these
 //! CPUs, programs other than the traced ones take nothing from the work. So the class also holds if
 //! such programs take the CPUs; the report then names them. CPU time of the recorder is not
-//! counted.
+//! counted. If system calls cost more because of threads on other CPUs, they cost still more there.
 //!
 //! # What to do
 //! Add CPUs, or run fewer threads at a time. If other programs take the CPUs, keep them off some

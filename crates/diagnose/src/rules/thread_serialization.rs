@@ -26,7 +26,7 @@
 //! # What to do
 //! Use more locks, each for less data; do not hold a lock during work that can be done before or
 //! after; use fewer threads where the work is not parallel. Where the lock lets one thread run code
-//! at a time, as that of an interpreter does, use processes.
+//! at a time, as that of an interpreter does, use processes. Make a pool of connections larger.
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Thread Serialization and case 1.
 

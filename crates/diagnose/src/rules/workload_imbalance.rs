@@ -14,6 +14,9 @@
 //! * **bound threads**: threads are ready and CPUs are idle, but affinity keeps the threads off the
 //!   idle CPUs.
 //!
+//! Where threads or processes of one kind have uneven parts of the work, the CPUs of those that end
+//! early idle. A replay deals the work evenly, and its gain decides.
+//!
 //! # Why it holds a system up
 //! When all work goes through one thread, the other CPUs have nothing to do. The sign is that one
 //! of N CPUs is busy, with one thread near 100 % of it.

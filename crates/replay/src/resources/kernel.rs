@@ -53,7 +53,7 @@ impl Finder<'_> {
             *factor += (1.0 - *factor) * others;
         }
         let name = "more contention for kernel locks".to_owned();
-        (weight > 0).then(|| Change::Calls { name, factors })
+        (weight > 0).then_some(Change::Calls { name, factors })
     }
 
     /// For each thread, the part of its CPU time that is left if calls cost no more than their own

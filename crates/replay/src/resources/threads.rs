@@ -100,7 +100,7 @@ impl Finder<'_> {
     /// Threads or processes of one kind that one thread or process started, and of which one does
     /// more than its part: the work would be divided evenly among them.
     fn teams(&self) -> Vec<Scarce> {
-        let mut teams: BTreeMap<(bool, Option<u32>, &[u8]), Vec<usize>> = BTreeMap::new();
+        let mut teams: BTreeMap<_, Vec<usize>> = BTreeMap::new();
         for (i, program) in self.works().filter(|(_, t)| !t.is_kthread && t.run_ns > 0) {
             let t = self.analysis.thread(program.slot);
             // A process's first thread does other work than those it starts.
