@@ -55,6 +55,7 @@ impl Overlap {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::{MATTERS, MISSING_ENDS};
 
     /// Three threads do it 50 times for 10 ns, each 30 ns after its last time began; the second and
     /// the third begin `apart` and twice as much later than the first.
@@ -64,7 +65,7 @@ mod tests {
             let from = i / 3 * 30 + i % 3 * apart;
             overlap.add(Slot(i as u32 % 3), from, from + 10);
         }
-        overlap.is_below(15.0, 3.0)
+        overlap.is_below(MATTERS.default, MISSING_ENDS.default)
     }
 
     #[test]
@@ -72,13 +73,13 @@ mod tests {
         assert!(is_missing(10));
         assert!(!is_missing(0), "all at once");
         assert!(!is_missing(5), "half of each, less than by chance");
-        assert!(!Overlap::default().is_below(15.0, 3.0));
+        assert!(!Overlap::default().is_below(MATTERS.default, MISSING_ENDS.default));
     }
 
     #[test]
     fn one_alone_excludes_nobody() {
         let mut alone = Overlap::default();
         (0..50).for_each(|i| alone.add(Slot(1), i * 30, i * 30 + 10));
-        assert!(!alone.is_below(15.0, 3.0));
+        assert!(!alone.is_below(MATTERS.default, MISSING_ENDS.default));
     }
 }

@@ -17,7 +17,7 @@
 use crate::change::{Change, LockChange};
 use crate::program::{ObjectId, Op, Program};
 use crate::spans::Spans;
-use holdup_passes::{ObjectKind, role};
+use holdup_passes::{ObjectKind, Slot, role};
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -101,6 +101,16 @@ impl Waits {
     /// The sleeps, in order of their ends.
     pub(crate) fn all(&self) -> &[Wait] {
         &self.all
+    }
+
+    /// How long each thread sleeps.
+    pub(crate) fn by_slot(&self, program: &Program) -> FxHashMap<Slot, Nanos> {
+        let mut by = FxHashMap::default();
+        for wait in &self.all {
+            let slot = program.threads[wait.thread as usize].slot;
+            *by.entry(slot).or_default() += wait.to - wait.from;
+        }
+        by
     }
 
     /// The sleeps of each thread, in order.

@@ -30,6 +30,17 @@ fn did(trace: TraceBuilder, at: u64) -> Vec<(&'static str, Option<String>, u64)>
     did.into_iter().map(|d| (d.did, d.call, d.ns)).collect()
 }
 
+/// 8 sleeps at another futex until 9 wakes it at 180.
+fn woken_by_9(trace: TraceBuilder) -> TraceBuilder {
+    trace
+        .sys_enter_with(180, 0, 9, FUTEX, &[0x2000, WAKE, 1])
+        .waking(180, 0, 9, 8)
+        .switch(180, 1, 0, 8, "R")
+        .sys_exit(180, 1, 8, FUTEX, 0)
+        .sys_exit(181, 0, 9, FUTEX, 1)
+        .switch(182, 0, 9, 0, "S")
+}
+
 fn call(name: &str) -> Option<String> {
     Some(name.to_owned())
 }
@@ -104,13 +115,8 @@ fn a_holder_that_waits_for_a_second_lock() {
     let trace = held_by_8()
         .sys_enter_with(80, 1, 8, FUTEX, &[0x2000, WAIT, 2])
         .switch(80, 1, 8, 0, "S")
-        .switch(81, 0, 0, 9, "R")
-        .sys_enter_with(180, 0, 9, FUTEX, &[0x2000, WAKE, 1])
-        .waking(180, 0, 9, 8)
-        .switch(180, 1, 0, 8, "R")
-        .sys_exit(180, 1, 8, FUTEX, 0)
-        .sys_exit(181, 0, 9, FUTEX, 1)
-        .switch(182, 0, 9, 0, "S");
+        .switch(81, 0, 0, 9, "R");
+    let trace = woken_by_9(trace);
     assert_eq!(did(trace, 190), [("thread-sync", call("futex"), 100), ("user", None, 20)]);
 }
 
@@ -139,13 +145,8 @@ fn a_holder_that_waits_for_work_delays_nobody_but_one_that_waits_for_an_answer_d
             .irq(171, 174, 0, 0, 9)
             .waking(172, 0, 0, 9)
             .switch(175, 0, 0, 9, "R")
-            .sys_exit(176, 0, 9, NANOSLEEP, 0)
-            .sys_enter_with(180, 0, 9, FUTEX, &[0x2000, WAKE, 1])
-            .waking(180, 0, 9, 8)
-            .switch(180, 1, 0, 8, "R")
-            .sys_exit(180, 1, 8, FUTEX, 0)
-            .sys_exit(181, 0, 9, FUTEX, 1)
-            .switch(182, 0, 9, 0, "S");
+            .sys_exit(176, 0, 9, NANOSLEEP, 0);
+        let trace = woken_by_9(trace);
         let a = analyze(&woken(trace, 190, (1, 8), (0, 7)).build(), &Options::default()).unwrap();
         let mutex = a.objects().find(|o| a.object_name(o.object) == "0x1000").unwrap();
         mutex.followed_idle_ns

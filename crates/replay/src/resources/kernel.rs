@@ -7,10 +7,29 @@ use holdup_attribution::Resource;
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
 
+/// What calls cost beyond their own work because of other threads.
+pub(super) struct Contention {
+    /// For each thread, the part of its CPU time that is left without that.
+    left: Vec<f64>,
+    /// The rest of all threads.
+    lost_ns: Nanos,
+}
+
+impl Contention {
+    /// More of it, if there is any: on `cpus` instead of `before`, threads meet more threads on
+    /// other CPUs.
+    pub(super) fn on(&self, cpus: u32, before: u32) -> Option<Change> {
+        let others = f64::from(cpus - 1) / f64::from(before.max(2) - 1);
+        let factors = self.left.iter().map(|left| left + (1.0 - left) * others).collect();
+        let name = "more contention for kernel locks".to_owned();
+        (self.lost_ns > 0).then_some(Change::Calls { name, factors })
+    }
+}
+
 impl Finder<'_> {
     /// Kernel locks: those that threads are seen to spin for, and what calls cost because of other
     /// threads.
-    pub(super) fn kernel(&self) -> Vec<Scarce> {
+    pub(super) fn kernel(&self, contention: Contention) -> Vec<Scarce> {
         let mut found = Vec::new();
         let p = self.program;
         let mut spun: FxHashMap<ObjectId, Nanos> = FxHashMap::default();
@@ -30,7 +49,7 @@ impl Finder<'_> {
         for (ns, id) in spun {
             found.push(Scarce { weight: ns, ..self.of_objects(Resource::KernelLock, vec![id]) });
         }
-        let (factors, weight) = self.without_contention();
+        let Contention { left: factors, lost_ns: weight } = contention;
         let name = "the additional cost of contended calls".to_owned();
         found.extend((weight > 0).then(|| Scarce {
             resource: Resource::KernelLock,
@@ -44,21 +63,8 @@ impl Finder<'_> {
         found
     }
 
-    /// More contention, if calls cost more because of threads on other CPUs: on more CPUs they meet
-    /// more of them.
-    pub(super) fn more_contention(&self, cpus: u32) -> Option<Change> {
-        let (mut factors, weight) = self.without_contention();
-        let others = f64::from(cpus - 1) / f64::from(self.program.cpus.max(2) - 1);
-        for factor in &mut factors {
-            *factor += (1.0 - *factor) * others;
-        }
-        let name = "more contention for kernel locks".to_owned();
-        (weight > 0).then_some(Change::Calls { name, factors })
-    }
-
-    /// For each thread, the part of its CPU time that is left if calls cost no more than their own
-    /// work; and the rest of all threads, in ns.
-    fn without_contention(&self) -> (Vec<f64>, Nanos) {
+    /// What calls cost because of other threads.
+    pub(super) fn contention(&self) -> Contention {
         let (p, judged) = (self.program, self.judged);
         let of_all = judged.calls.iter().map(|row| (row.nr, row.cpu_ns.unwrap_or(0)));
         let all: FxHashMap<u32, Nanos> = of_all.collect();
@@ -73,7 +79,7 @@ impl Finder<'_> {
             .collect();
         let mut factors = vec![1.0; p.threads.len()];
         if lost.is_empty() {
-            return (factors, 0);
+            return Contention { left: factors, lost_ns: 0 };
         }
         let mut by_tid: FxHashMap<u32, f64> = FxHashMap::default();
         for (tid, nr, ns) in self.analysis.cpu_in_calls() {
@@ -92,6 +98,6 @@ impl Finder<'_> {
                 weight += lost;
             }
         }
-        (factors, weight as Nanos)
+        Contention { left: factors, lost_ns: weight as Nanos }
     }
 }

@@ -131,12 +131,6 @@ impl Finder<'_> {
     /// one circle: its threads may wake others, for example one that adds connections to their
     /// pool, but are not woken by them.
     fn circles(&self, ids: Vec<ObjectId>) -> Vec<Vec<ObjectId>> {
-        // What each thread sleeps in all: a handshake when it starts closes no circle.
-        let mut waits: FxHashMap<Slot, Nanos> = FxHashMap::default();
-        for wait in self.waits.all() {
-            let slot = self.program.threads[wait.thread as usize].slot;
-            *waits.entry(slot).or_default() += wait.to - wait.from;
-        }
         let matters = |part: Nanos, all: Nanos| is_part(part, all, CYCLE_PCT as f64);
         // From each word to the threads that wait there, and from each waker to its words.
         let mut next: Vec<Vec<usize>> = vec![Vec::new(); ids.len()];
@@ -150,7 +144,9 @@ impl Finder<'_> {
         for (i, &id) in ids.iter().enumerate() {
             for word in self.words(&[id]) {
                 for (&waiter, pair) in self.waited.get(&word).into_iter().flatten() {
-                    if matters(pair.wait_ns, waits.get(&waiter).copied().unwrap_or(0)) {
+                    // A handshake when a thread starts closes no circle.
+                    let asleep_ns = self.asleep.get(&waiter).copied().unwrap_or(0);
+                    if matters(pair.wait_ns, asleep_ns) {
                         let waiter = node(waiter, &mut next);
                         next[i].push(waiter);
                     }

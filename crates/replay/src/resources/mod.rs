@@ -10,8 +10,10 @@ use crate::program::{ObjectId, Program, ReplayObject, ThreadProgram};
 use crate::relief::Waits;
 use holdup_attribution::{Attribution, Resource};
 use holdup_passes::limits::WELL_MET;
-use holdup_passes::{Analysis, ByThread, FutexUse, PairSum};
+use holdup_passes::{Analysis, ByThread, FutexUse, PairSum, Slot};
 use holdup_trace::Nanos;
+use kernel::Contention;
+use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
 /// A member of a resource.
@@ -49,10 +51,12 @@ pub(crate) fn resources(program: &Program, judged: &Attribution<'_>, waits: &Wai
         analysis: judged.analysis,
         waited: judged.analysis.waited_by(),
         ended: judged.analysis.ended_by(),
+        asleep: waits.by_slot(program),
     };
-    let mut found = finder.machine();
+    let contention = finder.contention();
+    let mut found = finder.machine(&contention);
     found.extend(finder.locks());
-    found.extend(finder.kernel());
+    found.extend(finder.kernel(contention));
     found.extend(finder.threads());
     // The work ends earlier by no more than all waiting for it.
     let gain = judged.thresholds.get(&WELL_MET);
@@ -68,6 +72,8 @@ struct Finder<'a> {
     analysis: &'a Analysis,
     waited: ByThread<PairSum>,
     ended: ByThread<PairSum>,
+    /// How long each thread sleeps in all.
+    asleep: FxHashMap<Slot, Nanos>,
 }
 
 fn gone(objects: &[ObjectId]) -> Vec<Change> {
@@ -76,7 +82,7 @@ fn gone(objects: &[ObjectId]) -> Vec<Change> {
 
 impl Finder<'_> {
     /// What the whole machine has too little of.
-    fn machine(&self) -> Vec<Scarce> {
+    fn machine(&self, contention: &Contention) -> Vec<Scarce> {
         let p = self.program;
         let one = |resource, change, weight| Scarce {
             resource,
@@ -97,7 +103,7 @@ impl Finder<'_> {
         let want = want.clamp(p.cpus as usize + 1, 4 * p.cpus as usize) as u32;
         let want = want.min(crate::MAX_CPUS);
         let mut more = vec![Change::Cpus(want)];
-        more.extend(self.more_contention(want));
+        more.extend(contention.on(want, p.cpus));
         let mut found = vec![one(Resource::Cpus, more, ready)];
         let held_off = p.threads.iter().map(|t| t.held_off_ns).sum();
         if held_off > 0 {
