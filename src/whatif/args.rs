@@ -37,7 +37,7 @@ pub(crate) enum QuotaChange {
 /// Work can only be dealt evenly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WorkChange {
-    /// Threads that meet at barriers have equal amounts of work
+    /// Threads that wait for each other in rounds have equal amounts of work
     Even,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct WhatifArgs {
     /// No control group runs out of the CPU time that its quota allows
     #[arg(long, value_enum, value_name = "CHANGE", help_heading = "Changes")]
     pub(crate) quota: Option<QuotaChange>,
-    /// Threads that meet at barriers have equal amounts of work
+    /// Threads that wait for each other in rounds have equal amounts of work
     #[arg(long, value_enum, value_name = "CHANGE", help_heading = "Changes")]
     pub(crate) work: Option<WorkChange>,
     /// Rank all fixes by what each one alone would gain, the largest gain first; this is the

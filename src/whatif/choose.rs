@@ -3,7 +3,7 @@
 use super::args::Asked;
 use crate::exit::{Failure, Result, usage};
 use holdup_passes::{Analysis, Group, LockBy};
-use holdup_replay::{Change, ObjectId, Program};
+use holdup_replay::{Change, ObjectId, Part, Program};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -143,8 +143,8 @@ impl<'a> Chooser<'a> {
             }
             _ => 1.0,
         };
-        Ok(Change::Calls {
-            name: format!("syscall {name}*{factor}"),
+        Ok(Change::Scale {
+            part: Part::Call(name.to_owned(), factor),
             factors: self.program.threads.iter().map(|t| of(t.tid)).collect(),
         })
     }

@@ -17,7 +17,7 @@ use holdup_passes::ObjectKind;
 use holdup_render::{Body, Format, UNCHANGED, WhatifBody, WhatifHead, WhatifRow, escape, schema};
 use holdup_replay as replay;
 use holdup_replay::{
-    Change, Depth, Estimate, Prediction, Program, Seeds, estimate, off_pct, predict_all,
+    Change, Depth, Estimate, Part, Prediction, Program, Seeds, estimate, off_pct, predict_all,
 };
 
 /// Run the verb.
@@ -164,9 +164,10 @@ fn holds_alternatives(changes: &[Change]) -> bool {
         (Change::Split(a, _), Change::Split(b, _)) | (Change::Speed(a, _), Change::Speed(b, _)) => {
             a == b
         }
-        (Change::Calls { name: a, .. }, Change::Calls { name: b, .. }) => {
-            a.rsplit_once('*').map(|a| a.0) == b.rsplit_once('*').map(|b| b.0)
-        }
+        (
+            Change::Scale { part: Part::Call(a, _), .. },
+            Change::Scale { part: Part::Call(b, _), .. },
+        ) => a == b,
         _ => false,
     };
     (1..changes.len()).any(|i| changes[..i].iter().any(|a| same(a, &changes[i])))
@@ -216,7 +217,7 @@ fn shown(program: &Program, changes: &[Change]) -> String {
 fn kind(program: &Program, changes: &[Change]) -> &'static str {
     let resource = match changes {
         [] => return UNCHANGED,
-        [Change::Calls { .. }] => return "syscall",
+        [Change::Scale { .. }] => return "syscall",
         [_, _, ..] => return "several",
         [Change::Lock(id, _)] => match program.objects.get(id.0 as usize) {
             Some(o) if o.kind == ObjectKind::KernelLock => Resource::KernelLock,

@@ -80,6 +80,8 @@ pub(crate) struct Replay {
     pub(crate) holders: Option<(Object, Vec<HolderWorth>)>,
     /// If threads were chosen: it changes them, or threads they wait for.
     pub(crate) concerns: bool,
+    /// It deals the work of rounds evenly.
+    pub(crate) is_dealt: bool,
     /// What is changed, in words: threads, or what they wait for.
     subjects: String,
 }
@@ -165,6 +167,7 @@ impl Replays {
                 concerns: concerned.as_ref().is_none_or(|of| of.are_met(&tids, &objects)),
                 tids,
                 objects,
+                is_dealt: row.change.contains(&Change::Deal),
                 subjects: words::subjects(&program, &row.change),
             };
             match by_class.iter_mut().find(|(c, _)| *c == class) {

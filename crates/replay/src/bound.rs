@@ -83,7 +83,7 @@ fn limit(view: &View<'_>, changes: &[Change]) -> (f64, bool) {
                 relieves &= times >= 1.0;
                 speed = speed.max(times);
             }
-            Change::Calls { factors, .. } => {
+            Change::Scale { factors, .. } => {
                 relieves &= factors.iter().all(|&by| by <= 1.0);
                 speed = factors.iter().fold(speed, |speed, by| speed.max(1.0 / by));
             }

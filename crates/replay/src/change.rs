@@ -21,9 +21,9 @@ pub enum Change {
     /// This thread runs this many times as fast.
     Speed(usize, f64),
     /// Multiplies the running time of every thread by a factor of its own.
-    Calls {
-        /// What the user asked for.
-        name: String,
+    Scale {
+        /// The part of the running time that changes.
+        part: Part,
         /// The factor of each thread, by its number.
         factors: Vec<f64>,
     },
@@ -35,6 +35,28 @@ pub enum Change {
     NoQuota,
     /// Every thread of a barrier takes the same time between two rounds.
     Deal,
+}
+
+/// A part of the running time of threads.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Part {
+    /// This system call takes so many times its traced CPU time.
+    Call(String, f64),
+    /// What calls cost because other threads contend is gone.
+    Contention,
+    /// Calls cost more, because threads contend on more CPUs.
+    MoreContention,
+    /// What the hypervisor took from the virtual CPUs is given back.
+    Stolen,
+    /// The work of all threads is divided over all CPUs.
+    AllWork,
+    /// The work of threads of one kind is divided evenly among them.
+    Team {
+        /// The name of the thread that does most.
+        comm: String,
+        /// How many threads of its kind there are.
+        threads: usize,
+    },
 }
 
 /// How a lock is changed.
@@ -315,7 +337,7 @@ impl<'a> View<'a> {
             &Change::Split(thread, count) => self.parts[thread] = parts(count)?,
             &Change::Speed(thread, times) => self.factors[thread] /= factor(times)?,
             Change::SpreadIrqs => self.spread_irqs(),
-            Change::Calls { factors, .. } => {
+            Change::Scale { factors, .. } => {
                 for (f, by) in self.factors.iter_mut().zip(factors) {
                     *f *= by;
                 }

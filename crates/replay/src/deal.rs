@@ -1,31 +1,57 @@
-//! The same work, dealt evenly: between rounds of a barrier every thread works equally long.
+//! The same work, dealt evenly: all threads that take part in a round, until a barrier or a join
+//! ([`crate::joins`]), work equally long.
 
-use crate::program::{Op, Program};
+use crate::build::is_part;
+use crate::joins::Joins;
+use crate::program::{Op, Program, ThreadProgram};
+use crate::relief::Waits;
 use holdup_trace::Nanos;
+use std::cmp::Reverse;
 
-/// What one thread did before one round.
+/// What one thread did in one round.
 #[derive(Clone, Copy, Debug)]
 struct Share {
     round: u32,
-    /// The step in which the thread arrives.
+    /// The round's last step.
     at: u32,
     ran: Nanos,
 }
 
 impl Program {
-    /// The program in which threads that meet at a barrier have worked equally long.
+    /// The program in which the threads of each round have worked equally long.
     pub(crate) fn dealt(&self) -> &Program {
         self.dealt.get_or_init(|| Box::new(self.deal()))
     }
 
-    fn deal(&self) -> Program {
+    /// The threads that do most beyond their parts of rounds that end in joins, at most so many.
+    pub(crate) fn stragglers(&self, most: usize) -> Vec<usize> {
+        let (shares, rounds) = self.rounds_of_all();
+        let beyond = |of: &Vec<Share>| -> Nanos {
+            let in_joins = of.iter().filter(|s| s.round as usize >= self.rounds.len());
+            let part = |s: &Share| rounds[s.round as usize].0 / rounds[s.round as usize].1;
+            in_joins.map(|s| s.ran.saturating_sub(part(s))).sum()
+        };
+        let mut by: Vec<(Nanos, usize)> = shares.iter().map(beyond).zip(0..).collect();
+        by.sort_unstable_by_key(|&(ns, thread)| (Reverse(ns), thread));
+        let largest = by.first().map_or(0, |of| of.0);
+        by.retain(|of| of.0 > 0 && is_part(of.0, largest, self.free_pct));
+        by.into_iter().take(most).map(|of| of.1).collect()
+    }
+
+    /// The shares of all threads; and for each round the running time of all threads that take part,
+    /// and their number.
+    fn rounds_of_all(&self) -> (Vec<Vec<Share>>, Vec<(Nanos, Nanos)>) {
         let shares: Vec<Vec<Share>> = (0..self.threads.len()).map(|t| self.shares(t)).collect();
-        // For each round: the running time of all threads, and their number.
-        let mut rounds: Vec<(Nanos, Nanos)> = vec![(0, 0); self.rounds.len()];
+        let mut rounds = vec![(0, 0); self.rounds.len() + self.joins().rounds as usize];
         for share in shares.iter().flatten() {
             let round = &mut rounds[share.round as usize];
             *round = (round.0 + share.ran, round.1 + 1);
         }
+        (shares, rounds)
+    }
+
+    fn deal(&self) -> Program {
+        let (shares, rounds) = self.rounds_of_all();
         let mut dealt = Program {
             ops: Vec::with_capacity(self.ops.len()),
             times: Vec::with_capacity(self.times.len()),
@@ -37,9 +63,45 @@ impl Program {
         dealt
     }
 
-    /// What a thread runs before each round.
+    /// Rounds of fork and join.
+    pub(crate) fn joins(&self) -> &Joins {
+        self.joins.get_or_init(|| Joins::of(self, &Waits::of(self)))
+    }
+
+    /// What a thread runs in each round.
     fn shares(&self, thread: usize) -> Vec<Share> {
         let t = &self.threads[thread];
+        match self.joins().rounds_of(t) {
+            Some((first, joins)) if !t.at_barriers => {
+                self.shares_until(t, self.rounds.len() as u32 + first, joins)
+            }
+            _ => self.shares_at_barriers(t),
+        }
+    }
+
+    /// What a thread runs in the rounds that end in these joins, and after the last.
+    fn shares_until(&self, t: &ThreadProgram, first: u32, joins: &[Nanos]) -> Vec<Share> {
+        let (mut ran, mut shares) = (0, Vec::new());
+        let mut round = 0;
+        for at in t.from..t.to {
+            let is_over = |join: &&Nanos| **join <= self.times[at as usize];
+            let ended = joins[round..].iter().take_while(is_over).count();
+            if ended > 0 && ran > 0 {
+                shares.push(Share { round: first + round as u32, at: at - 1, ran });
+                ran = 0;
+            }
+            round += ended;
+            if let Op::Run(ns) | Op::Spin(ns, _) = self.ops[at as usize] {
+                ran += ns;
+            }
+        }
+        if ran > 0 {
+            shares.push(Share { round: first + round as u32, at: t.to - 1, ran });
+        }
+        shares
+    }
+
+    fn shares_at_barriers(&self, t: &ThreadProgram) -> Vec<Share> {
         let (mut ran, mut shares) = (0, Vec::new());
         for at in t.from..t.to {
             match self.ops[at as usize] {
@@ -111,6 +173,7 @@ impl Program {
             free_pct: self.free_pct,
             met_pct: self.met_pct,
             free: std::sync::OnceLock::new(),
+            joins: std::sync::OnceLock::new(),
             dealt: std::sync::OnceLock::new(),
             ..*self
         }

@@ -25,6 +25,7 @@ mod deal;
 mod doubts;
 mod estimate;
 mod exclusive;
+mod joins;
 mod next;
 mod predict;
 mod prediction;
@@ -37,7 +38,7 @@ pub mod words;
 
 pub use asleep::Asleep;
 pub use build::CannotReplay;
-pub use change::{Change, ChangeError, FACTORS, LockChange, MAX_CPUS, PARTS};
+pub use change::{Change, ChangeError, FACTORS, LockChange, MAX_CPUS, PARTS, Part};
 pub use doubts::{doubts, off_pct};
 pub use estimate::{Depth, Estimate, Estimates, estimate};
 pub use next::{Next, next};

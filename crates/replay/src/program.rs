@@ -1,5 +1,6 @@
 //! What the threads of a trace did, as programs that a simulated machine can run.
 
+use crate::joins::{Joins, Team};
 use crate::prediction::Prediction;
 use holdup_attribution::is_recorder;
 use holdup_passes::{FutexUse, Object, ObjectKind, Slot};
@@ -87,6 +88,8 @@ pub struct ThreadProgram {
     pub(crate) watches: bool,
     /// Rounds of a barrier are a part of its sleeps that matters.
     pub(crate) at_barriers: bool,
+    /// Its team, if it has one.
+    pub(crate) team: Option<Team>,
     /// It starts when another thread creates it.
     pub(crate) spawned: bool,
     /// How long an idle CPU takes to pick it up the first time.
@@ -188,7 +191,11 @@ pub struct Program {
     pub(crate) free_pct: f64,
     /// A change of the time by less than this, in per cent, is none.
     pub(crate) met_pct: f64,
-    /// The same work, dealt evenly over the threads that meet at barriers.
+    /// Fewer cases than this may be chance.
+    pub(crate) enough: usize,
+    /// Rounds of fork and join.
+    pub(crate) joins: OnceLock<Joins>,
+    /// The same work, dealt evenly over the threads of each round.
     pub(crate) dealt: OnceLock<Box<Program>>,
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct Wait {
     pub(crate) to: Nanos,
     pub(crate) from: Nanos,
     /// When the thread ran again: it was ready before, and had no CPU yet.
-    goes_on: Nanos,
+    pub(crate) goes_on: Nanos,
     pub(crate) thread: u32,
     pub(crate) object: ObjectId,
     /// The thread that ended it, if a thread did.

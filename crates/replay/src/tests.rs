@@ -4,6 +4,7 @@ mod bounds;
 mod circles;
 mod divided;
 mod holders;
+mod joins;
 mod kernel;
 mod queues;
 mod requests;
@@ -63,6 +64,7 @@ pub(crate) fn program(cpus: u32, threads: &[Vec<Op>]) -> Program {
             keeps_waiting: false,
             watches: false,
             at_barriers: false,
+            team: None,
             spawned: false,
             delay: 0,
             usual_delay: 0,
@@ -108,6 +110,8 @@ pub(crate) fn program(cpus: u32, threads: &[Vec<Op>]) -> Program {
         free_pct: holdup_passes::limits::MATTERS.default,
         met_pct: holdup_passes::limits::WELL_MET.default,
         free: OnceLock::new(),
+        enough: holdup_passes::limits::ENOUGH.default as usize,
+        joins: OnceLock::new(),
         dealt: OnceLock::new(),
     }
 }

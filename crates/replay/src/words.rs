@@ -1,7 +1,7 @@
 //! Changes in words.
 
 use crate::asleep::Asleep;
-use crate::change::{Change, LockChange};
+use crate::change::{Change, LockChange, Part};
 use crate::program::{ObjectId, Program};
 use holdup_passes::percent;
 use holdup_trace::Tid;
@@ -86,7 +86,7 @@ fn fix(program: &Program, change: &Change) -> String {
         Change::AnyCpu => "letting all threads run on any CPU".to_owned(),
         Change::NoQuota => "lifting the CPU quota".to_owned(),
         Change::Deal => {
-            "dividing the work evenly among the threads that meet at barriers".to_owned()
+            "dividing the work of each round evenly among the threads that take part".to_owned()
         }
         Change::Speed(_, times) => format!("making {name} {times} times as fast"),
         Change::Lock(_, LockChange::None) => format!("removing the waiting for {name}"),
@@ -94,13 +94,11 @@ fn fix(program: &Program, change: &Change) -> String {
         Change::Lock(_, LockChange::Split(n)) => format!("{n} locks instead of {name}"),
         Change::Lock(_, LockChange::Awake) => format!("never sleeping while holding {name}"),
         Change::Lock(_, LockChange::First) => format!("always a CPU for the holder of {name}"),
-        Change::Calls { .. } => {
-            match name.strip_prefix("syscall ").and_then(|of| of.rsplit_once('*')) {
-                Some((call, by)) => format!("{call} taking {by} times its traced CPU time"),
-                None if name.starts_with("dividing ") || name.starts_with("more ") => name,
-                None => format!("removing {name}"),
-            }
-        }
+        Change::Scale { part, .. } => match part {
+            Part::Call(call, by) => format!("{call} taking {by} times its traced CPU time"),
+            Part::Contention | Part::Stolen => format!("removing {name}"),
+            Part::MoreContention | Part::AllWork | Part::Team { .. } => name,
+        },
     }
 }
 
@@ -125,8 +123,21 @@ fn subject(program: &Program, change: &Change) -> String {
         Change::NoDevices => "devices".to_owned(),
         Change::AnyCpu => "threads that are bound to some CPUs".to_owned(),
         Change::NoQuota => "a CPU quota".to_owned(),
-        Change::Deal => "uneven work of threads that meet at barriers".to_owned(),
-        Change::Calls { name, .. } => name.clone(),
+        Change::Deal => "threads that do more than their part of each round".to_owned(),
+        Change::Scale { part, .. } => scaled(part),
+    }
+}
+
+fn scaled(part: &Part) -> String {
+    match part {
+        Part::Call(call, by) => format!("syscall {call}*{by}"),
+        Part::Contention => "the additional cost of contended calls".to_owned(),
+        Part::MoreContention => "more contention for kernel locks".to_owned(),
+        Part::Stolen => "the stolen CPU time".to_owned(),
+        Part::AllWork => "dividing all work over all CPUs".to_owned(),
+        Part::Team { comm, threads } => {
+            format!("dividing the work of {comm} evenly among the {threads} threads of its kind")
+        }
     }
 }
 
@@ -150,7 +161,7 @@ impl fmt::Display for Shown<'_> {
             }
             Change::SpreadIrqs => f.write_str("irq spread"),
             Change::Speed(t, by) => write!(f, "speed {} ({})*{by}", thread(t).tid, thread(t).comm),
-            Change::Calls { name, .. } => f.write_str(name),
+            Change::Scale { part, .. } => f.write_str(&scaled(part)),
             Change::NoDevices => f.write_str("devices none"),
             Change::AnyCpu => f.write_str("affinity none"),
             Change::NoQuota => f.write_str("quota none"),

@@ -135,6 +135,9 @@ pub const ALL: &[Rule] = &[
 const DIVIDE: &str = "divide the work of this thread: more worker threads or processes, shards, or \
                       a parallel mode of the program";
 
+/// What helps if threads wait for the last of them.
+const EVENLY: &str = "divide the work evenly: the thread that arrives last has the most work";
+
 /// A rule's story, in one sentence.
 pub(crate) struct Explanation {
     /// Stable id.
@@ -343,7 +346,8 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
             _ => replay.summary(),
         };
         if f.advice.is_empty() && !threads.is_empty() {
-            f.advice.push(DIVIDE.to_owned());
+            let advice = if replay.is_dealt { EVENLY } else { DIVIDE };
+            f.advice.push(advice.to_owned());
         }
         let threads = threads.iter().map(|&slot| culprits::runs(facts, slot));
         let mut named: Vec<Culprit> = threads.collect();

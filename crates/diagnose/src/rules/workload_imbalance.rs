@@ -26,7 +26,7 @@
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Workload Imbalance and case 4.
 
-use super::{DIVIDE, Explanation, Fixtures, Rule, cost, costing, in_cpus, lost};
+use super::{DIVIDE, EVENLY, Explanation, Fixtures, Rule, cost, costing, in_cpus, lost};
 use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding, Part};
@@ -47,9 +47,6 @@ pub(super) const RULE: Rule = Rule {
         negative: "ser_semop_perf_c8/perf.data",
     },
 };
-
-/// What helps if threads wait for the last of them.
-const EVENLY: &str = "divide the work evenly: the thread that arrives last has the most work";
 
 /// What the rule reports.
 enum Story {

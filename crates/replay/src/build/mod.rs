@@ -21,9 +21,10 @@ mod work;
 mod writer;
 
 use crate::bits::BitSet;
+use crate::joins::find_teams;
 use crate::program::{ObjectId, Op, Program, ReplayObject, ThreadProgram};
 use crate::spans::Spans;
-use holdup_passes::limits::{MATTERS, WELL_MET};
+use holdup_passes::limits::{ENOUGH, MATTERS, WELL_MET};
 use holdup_passes::{Analysis, Held, Object, ObjectStats, Slot, Thread};
 use holdup_trace::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -149,6 +150,7 @@ impl Program {
         let mut threads: Vec<ThreadProgram> =
             (0..builder.slots.len()).map(|i| builder.thread(i)).collect();
         work::mark_workers(analysis, &mut threads);
+        find_teams(analysis, &mut threads);
         let traced_wall_ns = builder.traced_span(&threads).ok_or(CannotReplay::NothingRan)?;
         let irq_ns = analysis.irq_ns();
         Ok(Program {
@@ -168,6 +170,8 @@ impl Program {
             free_pct: analysis.limit(&MATTERS),
             met_pct: analysis.limit(&WELL_MET),
             free: OnceLock::new(),
+            enough: analysis.limit(&ENOUGH) as usize,
+            joins: OnceLock::new(),
             dealt: OnceLock::new(),
         })
     }

@@ -172,6 +172,7 @@ impl Builder<'_> {
             keeps_waiting: occupied_ns * 2 > slept_ns,
             watches: false,
             at_barriers,
+            team: None,
             slot,
             tid: t.tid.0,
             works: false,

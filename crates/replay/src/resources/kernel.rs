@@ -1,7 +1,7 @@
 //! Locks of the kernel, and what contended calls cost.
 
 use super::{Finder, Scarce};
-use crate::change::Change;
+use crate::change::{Change, Part};
 use crate::program::{ObjectId, Op};
 use holdup_attribution::Resource;
 use holdup_trace::Nanos;
@@ -21,8 +21,7 @@ impl Contention {
     pub(super) fn on(&self, cpus: u32, before: u32) -> Option<Change> {
         let others = f64::from(cpus - 1) / f64::from(before.max(2) - 1);
         let factors = self.left.iter().map(|left| left + (1.0 - left) * others).collect();
-        let name = "more contention for kernel locks".to_owned();
-        (self.lost_ns > 0).then_some(Change::Calls { name, factors })
+        (self.lost_ns > 0).then_some(Change::Scale { part: Part::MoreContention, factors })
     }
 }
 
@@ -50,12 +49,11 @@ impl Finder<'_> {
             found.push(Scarce { weight: ns, ..self.of_objects(Resource::KernelLock, vec![id]) });
         }
         let Contention { left: factors, lost_ns: weight } = contention;
-        let name = "the additional cost of contended calls".to_owned();
         found.extend((weight > 0).then(|| Scarce {
             resource: Resource::KernelLock,
             members: Vec::new(),
             chained: Vec::new(),
-            change: vec![Change::Calls { name, factors }],
+            change: vec![Change::Scale { part: Part::Contention, factors }],
             weight,
             is_thread: false,
             is_bound: false,

@@ -59,7 +59,9 @@ impl Finder<'_> {
             }
         }
         for words in words.into_values() {
-            let (exclusive, others) = self.exclusive(words);
+            let (exclusive, mut others) = self.exclusive(words);
+            // Uneven work of threads that run at once is no lock.
+            others.retain(|&id| !self.program.joins().are_at(self.program, id));
             found.extend(exclusive.into_iter().map(|ids| self.of_objects(self.futex(&ids), ids)));
             for words in self.circles(others) {
                 found.push(self.of_words(self.futex(&words), words));

@@ -5,7 +5,7 @@ mod locks;
 mod threads;
 
 use crate::build::is_part;
-use crate::change::{Change, LockChange};
+use crate::change::{Change, LockChange, Part};
 use crate::program::{ObjectId, Program, ReplayObject, ThreadProgram};
 use crate::relief::Waits;
 use holdup_attribution::{Attribution, Resource};
@@ -64,6 +64,9 @@ pub(crate) fn resources(program: &Program, judged: &Attribution<'_>, waits: &Wai
     found.sort_by_key(|r| (r.resource, Reverse(r.weight)));
     found
 }
+
+/// So many threads that do more than their part of rounds are named.
+const STRAGGLERS: usize = 3;
 
 struct Finder<'a> {
     program: &'a Program,
@@ -124,17 +127,24 @@ impl Finder<'_> {
         if self.works().any(|(_, t)| t.allowed != u64::MAX) {
             found.push(one(Resource::Placement, vec![Change::AnyCpu], ready));
         }
+        let barrier = |o: &&ReplayObject| o.usage == Some(FutexUse::Barrier);
+        let mut waits = p.joins().waited_ns;
+        let mut deal = vec![Change::Deal];
         if p.threads.iter().any(|t| t.at_barriers) {
-            let barrier = |o: &&ReplayObject| o.usage == Some(FutexUse::Barrier);
-            let waits = p.objects.iter().filter(barrier).map(|o| o.wait_ns).sum();
-            found.push(one(Resource::Parallelism, vec![Change::Deal, Change::AnyCpu], waits));
+            waits += p.objects.iter().filter(barrier).map(|o| o.wait_ns).sum::<Nanos>();
+            deal.push(Change::AnyCpu);
+        }
+        if waits > 0 {
+            let stragglers = p.stragglers(STRAGGLERS).into_iter().map(Member::Thread);
+            let members = stragglers.collect();
+            found.push(Scarce { members, ..one(Resource::Parallelism, deal, waits) });
         }
         if let Some(stolen) = self.analysis.stolen().map(|s| s.total_ns()).filter(|&ns| ns > 0) {
             let all: Nanos = p.threads.iter().map(|t| t.run_ns).sum();
             let left = 1.0 - stolen as f64 / all.max(stolen).max(1) as f64;
             let factors = vec![left.max(*crate::FACTORS.start()); p.threads.len()];
-            let name = "the stolen CPU time".to_owned();
-            found.push(one(Resource::Hypervisor, vec![Change::Calls { name, factors }], stolen));
+            let change = Change::Scale { part: Part::Stolen, factors };
+            found.push(one(Resource::Hypervisor, vec![change], stolen));
         }
         found
     }

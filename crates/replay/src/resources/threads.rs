@@ -2,11 +2,11 @@
 
 use super::{Finder, Member, Scarce};
 use crate::build::is_part;
-use crate::change::{Change, PARTS};
+use crate::change::{Change, PARTS, Part};
+use crate::joins::Team;
 use crate::program::{Op, ThreadProgram};
 use holdup_attribution::Resource;
 use holdup_passes::limits::{ALONE, MATTERS, NAMED, Thresholds};
-use holdup_passes::role;
 use holdup_trace::Nanos;
 use std::collections::BTreeMap;
 
@@ -85,11 +85,10 @@ impl Finder<'_> {
         }
         let part = (1.0 / f64::from(p.cpus)).max(*crate::FACTORS.start());
         let factors = p.threads.iter().map(|t| if t.works { part } else { 1.0 }).collect();
-        let name = "dividing all work over all CPUs".to_owned();
         Some(Scarce {
             resource: Resource::Parallelism,
             members: Vec::new(),
-            change: vec![Change::Calls { name, factors }],
+            change: vec![Change::Scale { part: Part::AllWork, factors }],
             weight: self.works().map(|(_, t)| t.run_ns).sum(),
             is_thread: true,
             is_bound: true,
@@ -100,14 +99,9 @@ impl Finder<'_> {
     /// Threads or processes of one kind that one thread or process started, and of which one does
     /// more than its part: the work would be divided evenly among them.
     fn teams(&self) -> Vec<Scarce> {
-        let mut teams: BTreeMap<_, Vec<usize>> = BTreeMap::new();
-        for (i, program) in self.works().filter(|(_, t)| !t.is_kthread && t.run_ns > 0) {
-            let t = self.analysis.thread(program.slot);
-            // A process's first thread does other work than those it starts.
-            let pid = self.analysis.pid(t).filter(|&pid| pid != program.tid);
-            let started_by = pid.or(t.parent.map(|parent| parent.0));
-            let kind = (pid.is_some(), started_by, role(program.comm.as_bytes()));
-            teams.entry(kind).or_default().push(i);
+        let mut teams: BTreeMap<Team, Vec<usize>> = BTreeMap::new();
+        for (i, t) in self.works() {
+            t.team.into_iter().for_each(|team| teams.entry(team).or_default().push(i));
         }
         let of = |(_, team): (_, Vec<usize>)| {
             let run = |&i: &usize| self.program.threads[i].run_ns;
@@ -124,15 +118,11 @@ impl Finder<'_> {
             for &i in team.iter().filter(|i| run(i) > mean) {
                 factors[i] = (mean as f64 / run(&i) as f64).max(*crate::FACTORS.start());
             }
-            let name = format!(
-                "dividing the work of {} evenly among the {} threads of its kind",
-                t.comm,
-                team.len()
-            );
+            let part = Part::Team { comm: t.comm.clone(), threads: team.len() };
             Some(Scarce {
                 resource: Resource::Parallelism,
                 members: vec![Member::Thread(longest)],
-                change: vec![Change::Calls { name, factors }],
+                change: vec![Change::Scale { part, factors }],
                 weight: run(&longest) - mean,
                 is_thread: true,
                 is_bound: false,

@@ -118,7 +118,7 @@ fn one_at_a_time_gains_what_is_left_of_the_time_if_all_work_is_divided() {
         let judged = Attribution::from(&analysis);
         assert!(judged.alone.is_serial && judged.alone.few.is_empty(), "{handed_on}");
         let found = estimate(&program, &judged, Depth::Resources);
-        let all = |e: &&Estimate| matches!(e.change[..], [Change::Calls { .. }]) && e.is_bound;
+        let all = |e: &&Estimate| matches!(e.change[..], [Change::Scale { .. }]) && e.is_bound;
         found.rows.iter().find(all).map(|e| (e.worth * 100.0).round() / 100.0)
     };
     assert_eq!([true, false].map(gain), [Some(1.99), Some(1.22)]);
@@ -143,7 +143,7 @@ fn uneven_work_of_a_team_is_dealt_evenly() {
         }
         let (analysis, program) = built(b);
         let found = estimate(&program, &Attribution::from(&analysis), Depth::Resources);
-        let team = |e: &&Estimate| matches!(e.change[..], [Change::Calls { .. }]) && !e.is_bound;
+        let team = |e: &&Estimate| matches!(e.change[..], [Change::Scale { .. }]) && !e.is_bound;
         found.rows.iter().find(team).map(|e| (e.worth * 100.0).round() / 100.0)
     };
     let (one, six) = (10_000 * US, 60_000 * US);

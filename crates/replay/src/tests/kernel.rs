@@ -47,7 +47,7 @@ fn more_cpus_bring_more_contention_for_kernel_locks() {
     let alone = more_cpus(10);
     assert!(matches!(alone.change[..], [Change::Cpus(_)]), "{:?}", alone.change);
     let contended = more_cpus(400);
-    assert!(matches!(contended.change[..], [Change::Cpus(_), Change::Calls { .. }]));
+    assert!(matches!(contended.change[..], [Change::Cpus(_), Change::Scale { .. }]));
     assert!(contended.worth < alone.worth * 0.9, "{} {}", contended.worth, alone.worth);
     assert!(contended.worth >= 1.0, "CPUs that only add contention are not used");
 }
