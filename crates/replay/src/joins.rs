@@ -54,55 +54,27 @@ pub(crate) struct Joins {
 
 impl Joins {
     pub(crate) fn of(program: &Program, waits: &Waits) -> Joins {
-        let of_team = |w: &Wait| ended_by_team(program, w);
-        let mut waited: BTreeMap<(Team, u32), (usize, Nanos)> = BTreeMap::new();
-        for w in waits.all() {
-            if let Some(team) = of_team(w) {
-                let (times, ns) = waited.entry((team, w.thread)).or_default();
-                (*times, *ns) = (*times + 1, *ns + (w.goes_on - w.from));
-            }
-        }
-        // The thread that waits most often for a team is its master.
-        let mut masters: BTreeMap<Team, (usize, Nanos, u32)> = BTreeMap::new();
-        for ((team, thread), (times, ns)) in waited {
-            let most = masters.entry(team).or_default();
-            *most = (*most).max((times, ns, thread));
-        }
         let mut found = Joins::default();
-        for (team, (_, ns, master)) in masters {
-            let ends = waits.all().iter().filter(|w| w.thread == master);
-            let ends = ends.filter(|w| of_team(w) == Some(team));
-            let ends: Vec<(Nanos, u32)> = ends.filter_map(|w| Some((w.to, w.waker?))).collect();
-            let joins = joins(program, waits, team, &ends);
-            if is_in_rounds(program, waits, team, (&ends, ns), &joins) {
-                let first = found.rounds;
-                found.rounds += joins.len() as u32 + 1;
-                found.waited_ns += ns;
-                found.count(program, waits, team, master, &joins);
-                found.by_team.insert(team, (first, joins));
+        for (team, seen) in Seen::of(program, waits) {
+            // The thread that waits most often for a team is its master.
+            let waited_ns = |of: &[&Wait]| of.iter().map(|w| w.goes_on - w.from).sum::<Nanos>();
+            let masters = seen.outside.values().map(|of| (of.len(), waited_ns(of), of));
+            let Some((_, ns, ends)) = masters.max_by_key(|&(times, ns, _)| (times, ns)) else {
+                continue;
+            };
+            let joins = seen.joins(program, ends, ns);
+            if joins.is_empty() {
+                continue;
             }
+            for w in ends.iter().chain(seen.own.iter().filter(|w| spans_one(w, &joins))) {
+                *found.by_object.entry(w.object).or_default() += w.to - w.from;
+            }
+            let first = found.rounds;
+            found.rounds += joins.len() as u32 + 1;
+            found.waited_ns += ns;
+            found.by_team.insert(team, (first, joins));
         }
         found
-    }
-
-    fn count(
-        &mut self,
-        program: &Program,
-        waits: &Waits,
-        team: Team,
-        master: u32,
-        joins: &[Nanos],
-    ) {
-        let is_for_round = |w: &&Wait| match program.threads[w.thread as usize].team {
-            Some(of) if of == team => {
-                let next = joins.partition_point(|&at| at <= w.from);
-                joins.get(next).is_some_and(|&at| at <= w.to)
-            }
-            _ => w.thread == master && ended_by_team(program, w) == Some(team),
-        };
-        for w in waits.all().iter().filter(is_for_round) {
-            *self.by_object.entry(w.object).or_default() += w.to - w.from;
-        }
     }
 
     /// Whether most waiting for an object was for a round to end, or to begin.
@@ -118,41 +90,100 @@ impl Joins {
     }
 }
 
-/// The team whose work ended a wait of a thread outside it.
-fn ended_by_team(program: &Program, w: &Wait) -> Option<Team> {
-    let t = &program.threads[w.thread as usize];
-    let team = program.threads[w.waker? as usize].team?;
-    (t.team != Some(team) && !t.is_kthread).then_some(team)
+/// Whether a join is in this wait.
+fn spans_one(w: &Wait, joins: &[Nanos]) -> bool {
+    let next = joins.partition_point(|&at| at <= w.from);
+    joins.get(next).is_some_and(|&at| at <= w.to)
 }
 
-/// Whether the joins are where rounds end: there are enough of them, the master waits for the team
-/// most of the time, and in most rounds the team is handed no more work after one worker was done.
-fn is_in_rounds(
-    program: &Program,
-    waits: &Waits,
-    team: Team,
-    (ends, waited_ns): (&[(Nanos, u32)], Nanos),
-    joins: &[Nanos],
-) -> bool {
-    let [first, .., last] = joins else { return false };
-    if joins.len() < program.enough || waited_ns * 2 < last - first {
-        return false;
-    }
-    let is_of = |thread: u32| program.threads[thread as usize].team == Some(team);
-    let outside = |by: u32| !is_of(by);
-    let handed = waits.all().iter().filter(|w| is_of(w.thread) && w.waker.is_some_and(outside));
-    let mut handed = handed.map(|w| w.to).peekable();
-    let mut ends = ends.iter().map(|end| end.0).peekable();
-    let is_fed = |&&join: &&Nanos| {
-        let first = ends.next_if(|&at| at <= join);
-        while ends.next_if(|&at| at <= join).is_some() {}
-        let mut fed = false;
-        while let Some(at) = handed.next_if(|&at| at < join) {
-            fed |= first.is_some_and(|first| at > first);
+/// What is seen of one team, in order of time.
+#[derive(Default)]
+struct Seen<'a> {
+    members: Vec<u32>,
+    /// Waits of its members that a thread ended.
+    own: Vec<&'a Wait>,
+    /// When threads outside the team ended them.
+    handed: Vec<Nanos>,
+    /// Waits of threads outside the team that it ended, by thread.
+    outside: BTreeMap<u32, Vec<&'a Wait>>,
+}
+
+impl<'a> Seen<'a> {
+    fn of(program: &Program, waits: &'a Waits) -> BTreeMap<Team, Seen<'a>> {
+        let mut by: BTreeMap<Team, Seen<'_>> = BTreeMap::new();
+        for (t, i) in program.threads.iter().zip(0..) {
+            if let Some(team) = t.team {
+                by.entry(team).or_default().members.push(i);
+            }
         }
-        fed
-    };
-    joins.iter().filter(is_fed).count() * 2 < joins.len()
+        for w in waits.all() {
+            let Some(waker) = w.waker else { continue };
+            let t = &program.threads[w.thread as usize];
+            let by_team = program.threads[waker as usize].team;
+            if let Some(seen) = t.team.and_then(|team| by.get_mut(&team)) {
+                seen.own.push(w);
+                seen.handed.extend((by_team != t.team).then_some(w.to));
+            }
+            if by_team != t.team
+                && !t.is_kthread
+                && let Some(seen) = by_team.and_then(|team| by.get_mut(&team))
+            {
+                seen.outside.entry(w.thread).or_default().push(w);
+            }
+        }
+        by
+    }
+
+    /// The joins, if they are where rounds end: there are enough of them, the master waits for the
+    /// team most of the time, two workers or more are awake in a part of the time that matters, and
+    /// in most rounds the team is handed no more work after one worker was done. These waits of the
+    /// master end when a worker is done; they take `waited_ns`.
+    fn joins(&self, program: &Program, ends: &[&Wait], waited_ns: Nanos) -> Vec<Nanos> {
+        if ends.len() < program.enough {
+            return Vec::new();
+        }
+        let changes = self.changes(program);
+        let joins = one_awake(&changes, ends);
+        let span = joins.first().zip(joins.last()).map_or(0, |(first, last)| last - first);
+        let is_in_rounds = joins.len() >= program.enough
+            && waited_ns * 2 >= span
+            && are_concurrent(program, &changes)
+            && self.rounds_fed(ends, &joins) * 2 < joins.len();
+        if is_in_rounds { joins } else { Vec::new() }
+    }
+
+    /// When members fall asleep, and when they are awake again: the time, the member, awake or not.
+    fn changes(&self, program: &Program) -> Vec<(Nanos, u32, bool)> {
+        let mut changes = Vec::new();
+        for &i in &self.members {
+            let t = &program.threads[i as usize];
+            let (first, last) = (t.from as usize, t.to as usize - 1);
+            let ran = if let Op::Run(ns) = program.ops[last] { ns } else { 0 };
+            changes.push((program.times[first], i, true));
+            changes.push((program.times[last] + ran, i, false));
+        }
+        for w in &self.own {
+            changes.extend([(w.from, w.thread, false), (w.to, w.thread, true)]);
+        }
+        changes.sort_unstable();
+        changes
+    }
+
+    /// In how many rounds the team is handed more work after a worker was done.
+    fn rounds_fed(&self, ends: &[&Wait], joins: &[Nanos]) -> usize {
+        let mut handed = self.handed.iter().peekable();
+        let mut ends = ends.iter().map(|end| end.to).peekable();
+        let is_fed = |&&join: &&Nanos| {
+            let first = ends.next_if(|&at| at <= join);
+            while ends.next_if(|&at| at <= join).is_some() {}
+            let mut fed = false;
+            while let Some(&at) = handed.next_if(|&&at| at < join) {
+                fed |= first.is_some_and(|first| at > first);
+            }
+            fed
+        };
+        joins.iter().filter(is_fed).count()
+    }
 }
 
 /// Whether two workers or more are awake in a part of the team's time that matters. If not, they
@@ -169,33 +200,18 @@ fn are_concurrent(program: &Program, changes: &[(Nanos, u32, bool)]) -> bool {
     is_part(several_ns, any_ns, program.free_pct)
 }
 
-/// The moments, of those at which this worker of the team wakes its master, when no other is awake.
-fn joins(program: &Program, waits: &Waits, team: Team, ends: &[(Nanos, u32)]) -> Vec<Nanos> {
-    let mut changes: Vec<(Nanos, u32, bool)> = Vec::new();
-    for (t, i) in program.threads.iter().zip(0..).filter(|(t, _)| t.team == Some(team)) {
-        let (first, last) = (t.from as usize, t.to as usize - 1);
-        let ran = if let Op::Run(ns) = program.ops[last] { ns } else { 0 };
-        changes.push((program.times[first], i, true));
-        changes.push((program.times[last] + ran, i, false));
-    }
-    let is_of = |w: &&Wait| program.threads[w.thread as usize].team == Some(team);
-    for w in waits.all().iter().filter(is_of).filter(|w| w.waker.is_some()) {
-        changes.extend([(w.from, w.thread, false), (w.to, w.thread, true)]);
-    }
-    changes.sort_unstable();
-    if !are_concurrent(program, &changes) {
-        return Vec::new();
-    }
-    let mut changes = changes.into_iter().peekable();
+/// The ends of the master's waits at which no worker is awake but the one that is done.
+fn one_awake(changes: &[(Nanos, u32, bool)], ends: &[&Wait]) -> Vec<Nanos> {
+    let mut changes = changes.iter().peekable();
     let mut awake: Vec<u32> = Vec::new();
     let mut found = Vec::new();
-    for &(at, waker) in ends {
-        while let Some((_, thread, wakes)) = changes.next_if(|change| change.0 <= at) {
+    for end in ends {
+        while let Some(&(_, thread, wakes)) = changes.next_if(|change| change.0 <= end.to) {
             awake.retain(|&other| other != thread);
             awake.extend(wakes.then_some(thread));
         }
-        if awake.iter().all(|&thread| thread == waker) {
-            found.push(at);
+        if awake.iter().all(|&thread| Some(thread) == end.waker) {
+            found.push(end.to);
         }
     }
     found

@@ -6,6 +6,7 @@ mod threads;
 
 use crate::build::is_part;
 use crate::change::{Change, LockChange, Part};
+use crate::joins::Joins;
 use crate::program::{ObjectId, Program, ReplayObject, ThreadProgram};
 use crate::relief::Waits;
 use holdup_attribution::{Attribution, Resource};
@@ -44,6 +45,7 @@ pub(crate) struct Scarce {
 
 /// Everything that may be scarce, by what is known of the trace.
 pub(crate) fn resources(program: &Program, judged: &Attribution<'_>, waits: &Waits) -> Vec<Scarce> {
+    program.joins.get_or_init(|| Joins::of(program, waits));
     let finder = Finder {
         program,
         waits,
