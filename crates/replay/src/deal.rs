@@ -2,8 +2,7 @@
 //! ([`crate::joins`]), work equally long.
 
 use crate::build::is_part;
-use crate::joins::Joins;
-use crate::program::{Op, Program, ThreadProgram};
+use crate::program::{Joins, Op, Program, ThreadProgram};
 use crate::relief::Waits;
 use holdup_trace::Nanos;
 use std::cmp::Reverse;

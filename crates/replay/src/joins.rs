@@ -12,45 +12,10 @@
 //! as soon as one worker is done: then the moments at which one worker alone is awake are chance.
 
 use crate::build::is_part;
-use crate::program::{ObjectId, Op, Program, ThreadProgram};
+use crate::program::{Joins, ObjectId, Op, Program, Team, ThreadProgram};
 use crate::relief::{Wait, Waits};
-use holdup_passes::{Analysis, role};
 use holdup_trace::Nanos;
-use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
-
-/// A team: threads or processes of one kind that one thread or process started.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct Team(u32);
-
-/// Number the teams of two members or more.
-pub(crate) fn find_teams(analysis: &Analysis, threads: &mut [ThreadProgram]) {
-    let mut teams: BTreeMap<_, Vec<usize>> = BTreeMap::new();
-    for (i, program) in threads.iter().enumerate().filter(|(_, t)| t.works && !t.is_kthread) {
-        let t = analysis.thread(program.slot);
-        // A process's first thread does other work than those it starts.
-        let pid = analysis.pid(t).filter(|&pid| pid != program.tid);
-        let started_by = pid.or(t.parent.map(|parent| parent.0));
-        let kind = (pid.is_some(), started_by, role(program.comm.as_bytes()).to_vec());
-        teams.entry(kind).or_default().push(i);
-    }
-    for (members, team) in teams.into_values().filter(|team| team.len() > 1).zip(0..) {
-        members.into_iter().for_each(|i| threads[i].team = Some(Team(team)));
-    }
-}
-
-/// The joins of all teams.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Joins {
-    /// For each team, the number of its first round, and its joins in order.
-    by_team: FxHashMap<Team, (u32, Vec<Nanos>)>,
-    /// Rounds of all teams.
-    pub(crate) rounds: u32,
-    /// How long the masters waited for their teams.
-    pub(crate) waited_ns: Nanos,
-    /// By object: waiting of masters for their teams, and of workers for the next round.
-    by_object: FxHashMap<ObjectId, Nanos>,
-}
 
 impl Joins {
     pub(crate) fn of(program: &Program, waits: &Waits) -> Joins {

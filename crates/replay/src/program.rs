@@ -1,10 +1,10 @@
 //! What the threads of a trace did, as programs that a simulated machine can run.
 
-use crate::joins::{Joins, Team};
 use crate::prediction::Prediction;
 use holdup_attribution::is_recorder;
 use holdup_passes::{FutexUse, Object, ObjectKind, Slot};
 use holdup_trace::Nanos;
+use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 
 /// Index of an object of a [`Program`].
@@ -197,6 +197,23 @@ pub struct Program {
     pub(crate) joins: OnceLock<Joins>,
     /// The same work, dealt evenly over the threads of each round.
     pub(crate) dealt: OnceLock<Box<Program>>,
+}
+
+/// A team: threads or processes of one kind that one thread or process started.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Team(pub(crate) u32);
+
+/// The moments at which rounds of work of each team end.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Joins {
+    /// For each team, the number of its first round, and its joins in order.
+    pub(crate) by_team: FxHashMap<Team, (u32, Vec<Nanos>)>,
+    /// Rounds of all teams.
+    pub(crate) rounds: u32,
+    /// How long the masters waited for their teams.
+    pub(crate) waited_ns: Nanos,
+    /// By object: waiting of masters for their teams, and of workers for the next round.
+    pub(crate) by_object: FxHashMap<ObjectId, Nanos>,
 }
 
 /// Times of the work without a change.

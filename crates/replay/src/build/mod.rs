@@ -15,13 +15,13 @@ mod queues;
 mod requests;
 mod runs;
 mod taken;
+mod teams;
 mod thread;
 mod unseen;
 mod work;
 mod writer;
 
 use crate::bits::BitSet;
-use crate::joins::find_teams;
 use crate::program::{ObjectId, Op, Program, ReplayObject, ThreadProgram};
 use crate::spans::Spans;
 use holdup_passes::limits::{ENOUGH, MATTERS, WELL_MET};
@@ -150,7 +150,7 @@ impl Program {
         let mut threads: Vec<ThreadProgram> =
             (0..builder.slots.len()).map(|i| builder.thread(i)).collect();
         work::mark_workers(analysis, &mut threads);
-        find_teams(analysis, &mut threads);
+        teams::find_teams(analysis, &mut threads);
         let traced_wall_ns = builder.traced_span(&threads).ok_or(CannotReplay::NothingRan)?;
         let irq_ns = analysis.irq_ns();
         Ok(Program {

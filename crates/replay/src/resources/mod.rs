@@ -6,8 +6,7 @@ mod threads;
 
 use crate::build::is_part;
 use crate::change::{Change, LockChange, Part};
-use crate::joins::Joins;
-use crate::program::{ObjectId, Program, ReplayObject, ThreadProgram};
+use crate::program::{Joins, ObjectId, Program, ReplayObject, ThreadProgram};
 use crate::relief::Waits;
 use holdup_attribution::{Attribution, Resource};
 use holdup_passes::limits::WELL_MET;

@@ -3,8 +3,7 @@
 use super::{Finder, Member, Scarce};
 use crate::build::is_part;
 use crate::change::{Change, PARTS, Part};
-use crate::joins::Team;
-use crate::program::{Op, ThreadProgram};
+use crate::program::{Op, Team, ThreadProgram};
 use holdup_attribution::Resource;
 use holdup_passes::limits::{ALONE, MATTERS, NAMED, Thresholds};
 use holdup_trace::Nanos;
