@@ -15,6 +15,7 @@ use crate::build::is_part;
 use crate::program::{Joins, ObjectId, Op, Program, Team, ThreadProgram};
 use crate::relief::{Wait, Waits};
 use holdup_trace::Nanos;
+use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
 impl Joins {
@@ -125,7 +126,7 @@ impl<'a> Seen<'a> {
             let (first, last) = (t.from as usize, t.to as usize - 1);
             let ran = if let Op::Run(ns) = program.ops[last] { ns } else { 0 };
             changes.push((program.times[first], i, true));
-            changes.push((program.times[last] + ran, i, false));
+            changes.push((program.times[last].saturating_add(ran), i, false));
         }
         for w in &self.own {
             changes.extend([(w.from, w.thread, false), (w.to, w.thread, true)]);
@@ -152,7 +153,7 @@ impl<'a> Seen<'a> {
 }
 
 /// Whether two workers or more are awake in a part of the team's time that matters. If not, they
-/// take turns, as at a lock.
+/// run one at a time, as at a lock.
 fn are_concurrent(program: &Program, changes: &[(Nanos, u32, bool)]) -> bool {
     let (mut awake, mut since) = (0_usize, 0);
     let (mut any_ns, mut several_ns) = (0, 0);
@@ -168,14 +169,18 @@ fn are_concurrent(program: &Program, changes: &[(Nanos, u32, bool)]) -> bool {
 /// The ends of the master's waits at which no worker is awake but the one that is done.
 fn one_awake(changes: &[(Nanos, u32, bool)], ends: &[&Wait]) -> Vec<Nanos> {
     let mut changes = changes.iter().peekable();
-    let mut awake: Vec<u32> = Vec::new();
+    let mut awake: FxHashSet<u32> = FxHashSet::default();
     let mut found = Vec::new();
     for end in ends {
         while let Some(&(_, thread, wakes)) = changes.next_if(|change| change.0 <= end.to) {
-            awake.retain(|&other| other != thread);
-            awake.extend(wakes.then_some(thread));
+            if wakes {
+                awake.insert(thread);
+            } else {
+                awake.remove(&thread);
+            }
         }
-        if awake.iter().all(|&thread| Some(thread) == end.waker) {
+        let is_done = |waker: u32| awake.len() == 1 && awake.contains(&waker);
+        if awake.is_empty() || end.waker.is_some_and(is_done) {
             found.push(end.to);
         }
     }
