@@ -37,8 +37,8 @@ impl Program {
         by.into_iter().take(most).map(|of| of.1).collect()
     }
 
-    /// The shares of all threads; and for each round the running time of all threads that take part,
-    /// and their number.
+    /// The shares of all threads; and for each round the running time of all threads that take
+    /// part, and their number.
     fn rounds_of_all(&self) -> (Vec<Vec<Share>>, Vec<(Nanos, Nanos)>) {
         let shares: Vec<Vec<Share>> = (0..self.threads.len()).map(|t| self.shares(t)).collect();
         let mut rounds = vec![(0, 0); self.rounds.len() + self.joins().rounds as usize];

@@ -15,8 +15,8 @@
 //!   idle CPUs.
 //!
 //! Where threads or processes of one kind have uneven parts of the work, the CPUs of those that end
-//! early idle. A replay deals the work evenly, and its gain decides. It does so for each round where
-//! one thread hands out parts of work and waits until all are done (fork and join).
+//! early idle. A replay deals the work evenly, and its gain decides. It does so for each round
+//! where one thread hands out parts of work and waits until all are done (fork and join).
 //!
 //! # Why it holds a system up
 //! When all work goes through one thread, the other CPUs have nothing to do. The sign is that one
