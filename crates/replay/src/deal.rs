@@ -24,6 +24,9 @@ impl Program {
 
     /// The threads that do most beyond their parts of rounds that end in joins, at most so many.
     pub(crate) fn stragglers(&self, most: usize) -> Vec<usize> {
+        if self.joins().rounds == 0 {
+            return Vec::new();
+        }
         let (shares, rounds) = self.rounds_of_all();
         let beyond = |of: &Vec<Share>| -> Nanos {
             let in_joins = of.iter().filter(|s| s.round as usize >= self.rounds.len());
