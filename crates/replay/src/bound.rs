@@ -1,9 +1,10 @@
 //! Bounds that every prediction keeps, whatever a replay says.
 //!
 //! A CPU does at most one second of work in a second, and no thread runs on two CPUs at once. Work
-//! made `k` times as fast, or divided in `k`, gains a factor of `k` at most. Removing a bottleneck
-//! makes nothing slower: if a replay is slower, its threads ran in another order by chance, and a
-//! real fix need not change that order.
+//! made `k` times as fast, or divided in `k`, gains a factor of `k` at most. Workers that serve one
+//! request at a time never serve more than there are clients. Removing a bottleneck makes nothing
+//! slower: if a replay is slower, its threads ran in another order by chance, and a real fix need
+//! not change that order.
 
 use crate::change::{Change, LockChange, Rule, View, ends_piece};
 use crate::prediction::{Bound, Prediction};
@@ -98,7 +99,22 @@ fn limit(view: &View<'_>, changes: &[Change]) -> (f64, bool) {
             | Change::AnyCpu => rest = f64::INFINITY,
         }
     }
-    (parts * locks * speed * rest, relieves)
+    (parts.min(in_hand(view, changes)) * locks * speed * rest, relieves)
+}
+
+/// How many times as many requests could be in hand if these threads were divided: there is one of
+/// each client. Clients that are no more than the threads have several requests each.
+fn in_hand(view: &View<'_>, changes: &[Change]) -> f64 {
+    let threads = &view.program.threads;
+    let divided = changes.iter().filter_map(|change| match change {
+        &Change::Split(thread, _) if threads[thread].keeps_waiting => Some(&threads[thread]),
+        _ => None,
+    });
+    let (workers, clients) = divided.fold((0, 0), |(n, most), t| (n + 1, t.clients.max(most)));
+    match workers == changes.len() && clients > workers.max(1) {
+        true => clients as f64 / workers as f64,
+        false => f64::INFINITY,
+    }
 }
 
 /// Keep a prediction within the bounds, and record the bound that the replay broke.

@@ -84,6 +84,8 @@ pub struct ThreadProgram {
     pub(crate) occupied_ns: Nanos,
     /// Most of the time it sleeps it has a request in hand, and others wait.
     pub(crate) keeps_waiting: bool,
+    /// Threads that wait for what this one serves.
+    pub(crate) clients: usize,
     /// It naps most of the time while others work: it polls for the end of the work.
     pub(crate) watches: bool,
     /// Rounds of a barrier are a part of its sleeps that matters.

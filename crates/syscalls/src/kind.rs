@@ -33,9 +33,11 @@ pub enum WaitKind {
     /// The address space: its lock (`mmap_lock`), shared by all threads of a process, or memory to
     /// be reclaimed.
     Memory,
-    /// The network, or a peer on this machine: no data, no room, no connection yet. A server in
-    /// `accept` or `recv` is usually just idle.
+    /// The network, or a peer on this machine: no data, no room, no answer. A server in `recv` is
+    /// usually just idle.
     Socket,
+    /// A client: a server in `accept` has nothing to do. Benign.
+    Accept,
     /// Readiness of any of several descriptors: an event loop without events. Usually benign.
     Poll,
     /// A time. The program chose to wait; benign, unless it polls by sleeping.
@@ -87,7 +89,7 @@ impl WaitKind {
     /// it sooner.
     pub fn is_benign(self) -> bool {
         use WaitKind::*;
-        matches!(self, Timer | Child | Signal | Poll | Process | Yield)
+        matches!(self, Accept | Timer | Child | Signal | Poll | Process | Yield)
     }
 
     /// Whether it waits for any of several things, or for a signal: an event loop waits for work in
@@ -207,9 +209,10 @@ pub fn wait_kind(name: &str) -> WaitKind {
         | "shmdt" => Memory,
 
         "recvfrom" | "recvmsg" | "recvmmsg" | "recv" | "sendto" | "sendmsg" | "sendmmsg"
-        | "send" | "connect" | "accept" | "accept4" | "socketcall" | "socket" | "socketpair"
-        | "bind" | "listen" | "shutdown" | "getsockopt" | "setsockopt" | "getsockname"
-        | "getpeername" => Socket,
+        | "send" | "connect" | "socketcall" | "socket" | "socketpair" | "bind" | "listen"
+        | "shutdown" | "getsockopt" | "setsockopt" | "getsockname" | "getpeername" => Socket,
+
+        "accept" | "accept4" => Accept,
 
         "poll" | "ppoll" | "select" | "_newselect" | "old_select" | "pselect6" | "epoll_wait"
         | "epoll_wait_old" | "epoll_pwait" | "epoll_pwait2" => Poll,

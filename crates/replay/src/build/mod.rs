@@ -113,6 +113,7 @@ impl Program {
             bases.push(total);
             total = total.saturating_add(analysis.steps(slot).steps.len() as u32);
         }
+        let asked = requests::Asked::new(analysis, &slots);
         let mut builder = Builder {
             analysis,
             slots,
@@ -128,7 +129,7 @@ impl Program {
             waited_while_idle: FxHashMap::default(),
             kernel_slept: FxHashMap::default(),
             woken: BitSet::new(total),
-            asked: requests::Asked::default(),
+            asked,
             spawned: FxHashSet::default(),
             rounds: Vec::new(),
             ops: Vec::new(),

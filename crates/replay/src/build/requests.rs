@@ -6,7 +6,9 @@
 //! * two clients or more wait for answers of this thread, or
 //! * the request was there before this thread's last answer, because the thread has gone on without
 //!   waiting, or because no other process has woken a thread of the server since then. A client
-//!   that handles many connections in one thread waits only once.
+//!   that handles many connections in one thread waits only once, or
+//! * this thread serves a *relay*, a server that asks other servers, and more clients wait for the
+//!   relay than threads serve it: some of their requests cannot be in any thread's hands.
 //!
 //! Without a call that accepts, nothing tells a server from a client that thinks for a set time
 //! between an answer and its next request.
@@ -14,9 +16,11 @@
 use super::Builder;
 use super::ends::Ended;
 use crate::program::ReplayObject;
+use holdup_attribution::is_recorder;
 use holdup_passes::{Analysis, ObjectKind, Slot, Thread};
 use holdup_trace::Nanos;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// Answers looked at to find two clients that wait at one time: they mostly are answered in the
@@ -26,28 +30,79 @@ const NEXT_ANSWERS: usize = 64;
 /// What servers were asked for.
 #[derive(Default)]
 pub(super) struct Asked {
+    recorders: FxHashSet<Slot>,
     /// When other processes woke threads of each server, in order of time, by process.
     asked: FxHashMap<u32, Rc<Vec<Nanos>>>,
-    /// From when to when clients waited for each thread of a server, in the order of the answers.
-    waited: FxHashMap<Slot, Rc<Vec<(Nanos, Nanos)>>>,
+    /// How clients waited for each thread of a server.
+    waited: FxHashMap<Slot, Rc<Waited>>,
+    /// The servers that other servers answer, by process.
+    relays: BTreeMap<u32, Relay>,
+}
+
+/// Waits of clients.
+#[derive(Clone, Default)]
+struct Waited {
+    /// From when to when, in the order of the answers.
+    spans: Vec<(Nanos, Nanos)>,
+    clients: FxHashSet<Slot>,
+}
+
+/// A server that asks other servers.
+#[derive(Default)]
+struct Relay {
+    /// The threads that answer it.
+    behind: BTreeSet<Slot>,
+    /// How processes that are no servers waited for it.
+    waited: Rc<Waited>,
+}
+
+impl Waited {
+    fn add(&mut self, of: &Ended) {
+        self.spans.push((of.at, of.at + of.ns));
+        self.clients.insert(of.sleeper);
+    }
+
+    /// Whether more than this many clients wait at this time.
+    fn has_more(&self, than: usize, at: Nanos) -> bool {
+        let next = self.spans.partition_point(|waited| waited.1 <= at);
+        let answers = self.spans[next..].iter().take(NEXT_ANSWERS);
+        answers.filter(|waited| waited.0 <= at).nth(than).is_some()
+    }
 }
 
 impl Asked {
+    pub(super) fn new(analysis: &Analysis, slots: &[(Slot, &Thread)]) -> Asked {
+        let records = |t: &Thread| is_recorder(&analysis.comm(t));
+        let recorders = slots.iter().filter(|of| records(of.1)).map(|of| of.0).collect();
+        Asked { recorders, ..Asked::default() }
+    }
+
     /// `waker` ended a sleep.
     pub(super) fn add(&mut self, analysis: &Analysis, waker: Slot, of: &Ended, kind: ObjectKind) {
         let pid = |slot: Slot| analysis.pid(analysis.thread(slot));
         let accepts = |pid: Option<u32>| pid.filter(|&pid| analysis.accepts(pid));
-        let by = pid(waker);
+        let (by, sleeper) = (pid(waker), analysis.thread(of.sleeper));
         if let Some(server) = accepts(pid(of.sleeper)).filter(|_| by != pid(of.sleeper)) {
             Rc::make_mut(self.asked.entry(server).or_default()).push(of.at + of.ns);
         }
-        if accepts(by).is_some() && (by != pid(of.sleeper) || is_network(kind)) {
-            Rc::make_mut(self.waited.entry(waker).or_default()).push((of.at, of.at + of.ns));
+        // Whoever runs wakes the recorder, and threads of the kernel.
+        let is_client = !sleeper.is_kthread() && !self.recorders.contains(&of.sleeper);
+        let Some(by) = accepts(by).filter(|_| is_client) else { return };
+        let other = Some(by) != pid(of.sleeper);
+        if other || is_network(kind) {
+            Rc::make_mut(self.waited.entry(waker).or_default()).add(of);
+        }
+        if other && let Some(relay) = accepts(pid(of.sleeper)) {
+            self.relays.entry(relay).or_default().behind.insert(waker);
+        } else if other {
+            Rc::make_mut(&mut self.relays.entry(by).or_default().waited).add(of);
         }
     }
 
     pub(super) fn sort(&mut self) {
         self.asked.values_mut().for_each(|times| Rc::make_mut(times).sort_unstable());
+        let relays = self.relays.values_mut();
+        relays.for_each(|of| Rc::make_mut(&mut of.waited).spans.sort_by_key(|waited| waited.1));
     }
 }
 
@@ -66,7 +121,10 @@ pub(super) struct Requests<'a> {
     /// Its process, if that is a server.
     server: Option<u32>,
     asked: Rc<Vec<Nanos>>,
-    waited: Rc<Vec<(Nanos, Nanos)>>,
+    waited: Rc<Waited>,
+    /// As `waited`, of the relay that the thread serves, and how many threads serve that.
+    relayed: Rc<Waited>,
+    behind: usize,
     has: Has,
     answered: Nanos,
 }
@@ -88,7 +146,11 @@ impl<'a> Builder<'a> {
         let server = analysis.pid(t).filter(|pid| !t.is_kthread() && analysis.accepts(*pid));
         let asked = server.and_then(|pid| self.asked.asked.get(&pid)).cloned().unwrap_or_default();
         let waited = self.asked.waited.get(&slot).cloned().unwrap_or_default();
-        Requests { analysis, server, asked, waited, has: Has::Nothing, answered: 0 }
+        let relay = self.asked.relays.values().find(|relay| relay.behind.contains(&slot));
+        let (relayed, behind) =
+            relay.map(|of| (of.waited.clone(), of.behind.len())).unwrap_or_default();
+        let has = Has::Nothing;
+        Requests { analysis, server, asked, waited, relayed, behind, has, answered: 0 }
     }
 }
 
@@ -119,15 +181,13 @@ impl Requests<'_> {
             }
             Has::Next => true,
         };
-        was_there || two_wait(&self.waited, to)
+        was_there || self.waited.has_more(1, to) || self.relayed.has_more(self.behind, to)
     }
-}
 
-/// Whether two clients or more wait at this time.
-fn two_wait(waited: &[(Nanos, Nanos)], at: Nanos) -> bool {
-    let next = waited.partition_point(|waited| waited.1 <= at);
-    let answers = waited[next..].iter().take(NEXT_ANSWERS);
-    answers.filter(|waited| waited.0 <= at).nth(1).is_some()
+    /// How many threads wait for answers of this one, or of the relay that it serves.
+    pub(super) fn clients(&self) -> usize {
+        self.waited.clients.len().max(self.relayed.clients.len())
+    }
 }
 
 /// Whether a sleep that no thread ended lasts for a time that the thread itself set. An event loop
@@ -140,22 +200,28 @@ pub(super) fn is_nap(object: Option<&ReplayObject>) -> bool {
 mod tests {
     use super::*;
 
+    fn waited(spans: &[(Nanos, Nanos)]) -> Waited {
+        Waited { spans: spans.to_vec(), clients: FxHashSet::default() }
+    }
+
     #[test]
     fn clients_wait_from_their_request_to_the_answer() {
-        let waited = [(0, 50), (10, 100), (60, 150), (101, 200)];
-        let at = |at| two_wait(&waited, at);
+        let waited = waited(&[(0, 50), (10, 100), (60, 150), (101, 200)]);
+        let at = |at| waited.has_more(1, at);
         assert!(at(10) && at(49), "the first two");
         assert!(!at(5) && !at(50) && !at(59), "one");
         assert!(at(60) && at(99), "the second and the third");
         assert!(!at(100) && at(101) && !at(150) && !at(1_000));
-        assert!(!two_wait(&[], 0));
+        assert!(waited.has_more(0, 5) && !waited.has_more(2, 10));
+        assert!(!Waited::default().has_more(0, 0));
     }
 
     #[test]
     fn among_very_many_answers_only_the_next_are_looked_at() {
-        let mut waited: Vec<(Nanos, Nanos)> = (0..100).map(|i| (i * 10 + 5, i * 10 + 9)).collect();
-        waited.push((0, 2_000));
-        waited.push((0, 2_001));
-        assert!(!two_wait(&waited, 0) && two_wait(&waited, 950));
+        let mut spans: Vec<(Nanos, Nanos)> = (0..100).map(|i| (i * 10 + 5, i * 10 + 9)).collect();
+        spans.push((0, 2_000));
+        spans.push((0, 2_001));
+        let waited = waited(&spans);
+        assert!(!waited.has_more(1, 0) && waited.has_more(1, 950));
     }
 }

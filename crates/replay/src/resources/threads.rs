@@ -57,6 +57,7 @@ impl Finder<'_> {
         if !found.iter().any(|of| of.is_thread) {
             found.extend(self.one_at_a_time());
         }
+        found.extend(self.workers());
         if alone {
             found.extend(self.teams());
         }
@@ -93,6 +94,27 @@ impl Finder<'_> {
             is_bound: true,
             chained: Vec::new(),
         })
+    }
+
+    /// Threads of one name that sleep with requests in hand while others wait: there would be more
+    /// of them.
+    fn workers(&self) -> Vec<Scarce> {
+        let mut by_name: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (i, t) in self.works().filter(|(_, t)| t.keeps_waiting) {
+            if self.is_busy(t, &self.judged.thresholds) {
+                by_name.entry(&t.comm).or_default().push(i);
+            }
+        }
+        let of = |all: Vec<usize>| Scarce {
+            resource: Resource::Server,
+            members: all.iter().map(|&i| Member::Thread(i)).collect(),
+            change: all.iter().map(|&i| Change::Split(i, *PARTS.start())).collect(),
+            weight: all.iter().map(|&i| self.program.threads[i].occupied_ns).sum(),
+            is_thread: true,
+            is_bound: false,
+            chained: Vec::new(),
+        };
+        by_name.into_values().filter(|all| all.len() > 1).map(of).collect()
     }
 
     /// Threads or processes of one kind that one thread or process started, and of which one does

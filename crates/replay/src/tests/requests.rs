@@ -15,14 +15,18 @@ const ACCEPT: u32 = 288;
 
 /// What the server's worker, thread 11, is worth as a server.
 fn worth_of_the_worker(b: TraceBuilder) -> f64 {
+    worth_of(b, &[11])
+}
+
+/// What these threads of a server are worth together.
+fn worth_of(b: TraceBuilder, tids: &[u32]) -> f64 {
     let (analysis, program) = built(b);
-    let worker = program.threads.iter().position(|t| t.tid == 11).expect("it runs");
+    let number = |&tid: &u32| program.threads.iter().position(|t| t.tid == tid).expect("it runs");
+    let divided: Vec<Change> = tids.iter().map(|tid| Change::Split(number(tid), 2)).collect();
     let found = estimate(&program, &Attribution::from(&analysis), Depth::Each);
-    let of_worker = found.rows.iter().find(|row| {
-        let divides = matches!(row.change[..], [Change::Split(thread, 2)] if thread == worker);
-        row.resource == Resource::Server && divides
-    });
-    of_worker.map_or(1.0, |row| row.worth)
+    let of_all =
+        found.rows.iter().find(|row| row.resource == Resource::Server && row.change == divided);
+    of_all.map_or(1.0, |row| row.worth)
 }
 
 fn tasks() -> TraceBuilder {
@@ -202,4 +206,136 @@ fn a_worker_that_sleeps_for_one_client_gains_nothing_by_being_two() {
             .switch(at(5_157), 0, 11, 0, "S");
     }
     assert_eq!(worth_of_the_worker(b), 1.0);
+}
+
+/// A relay, thread 30, hands the requests of two clients one at a time to the worker, which sleeps
+/// for 5 ms in each. The worker's process accepts the relay's connection, the relay those of its
+/// clients; or the relay accepts none, and is the only client.
+fn relayed(relay_accepts: bool, clients: u32) -> TraceBuilder {
+    let mut b = tasks().task(30, 30, None, "relay");
+    for (cpu, tid) in [(0, 11), (1, 30), (1, 20), (1, 21)] {
+        b = b.wakeup_to(0, cpu, 0, tid, cpu);
+    }
+    b = b.switch(5 * US, 0, 0, 11, "R").sys_enter_with(6 * US, 0, 11, ACCEPT, &[3]);
+    b = b.sys_exit(7 * US, 0, 11, ACCEPT, 5).switch(5 * US, 1, 0, 30, "R");
+    if relay_accepts {
+        b = b.sys_enter_with(6 * US, 1, 30, ACCEPT, &[3]).sys_exit(7 * US, 1, 30, ACCEPT, 5);
+    }
+    b = b
+        .sys_enter_with(8 * US, 0, 11, NAP, &[0])
+        .switch(9 * US, 0, 11, 0, "S")
+        .sys_enter_with(8 * US, 1, 30, READ, &[4])
+        .switch(9 * US, 1, 30, 0, "S");
+    for (tid, at) in [(20, 20), (21, 30)] {
+        b = b
+            .switch(at * US, 1, 0, tid, "R")
+            .sys_enter_with((at + 1) * US, 1, tid, READ, &[tid.into()])
+            .switch((at + 2) * US, 1, tid, 0, "S");
+    }
+    for request in 0..200 {
+        let at = |us: u64| (request * 5_300 + 5_000 + us) * US;
+        let client = 20 + (request % u64::from(clients)) as u32;
+        b = answers(b, at(0), 30)
+            .sys_enter_with(at(103), 0, 11, READ, &[5])
+            .switch(at(104), 0, 11, 0, "S")
+            .switch(at(105), 1, 0, 30, "R")
+            .sys_exit(at(106), 1, 30, READ, 1)
+            .sys_enter_with(at(110), 1, 30, WRITE, &[6])
+            .wakeup_to(at(111), 1, 30, client, 1)
+            .sys_exit(at(112), 1, 30, WRITE, 1)
+            .sys_enter_with(at(113), 1, 30, WRITE, &[4])
+            .wakeup_to(at(114), 1, 30, 11, 0)
+            .switch(at(115), 0, 0, 11, "R")
+            .sys_exit(at(116), 0, 11, READ, 1)
+            .sys_exit(at(116), 1, 30, WRITE, 1)
+            .sys_enter_with(at(117), 1, 30, READ, &[4])
+            .switch(at(118), 1, 30, client, "S")
+            .sys_exit(at(119), 1, client, READ, 1)
+            .sys_enter_with(at(130), 0, 11, NAP, &[0])
+            .switch(at(131), 0, 11, 0, "S")
+            .sys_enter_with(at(140), 1, client, READ, &[client.into()])
+            .switch(at(141), 1, client, 0, "S");
+    }
+    b
+}
+
+#[test]
+fn a_worker_behind_a_relay_for_which_clients_wait_can_be_two() {
+    let worth = worth_of_the_worker(relayed(true, 2));
+    assert!((1.8..=2.0).contains(&worth), "{worth}");
+}
+
+#[test]
+fn a_worker_behind_a_relay_with_one_client_gains_nothing_by_being_two() {
+    assert_eq!(worth_of_the_worker(relayed(true, 1)), 1.0);
+}
+
+#[test]
+fn a_worker_of_a_client_that_asks_once_at_a_time_gains_nothing_by_being_two() {
+    assert_eq!(worth_of_the_worker(relayed(false, 2)), 1.0);
+}
+
+/// Two workers sleep for 5 ms in each request, and answer `clients` one after the other.
+fn two_workers(clients: u32) -> TraceBuilder {
+    let mut b = TraceBuilder::new(3);
+    for (tid, pid, name) in [(10, 10, "server"), (11, 10, "worker"), (12, 10, "worker")] {
+        b = b.task(tid, pid, Some(10), name);
+    }
+    let tids = 20..20 + clients;
+    for tid in tids.clone() {
+        b = b.task(tid, 20, Some(20), "client");
+    }
+    for (cpu, tid) in [(0, 11), (1, 12)] {
+        b = b
+            .switch(0, cpu, 0, tid, "R")
+            .sys_enter_with(US, cpu, tid, ACCEPT, &[3])
+            .sys_exit(2 * US, cpu, tid, ACCEPT, 5)
+            .sys_enter_with(3 * US, cpu, tid, NAP, &[0])
+            .switch(4 * US, cpu, tid, 0, "S");
+    }
+    for (tid, at) in tids.zip((5..).step_by(5)) {
+        b = b
+            .switch(at * US, 2, 0, tid, "R")
+            .sys_enter_with((at + 1) * US, 2, tid, READ, &[tid.into()])
+            .switch((at + 2) * US, 2, tid, 0, "S");
+    }
+    for answer in 0..400 {
+        let (cpu, worker) = ((answer % 2) as u16, 11 + answer % 2);
+        let client = 20 + answer % clients;
+        let at = |us: u64| (u64::from(answer / 2) * 5_300 + u64::from(cpu) * 150 + 5_000 + us) * US;
+        b = b
+            .wakeup(at(0), cpu, 0, worker)
+            .switch(at(1), cpu, 0, worker, "R")
+            .sys_exit(at(2), cpu, worker, NAP, 0)
+            .sys_enter_with(at(100), cpu, worker, WRITE, &[7])
+            .wakeup_to(at(101), cpu, worker, client, 2)
+            .sys_exit(at(102), cpu, worker, WRITE, 1)
+            .switch(at(103), 2, 0, client, "R")
+            .sys_exit(at(104), 2, client, READ, 1)
+            .sys_enter_with(at(110), 2, client, READ, &[client.into()])
+            .switch(at(111), 2, client, 0, "S")
+            .sys_enter_with(at(130), cpu, worker, NAP, &[0])
+            .switch(at(131), cpu, worker, 0, "S");
+    }
+    b
+}
+
+#[test]
+fn workers_that_all_sleep_while_requests_wait_can_be_twice_as_many() {
+    let worth = worth_of(two_workers(8), &[11, 12]);
+    assert!((1.8..=2.0).contains(&worth), "{worth}");
+}
+
+/// Three workers would have all requests of three clients in hand.
+#[test]
+fn more_workers_than_clients_gain_nothing() {
+    let worth = worth_of(two_workers(3), &[11, 12]);
+    assert!((1.4..=1.5).contains(&worth), "{worth}");
+}
+
+/// One client with many connections.
+#[test]
+fn clients_that_are_fewer_than_the_workers_have_many_requests() {
+    let worth = worth_of(two_workers(1), &[11, 12]);
+    assert!((1.8..=2.0).contains(&worth), "{worth}");
 }
