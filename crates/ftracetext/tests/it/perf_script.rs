@@ -66,16 +66,12 @@ fn text_and_binary_tell_the_same() {
 #[test]
 fn text_and_binary_tell_the_same_of_every_recording() {
     let corpus = corpus().join("vm");
-    let dir = tempfile::tempdir().unwrap();
-    let mut files = 0;
-    for suffix in [".perf.data.zst", ".perf.pipe.data.zst"] {
-        for file in crate::common::files(&corpus, suffix) {
-            compare(&file, dir.path());
-            files += 1;
-        }
-    }
-    eprintln!("{files} recordings compared");
-    assert!(files > 0);
+    let of = |suffix| crate::common::files(&corpus, suffix);
+    let files = Vec::from_iter([".perf.data.zst", ".perf.pipe.data.zst"].into_iter().flat_map(of));
+    assert!(!files.is_empty());
+    holdup_testkit::in_parallel(files, |file| {
+        compare(&file, tempfile::tempdir().unwrap().path());
+    });
 }
 
 #[needs(perf, corpus)]

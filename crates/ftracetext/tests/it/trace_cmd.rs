@@ -120,15 +120,11 @@ fn text_and_binary_tell_the_same() {
 #[needs(trace_cmd, corpus)]
 #[test]
 fn text_and_binary_tell_the_same_of_every_recording() {
-    let corpus = corpus().join("vm");
-    let dir = tempfile::tempdir().unwrap();
-    let mut files = 0;
-    for file in crate::common::files(&corpus, ".trace.dat.zst") {
-        compare_with_binary(&file, dir.path());
-        files += 1;
-    }
-    eprintln!("{files} recordings compared");
-    assert!(files > 0);
+    let files = crate::common::files(&corpus().join("vm"), ".trace.dat.zst");
+    assert!(!files.is_empty());
+    holdup_testkit::in_parallel(files, |file| {
+        compare_with_binary(&file, tempfile::tempdir().unwrap().path());
+    });
 }
 
 #[needs(trace_cmd, corpus)]

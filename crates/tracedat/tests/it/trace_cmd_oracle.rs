@@ -24,24 +24,18 @@ fn every_trace_of_the_corpus_reads_as_trace_cmd_reads_it() {
     let corpus = corpus();
     let files = crate::support::files(corpus, &["trace.dat.zst", "trace.dat"]);
     assert!(files.len() >= 70, "the corpus has {} trace.dat", files.len());
-    let dir = tempfile::tempdir().unwrap();
-    let mut failed = Vec::new();
-    for path in &files {
-        let name = path.strip_prefix(corpus).unwrap().display();
-        let file = unpacked(path, dir.path());
+    let judged = holdup_testkit::in_parallel(files, |path| {
+        let dir = tempfile::tempdir().unwrap();
+        let file = unpacked(&path, dir.path());
         let result = match holdup_tracedat::open(&file) {
             Ok(dat) => crate::support::compare(&dat, &file),
             Err(e) => Err(e.to_string()),
         };
-        match result {
-            Ok((events, fields)) => println!("ok    {name}: {events} lines, {fields} with fields"),
-            Err(e) => {
-                println!("DIFF  {name}: {e}");
-                failed.push(name.to_string());
-            }
-        }
-    }
-    assert!(failed.is_empty(), "{} of {} differ: {failed:?}", failed.len(), files.len());
+        result.map_err(|e| format!("{}: {e}", path.strip_prefix(corpus).unwrap().display()))
+    });
+    let all = judged.len();
+    let failed: Vec<String> = judged.into_iter().filter_map(Result::err).collect();
+    assert!(failed.is_empty(), "{} of {all} differ: {failed:#?}", failed.len());
 }
 
 /// Kernels of 2014 to 2016, whose bits 0x40 and 0x80 are `x` and `K`, not `P` and `I`.
