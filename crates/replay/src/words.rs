@@ -29,6 +29,12 @@ pub fn fixes(program: &Program, changes: &[Change]) -> String {
     {
         return format!("making {} {times} times as fast", subjects(program, changes));
     }
+    if let [Change::Split(_, parts), _, ..] = changes
+        && changes.iter().all(|change| matches!(change, Change::Split(_, into) if into == parts))
+    {
+        let names = subjects(program, changes);
+        return format!("sharing the work of {names} among {parts} threads each");
+    }
     listed(by_waiting(program, changes).into_iter().map(|c| fix(program, c)).collect())
 }
 

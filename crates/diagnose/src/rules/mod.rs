@@ -135,6 +135,10 @@ pub const ALL: &[Rule] = &[
 const DIVIDE: &str = "divide the work of this thread: more worker threads or processes, shards, or \
                       a parallel mode of the program";
 
+/// What helps if the workers of a server sleep while requests wait.
+const MORE_WORKERS: &str = "use more worker threads or processes, or handle other requests while \
+                            one sleeps: these workers hardly use a CPU";
+
 /// What helps if threads wait for the last of them.
 const EVENLY: &str = "divide the work evenly: the thread that arrives last has the most work";
 
@@ -329,12 +333,16 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
     if f.ruled_out.take().is_some() && (!threads.is_empty() || unnamed) {
         // The figures do not show what the replay shows.
         f.story = "replayed";
+        // A thread is busy also in its sleeps with a request in hand.
+        let sleeps = |&slot: &Slot| {
+            let t = facts.thread(slot);
+            !t.is_kthread() && t.active_ns() * 2 < facts.wall
+        };
         f.summary = match threads[..] {
             [slot] => {
-                let (name, t) = (facts.name(slot), facts.thread(slot));
-                let runs = percent(t.running_ns, facts.wall);
-                // A thread is busy also in its sleeps with a request in hand.
-                let sleeps = match !t.is_kthread() && t.active_ns() * 2 < facts.wall {
+                let runs = percent(facts.thread(slot).running_ns, facts.wall);
+                let name = facts.name(slot);
+                let sleeps = match sleeps(&slot) {
                     true => ", because it sleeps with work in hand",
                     false => "",
                 };
@@ -343,10 +351,20 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
                      did a part of its work, all would be done sooner"
                 )
             }
+            [slot, ..] if threads.iter().all(sleeps) => format!(
+                "{} threads like {} sleep with work in hand while more work waits for them: if \
+                 there were more of them, all would be done sooner",
+                threads.len(),
+                facts.name(slot)
+            ),
             _ => replay.summary(),
         };
         if f.advice.is_empty() && !threads.is_empty() {
-            let advice = if replay.is_dealt { EVENLY } else { DIVIDE };
+            let advice = match replay.is_dealt {
+                true => EVENLY,
+                false if threads.iter().all(sleeps) => MORE_WORKERS,
+                false => DIVIDE,
+            };
             f.advice.push(advice.to_owned());
         }
         let threads = threads.iter().map(|&slot| culprits::runs(facts, slot));

@@ -18,12 +18,18 @@
 //! early idle. A replay deals the work evenly, and its gain decides. It does so for each round
 //! where one thread hands out parts of work and waits until all are done (fork and join).
 //!
+//! The workers of a server may sleep with a request in hand, for example for an answer of another
+//! machine, while more requests wait than there are workers. They hardly use a CPU, and no CPU is
+//! lost to them. A replay gives each of them a second one, and its gain decides. Clients may reach
+//! the workers through a proxy or a pool of connections.
+//!
 //! # Why it holds a system up
 //! When all work goes through one thread, the other CPUs have nothing to do. The sign is that one
 //! of N CPUs is busy, with one thread near 100 % of it.
 //!
 //! # What to do
-//! Split the server into several processes or threads; divide the work evenly; widen the affinity.
+//! Split the server into several processes or threads; divide the work evenly; widen the affinity;
+//! use more workers where they only sleep.
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Workload Imbalance and case 4.
 

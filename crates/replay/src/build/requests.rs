@@ -2,13 +2,13 @@
 //!
 //! A process that accepted a connection is a server. Its clients are the threads of other
 //! processes, and those of its own that sleep in the network, that a thread of it wakes: a wake-up
-//! is an answer. Another thread could serve a request meanwhile if, when the sleep ends,
-//! * two clients or more wait for answers of this thread, or
-//! * the request was there before this thread's last answer, because the thread has gone on without
-//!   waiting, or because no other process has woken a thread of the server since then. A client
-//!   that handles many connections in one thread waits only once, or
-//! * this thread serves a *relay*, a server that asks other servers, and more clients wait for the
-//!   relay than threads serve it: some of their requests cannot be in any thread's hands.
+//! is an answer. Another thread could serve a request meanwhile in any of three cases:
+//! * When the sleep ends, two clients or more wait for answers of this thread.
+//! * The request was there before this thread's last answer, because the thread has gone on without
+//!   waiting, or because no other process has woken a thread of the server since then. This is what
+//!   tells of a client that handles many connections in one thread, which waits only once.
+//! * This thread serves a *relay*, a server that asks other servers, and when the sleep ends, more
+//!   clients wait for the relay than threads serve it. Some requests are in no thread's hands then.
 //!
 //! Without a call that accepts, nothing tells a server from a client that thinks for a set time
 //! between an answer and its next request.
