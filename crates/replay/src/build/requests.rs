@@ -57,9 +57,12 @@ struct Relay {
 }
 
 impl Waited {
-    fn add(&mut self, of: &Ended) {
+    /// A sleep; `asks`: by a client, not by a relay or by another worker.
+    fn add(&mut self, of: &Ended, asks: bool) {
         self.spans.push((of.at, of.at + of.ns));
-        self.clients.insert(of.sleeper);
+        if asks {
+            self.clients.insert(of.sleeper);
+        }
     }
 
     /// Whether more than this many clients wait at this time.
@@ -88,14 +91,15 @@ impl Asked {
         // Whoever runs wakes the recorder, and threads of the kernel.
         let is_client = !sleeper.is_kthread() && !self.recorders.contains(&of.sleeper);
         let Some(by) = accepts(by).filter(|_| is_client) else { return };
-        let other = Some(by) != pid(of.sleeper);
-        if other || is_network(kind) {
-            Rc::make_mut(self.waited.entry(waker).or_default()).add(of);
+        let other = pid(of.sleeper).filter(|&pid| pid != by);
+        let relay = accepts(other);
+        if other.is_some() || is_network(kind) {
+            Rc::make_mut(self.waited.entry(waker).or_default()).add(of, relay.is_none());
         }
-        if other && let Some(relay) = accepts(pid(of.sleeper)) {
+        if let Some(relay) = relay {
             self.relays.entry(relay).or_default().behind.insert(waker);
-        } else if other {
-            Rc::make_mut(&mut self.relays.entry(by).or_default().waited).add(of);
+        } else if other.is_some() {
+            Rc::make_mut(&mut self.relays.entry(by).or_default().waited).add(of, true);
         }
     }
 
