@@ -367,6 +367,10 @@ mod tests {
         assert!(!counts(&Sleep { join: true, ..FUTEX }));
         let timer = Sleep { kind: Some(WaitKind::Timer), ..FUTEX };
         assert!(!counts(&timer) && counts(&Sleep { contending: true, ..timer }));
+        // Whoever connects to a server does not contend with it.
+        let accept = Sleep { kind: Some(WaitKind::Accept), ..FUTEX };
+        assert!(!counts(&accept));
+        assert_eq!(cause(&ended(accept, APPLICATION)), Cause::External);
         let fault = Sleep { kind: None, ..FUTEX };
         assert!(!counts(&fault) && counts(&Sleep { uninterruptible: true, ..fault }));
         assert!(counts(&Sleep { outside: Outside::Unknown, ..fault }));

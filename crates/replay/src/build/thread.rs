@@ -139,20 +139,8 @@ impl Builder<'_> {
         }
         writer.finish();
         let objects = &self.objects;
-        let is_of = |id: ObjectId, kind| objects.get(id.0 as usize).is_some_and(|o| o.kind == kind);
-        let keeps_waiting = occupied_ns * 2 > slept_ns;
-        for op in &mut ops[from as usize..] {
-            // It naps with every request, whether or not others are known to wait.
-            if let Op::Sleep(ns, object) = op
-                && keeps_waiting
-                && is_of(*object, ObjectKind::Timer)
-            {
-                occupied_ns += *ns;
-                napped_ns = napped_ns.saturating_sub(*ns);
-                *object = ObjectId::REQUEST;
-            }
-        }
-        let is_futex = |id: ObjectId| is_of(id, ObjectKind::Futex);
+        let is_futex =
+            |id: ObjectId| objects.get(id.0 as usize).is_some_and(|o| o.kind == ObjectKind::Futex);
         let most_pct = analysis.limit(&WELL_MET);
         let joined = polls::join(&mut ops, &mut times, from as usize, is_futex, most_pct);
         // The steps have the delays after the sleeps too.
@@ -181,7 +169,7 @@ impl Builder<'_> {
             ends: ends.into_iter().collect(),
             napped_ns,
             occupied_ns,
-            keeps_waiting,
+            keeps_waiting: occupied_ns * 2 > slept_ns,
             clients: requests.clients(),
             watches: false,
             at_barriers,

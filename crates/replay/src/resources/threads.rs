@@ -178,8 +178,10 @@ impl Finder<'_> {
         let t = self.analysis.thread(of.slot);
         let wall_ns = self.program.traced_wall_ns;
         let life_ns = self.analysis.life_ns(t).min(wall_ns);
-        is_part(t.active_ns() + of.occupied_ns, life_ns, limits.get(&ALONE))
-            && life_ns * 2 > wall_ns
+        // Who sleeps with most requests sleeps with all, whether or not others are known to wait.
+        let napped_ns = if of.keeps_waiting { of.napped_ns } else { 0 };
+        let busy_ns = t.active_ns() + of.occupied_ns + napped_ns;
+        is_part(busy_ns, life_ns, limits.get(&ALONE)) && life_ns * 2 > wall_ns
     }
 
     /// Whether most of the waits that a thread ends had begun before its work for them began. A

@@ -130,6 +130,44 @@ fn never_waits(accepts: bool) -> TraceBuilder {
     b
 }
 
+/// Of every three requests, the first comes when the server has none: it waits, and is woken.
+#[test]
+fn a_server_with_a_queue_most_of_the_time_is_busy_all_the_time() {
+    let mut b = tasks()
+        .switch(0, 0, 0, 11, "R")
+        .sys_enter_with(US, 0, 11, ACCEPT, &[3])
+        .sys_exit(2 * US, 0, 11, ACCEPT, 5)
+        .sys_enter_with(3 * US, 0, 11, NAP, &[0])
+        .switch(4 * US, 0, 11, 0, "S")
+        .switch(5 * US, 1, 0, 20, "R")
+        .sys_enter_with(6 * US, 1, 20, READ, &[4])
+        .switch(7 * US, 1, 20, 0, "S");
+    for request in 0..200 {
+        let at = |us: u64| (request * 5_300 + 5_000 + us) * US;
+        b = answers(b, at(0), 20);
+        if request % 3 == 0 {
+            b = b.sys_enter_with(at(105), 0, 11, READ, &[5]).switch(at(106), 0, 11, 0, "S");
+        }
+        b = b.switch(at(110), 1, 0, 20, "R").sys_exit(at(111), 1, 20, READ, 1);
+        if request % 3 == 0 {
+            b = b
+                .sys_enter_with(at(112), 1, 20, WRITE, &[4])
+                .wakeup_to(at(113), 1, 20, 11, 0)
+                .switch(at(114), 0, 0, 11, "R")
+                .sys_exit(at(115), 0, 11, READ, 1)
+                .sys_exit(at(116), 1, 20, WRITE, 1);
+        }
+        b = b
+            .sys_enter_with(at(120), 1, 20, READ, &[4])
+            .switch(at(121), 1, 20, 0, "S")
+            .sys_enter_with(at(130), 0, 11, NAP, &[0])
+            .switch(at(131), 0, 11, 0, "S");
+    }
+    // Two thirds of the sleeps are divided.
+    let worth = worth_of_the_worker(b);
+    assert!((1.45..=1.55).contains(&worth), "{worth}");
+}
+
 #[test]
 fn a_server_that_goes_on_without_waiting_has_a_queue() {
     let worth = worth_of_the_worker(never_waits(true));
@@ -275,7 +313,8 @@ fn a_worker_of_a_client_that_asks_once_at_a_time_gains_nothing_by_being_two() {
     assert_eq!(worth_of_the_worker(relayed(false, 2)), 1.0);
 }
 
-/// Two workers sleep for 5 ms in each request, and answer `clients` one after the other.
+/// Two workers sleep for 5 ms in each request, and answer `clients` one after the other. Each of
+/// them also wakes one thread that is no client: the recorder, and another server.
 fn two_workers(clients: u32) -> TraceBuilder {
     let mut b = TraceBuilder::new(3);
     for (tid, pid, name) in [(10, 10, "server"), (11, 10, "worker"), (12, 10, "worker")] {
@@ -284,6 +323,15 @@ fn two_workers(clients: u32) -> TraceBuilder {
     let tids = 20..20 + clients;
     for tid in tids.clone() {
         b = b.task(tid, 20, Some(20), "client");
+    }
+    for (tid, name, call, at) in [(30, "perf", WRITE, 0), (31, "server", ACCEPT, US)] {
+        b = b
+            .task(tid, tid, None, name)
+            .switch(at, 2, 0, tid, "R")
+            .sys_enter_with(at + 10, 2, tid, call, &[3])
+            .sys_exit(at + 20, 2, tid, call, 5)
+            .sys_enter_with(at + 30, 2, tid, READ, &[5])
+            .switch(at + 40, 2, tid, 0, "S");
     }
     for (cpu, tid) in [(0, 11), (1, 12)] {
         b = b
@@ -303,10 +351,22 @@ fn two_workers(clients: u32) -> TraceBuilder {
         let (cpu, worker) = ((answer % 2) as u16, 11 + answer % 2);
         let client = 20 + answer % clients;
         let at = |us: u64| (u64::from(answer / 2) * 5_300 + u64::from(cpu) * 150 + 5_000 + us) * US;
+        b = b.wakeup(at(0), cpu, 0, worker).switch(at(1), cpu, 0, worker, "R").sys_exit(
+            at(2),
+            cpu,
+            worker,
+            NAP,
+            0,
+        );
+        if answer < 2 {
+            b = b
+                .sys_enter_with(at(9), cpu, worker, WRITE, &[9])
+                .wakeup_to(at(10), cpu, worker, 30 + answer, 2)
+                .sys_exit(at(11), cpu, worker, WRITE, 1)
+                .switch(at(11), 2, 0, 30 + answer, "R")
+                .switch(at(12), 2, 30 + answer, 0, "S");
+        }
         b = b
-            .wakeup(at(0), cpu, 0, worker)
-            .switch(at(1), cpu, 0, worker, "R")
-            .sys_exit(at(2), cpu, worker, NAP, 0)
             .sys_enter_with(at(100), cpu, worker, WRITE, &[7])
             .wakeup_to(at(101), cpu, worker, client, 2)
             .sys_exit(at(102), cpu, worker, WRITE, 1)
