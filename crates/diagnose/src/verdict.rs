@@ -441,6 +441,15 @@ fn verdict(
         );
         doubt(1.0 - slept / 200.0, why);
     }
+    // Of nine such verdicts on programs that ran untraced too, five were wrong (docs/models.md).
+    let own = facts.pct(facts.total(Total::Application));
+    if class == Class::Healthy && about_all && own * 2.0 >= 100.0 {
+        let why = format!(
+            "CPUs run application code for {own:.0} % of capacity, and whether it works, spins for \
+             a lock or copies data is not visible"
+        );
+        doubt(1.0 - own / 600.0, why);
+    }
     if let Some(Err(_)) = &facts.replays {
         doubt(
             0.9,
@@ -496,6 +505,7 @@ pub(crate) fn next_commands(facts: &Facts<'_>, class: Class) -> Vec<String> {
         Class::HardwareBandwidth => &["procs", "syscalls --by thread"],
         Class::CpuOverload | Class::CpuQuota => &["switches", "procs"],
         Class::Healthy if facts.busy() * 2.0 < 100.0 => &["waits", "summary"],
+        Class::Healthy if facts.caps.stacks => &["profile", "summary"],
         Class::Healthy => &["summary"],
         Class::NotEnoughEvidence => &["info", "summary"],
     };
