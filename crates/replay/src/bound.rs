@@ -8,7 +8,7 @@
 
 use crate::change::{Change, LockChange, Rule, View, ends_piece};
 use crate::prediction::{Bound, Prediction};
-use crate::program::Op;
+use crate::program::{Op, Program, ThreadProgram};
 use holdup_trace::Nanos;
 
 /// CPU work that remains.
@@ -104,17 +104,25 @@ fn limit(view: &View<'_>, changes: &[Change]) -> (f64, bool) {
 
 /// How many times as many requests could be in hand if these threads were divided: there is one of
 /// each client. Clients that are no more than the threads have several requests each.
-fn in_hand(view: &View<'_>, changes: &[Change]) -> f64 {
-    let threads = &view.program.threads;
-    let divided = changes.iter().filter_map(|change| match change {
-        &Change::Split(thread, _) if threads[thread].keeps_waiting => Some(&threads[thread]),
-        _ => None,
-    });
-    let (workers, clients) = divided.fold((0, 0), |(n, most), t| (n + 1, t.clients.max(most)));
-    match workers == changes.len() && clients > workers.max(1) {
-        true => clients as f64 / workers as f64,
+pub(crate) fn in_hand(view: &View<'_>, changes: &[Change]) -> f64 {
+    let Some(workers) = sleeping_workers(view.program, changes) else { return f64::INFINITY };
+    let clients = workers.iter().map(|t| t.clients).max().unwrap_or(0);
+    match clients > workers.len().max(1) {
+        true => clients as f64 / workers.len() as f64,
         false => f64::INFINITY,
     }
+}
+
+/// The threads that these changes divide, if all of them sleep with requests in hand.
+pub(crate) fn sleeping_workers<'p>(
+    program: &'p Program,
+    changes: &[Change],
+) -> Option<Vec<&'p ThreadProgram>> {
+    let divided = |change: &Change| match change {
+        &Change::Split(thread, _) => Some(&program.threads[thread]).filter(|t| t.keeps_waiting),
+        _ => None,
+    };
+    changes.iter().map(divided).collect::<Option<Vec<_>>>().filter(|all| !all.is_empty())
 }
 
 /// Keep a prediction within the bounds, and record the bound that the replay broke.

@@ -1,8 +1,8 @@
 //! What each scarce resource is worth: how much faster the work is without it.
 
 use crate::asleep::Asleep;
-use crate::bound::Work;
-use crate::change::{Change, LockChange, View};
+use crate::bound::{Work, in_hand, sleeping_workers};
+use crate::change::{Change, LockChange, PARTS, View};
 use crate::predict::{Seeds, compared_with, predict_all};
 use crate::prediction::Prediction;
 use crate::program::{Program, ThreadProgram};
@@ -55,7 +55,8 @@ pub struct Estimate {
     pub high: f64,
     /// The gain is a bound: this thread's work divided over the CPUs, which no replay does.
     pub is_bound: bool,
-    /// From the chains of wake-ups, because a replay keeps the traced order in which servers work.
+    /// From the chains of wake-ups, or from the sleeps of workers, because a replay keeps the traced
+    /// order in which servers work.
     pub by_chains: bool,
 }
 
@@ -111,6 +112,7 @@ pub fn estimate(program: &Program, judged: &Attribution<'_>, depth: Depth) -> Es
         let changes: Vec<Change> = of.flat_map(|one| one.chained.clone()).collect();
         let chained = Chained::of(program, judged, changes, || &calls);
         follow_chains(program, &waits, unchanged, floors, &chained, row);
+        divide_sleeps(program, unchanged, floors, row);
     }
     rows.sort_by(|a, b| {
         Reverse(a.together).cmp(&Reverse(b.together)).then(b.worth.total_cmp(&a.worth))
@@ -259,17 +261,20 @@ fn follow_chains(
     let Ok(view) = View::new(program, &of.changes) else { return };
     let floor = floors.with(Work::of(&view), of.calls_ns.iter().sum());
     let wall_ns = ((unchanged.wall_ns as f64 * left) as Nanos).max(floor).min(unchanged.wall_ns);
-    if wall_ns >= row.prediction.wall_ns {
-        return;
-    }
-    // The replay keeps all order and the chains keep none: the low end lies half-way.
-    let replayed = row.worth;
-    row.worth = unchanged.wall_ns as f64 / wall_ns.max(1) as f64;
-    (row.low, row.high, row.by_chains) = ((row.worth * replayed).sqrt(), row.worth, true);
-    let made = &mut row.prediction;
-    let longest_ns = (unchanged.wall_ns as f64 / row.low.max(1.0)) as Nanos;
-    (made.wall_ns, made.wall_low_ns, made.wall_high_ns) = (wall_ns, wall_ns, longest_ns);
-    made.bounded = None;
+    row.without_order(unchanged, wall_ns);
+}
+
+/// Workers that sleep with requests in hand, while others wait, set the pace: what is gained of
+/// their sleeps is gained of the time. A replay saves less, because each client waits for its turn
+/// as in the trace, and for the traced worker.
+fn divide_sleeps(program: &Program, unchanged: &Prediction, floors: Floors, row: &mut Estimate) {
+    let Some(workers) = sleeping_workers(program, &row.change) else { return };
+    let (Ok(view), all) = (View::new(program, &row.change), workers.len() as Nanos) else { return };
+    let times = in_hand(&view, &row.change).min(f64::from(*PARTS.start()));
+    let occupied_ns = workers.iter().map(|t| t.occupied_ns).sum::<Nanos>() / all;
+    let saved_ns = (occupied_ns as f64 * (1.0 - 1.0 / times)) as Nanos;
+    let least_ns = floors.below(row);
+    row.without_order(unchanged, unchanged.wall_ns.saturating_sub(saved_ns).max(least_ns));
 }
 
 /// Divided work must still be done: the shortest times that this allows.
@@ -335,6 +340,22 @@ impl Estimate {
         };
         row.set(unchanged, floors, made);
         row
+    }
+
+    /// The work takes this long if no thread keeps the traced order. The replay keeps all of it: the
+    /// low end lies half-way.
+    fn without_order(&mut self, unchanged: &Prediction, wall_ns: Nanos) {
+        if wall_ns >= self.prediction.wall_ns {
+            return;
+        }
+        let replayed = self.worth;
+        self.worth = unchanged.wall_ns as f64 / wall_ns.max(1) as f64;
+        (self.low, self.high) = ((self.worth * replayed).sqrt(), self.worth);
+        (self.by_chains, self.is_bound) = (true, false);
+        let made = &mut self.prediction;
+        let longest_ns = (unchanged.wall_ns as f64 / self.low.max(1.0)) as Nanos;
+        (made.wall_ns, made.wall_low_ns, made.wall_high_ns) = (wall_ns, wall_ns, longest_ns);
+        made.bounded = None;
     }
 
     /// Set the replayed prediction.

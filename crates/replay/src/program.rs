@@ -84,6 +84,8 @@ pub struct ThreadProgram {
     pub(crate) occupied_ns: Nanos,
     /// Most of the time it sleeps it has a request in hand, and others wait.
     pub(crate) keeps_waiting: bool,
+    /// From the first request that it served to its last answer, as far as clients waited for it.
+    pub(crate) served_ns: Nanos,
     /// Threads that wait for what this one serves.
     pub(crate) clients: usize,
     /// It naps most of the time while others work: it polls for the end of the work.

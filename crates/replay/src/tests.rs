@@ -62,6 +62,7 @@ pub(crate) fn program(cpus: u32, threads: &[Vec<Op>]) -> Program {
             napped_ns: 0,
             occupied_ns: 0,
             keeps_waiting: false,
+            served_ns: 0,
             clients: 0,
             watches: false,
             at_barriers: false,

@@ -188,6 +188,16 @@ impl Requests<'_> {
         was_there || self.waited.has_more(1, to) || self.relayed.has_more(self.behind, to)
     }
 
+    /// From the first request that this thread or its relay served to the last answer, without the
+    /// first hundredth: whoever starts a server asks now and then whether it is there.
+    pub(super) fn served_ns(&self) -> Nanos {
+        let of = |waited: &Waited| {
+            let first = waited.spans.get(waited.spans.len() / 100)?;
+            Some(waited.spans.last()?.1.saturating_sub(first.0))
+        };
+        of(&self.waited).max(of(&self.relayed)).unwrap_or(0)
+    }
+
     /// How many threads wait for answers of this one, or of the relay that it serves.
     pub(super) fn clients(&self) -> usize {
         self.waited.clients.len().max(self.relayed.clients.len())

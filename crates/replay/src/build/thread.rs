@@ -170,6 +170,7 @@ impl Builder<'_> {
             napped_ns,
             occupied_ns,
             keeps_waiting: occupied_ns * 2 > slept_ns,
+            served_ns: requests.served_ns(),
             clients: requests.clients(),
             watches: false,
             at_barriers,

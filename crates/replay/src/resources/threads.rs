@@ -6,6 +6,7 @@ use crate::change::{Change, PARTS, Part};
 use crate::program::{Op, Team, ThreadProgram};
 use holdup_attribution::Resource;
 use holdup_passes::limits::{ALONE, MATTERS, NAMED, Thresholds};
+use holdup_passes::role;
 use holdup_trace::Nanos;
 use std::collections::BTreeMap;
 
@@ -96,13 +97,13 @@ impl Finder<'_> {
         })
     }
 
-    /// Threads of one name that sleep with requests in hand while others wait: there would be more
+    /// Threads of one role that sleep with requests in hand while others wait: there would be more
     /// of them.
     fn workers(&self) -> Vec<Scarce> {
-        let mut by_name: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        let mut by_role: BTreeMap<Vec<u8>, Vec<usize>> = BTreeMap::new();
         for (i, t) in self.works().filter(|(_, t)| t.keeps_waiting) {
             if self.is_busy(t, &self.judged.thresholds) {
-                by_name.entry(&t.comm).or_default().push(i);
+                by_role.entry(role(t.comm.as_bytes()).to_vec()).or_default().push(i);
             }
         }
         let of = |all: Vec<usize>| Scarce {
@@ -114,7 +115,7 @@ impl Finder<'_> {
             is_bound: false,
             chained: Vec::new(),
         };
-        by_name.into_values().filter(|all| all.len() > 1).map(of).collect()
+        by_role.into_values().filter(|all| all.len() > 1).map(of).collect()
     }
 
     /// Threads or processes of one kind that one thread or process started, and of which one does
@@ -179,9 +180,13 @@ impl Finder<'_> {
         let wall_ns = self.program.traced_wall_ns;
         let life_ns = self.analysis.life_ns(t).min(wall_ns);
         // Who sleeps with most requests sleeps with all, whether or not others are known to wait.
-        let napped_ns = if of.keeps_waiting { of.napped_ns } else { 0 };
+        // A server idles until its clients have started.
+        let (napped_ns, served_ns) = match of.keeps_waiting {
+            true => (of.napped_ns, of.served_ns.min(life_ns)),
+            false => (0, life_ns),
+        };
         let busy_ns = t.active_ns() + of.occupied_ns + napped_ns;
-        is_part(busy_ns, life_ns, limits.get(&ALONE)) && life_ns * 2 > wall_ns
+        is_part(busy_ns, served_ns, limits.get(&ALONE)) && life_ns * 2 > wall_ns
     }
 
     /// Whether most of the waits that a thread ends had begun before its work for them began. A
