@@ -401,3 +401,57 @@ fn together(parts: &[Scarce]) -> Scarce {
     all.members.dedup();
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::{ObjectId, Op};
+    use crate::tests::program;
+
+    const MS: Nanos = 1_000_000;
+
+    /// Two workers sleep for 0.9 of 1 s with requests of so many clients in hand, and the replay
+    /// gains nothing of that.
+    fn divided(clients: usize, keeps_waiting: bool, busy_ns: Nanos) -> Estimate {
+        let steps = vec![Op::Sleep(900 * MS, ObjectId::REQUEST), Op::Run(MS)];
+        let mut program = program(2, &[steps.clone(), steps]);
+        for t in &mut program.threads {
+            (t.keeps_waiting, t.occupied_ns, t.clients) = (keeps_waiting, 900 * MS, clients);
+        }
+        let unchanged = Prediction { wall_ns: 1_000 * MS, ..Prediction::default() };
+        let mut row = Estimate {
+            resource: Resource::Server,
+            together: false,
+            members: Vec::new(),
+            change: vec![Change::Split(0, 2), Change::Split(1, 2)],
+            prediction: unchanged.clone(),
+            worth: 1.0,
+            low: 1.0,
+            high: 1.0,
+            is_bound: false,
+            by_chains: false,
+        };
+        let floors = Floors { bound_ns: 0, divided_ns: busy_ns, all_ns: 0, cpus: 2 };
+        divide_sleeps(&program, &unchanged, floors, &mut row);
+        row
+    }
+
+    #[test]
+    fn what_is_gained_of_the_sleeps_of_workers_is_gained_of_the_time() {
+        let row = divided(8, true, 0);
+        assert!((row.worth - 1.0 / 0.55).abs() < 0.001, "{row:?}");
+        assert!((row.low - row.worth.sqrt()).abs() < 0.001 && row.high == row.worth, "{row:?}");
+        assert_eq!(row.prediction.wall_ns, 550 * MS);
+        assert_eq!(divided(8, false, 0).worth, 1.0, "no request waits");
+    }
+
+    #[test]
+    fn three_clients_gain_half_of_two_workers_more() {
+        assert_eq!(divided(3, true, 0).prediction.wall_ns, 700 * MS);
+    }
+
+    #[test]
+    fn cpus_stay_as_busy_as_they_were() {
+        assert_eq!(divided(8, true, 800 * MS).prediction.wall_ns, 800 * MS);
+    }
+}

@@ -101,7 +101,8 @@ impl Finder<'_> {
     /// of them.
     fn workers(&self) -> Vec<Scarce> {
         let mut by_role: BTreeMap<Vec<u8>, Vec<usize>> = BTreeMap::new();
-        for (i, t) in self.works().filter(|(_, t)| t.keeps_waiting) {
+        // Who answers nobody sleeps for other reasons, as a main thread does beside its workers.
+        for (i, t) in self.works().filter(|(_, t)| t.keeps_waiting && t.clients > 0) {
             if self.is_busy(t, &self.judged.thresholds) {
                 by_role.entry(role(t.comm.as_bytes()).to_vec()).or_default().push(i);
             }

@@ -175,42 +175,6 @@ fn a_server_that_goes_on_without_waiting_has_a_queue() {
     assert_eq!(worth_of_the_worker(never_waits(false)), 1.0, "who accepts nothing is no server");
 }
 
-/// Every other answer wakes the client unseen, and a replay keeps the length of that sleep.
-#[test]
-fn what_is_gained_of_a_workers_sleeps_is_gained_of_the_time() {
-    let mut b = tasks()
-        .switch(0, 0, 0, 11, "R")
-        .sys_enter_with(US, 0, 11, ACCEPT, &[3])
-        .sys_exit(2 * US, 0, 11, ACCEPT, 5)
-        .sys_enter_with(3 * US, 0, 11, NAP, &[0])
-        .switch(4 * US, 0, 11, 0, "S")
-        .switch(5 * US, 1, 0, 20, "R")
-        .sys_enter_with(6 * US, 1, 20, READ, &[4])
-        .switch(7 * US, 1, 20, 0, "S");
-    for request in 0..200 {
-        let at = |us: u64| (request * 5_300 + 5_000 + us) * US;
-        b = match request % 2 {
-            0 => answers(b, at(0), 20),
-            _ => b.wakeup(at(0), 0, 0, 11).switch(at(1), 0, 0, 11, "R").sys_exit(
-                at(2),
-                0,
-                11,
-                NAP,
-                0,
-            ),
-        };
-        b = b
-            .switch(at(110), 1, 0, 20, "R")
-            .sys_exit(at(111), 1, 20, READ, 1)
-            .sys_enter_with(at(130), 0, 11, NAP, &[0])
-            .switch(at(131), 0, 11, 0, "S")
-            .sys_enter_with(at(210), 1, 20, READ, &[4])
-            .switch(at(211), 1, 20, 0, "S");
-    }
-    let worth = worth_of_the_worker(b);
-    assert!((1.8..=2.0).contains(&worth), "{worth}");
-}
-
 /// The worker and two clients meet at a barrier five times; the worker arrives last.
 fn meet(b: TraceBuilder) -> TraceBuilder {
     const FUTEX: u32 = 202;
