@@ -55,8 +55,8 @@ pub struct Estimate {
     pub high: f64,
     /// The gain is a bound: this thread's work divided over the CPUs, which no replay does.
     pub is_bound: bool,
-    /// From the chains of wake-ups, or from the sleeps of workers, because a replay keeps the traced
-    /// order in which servers work.
+    /// From the chains of wake-ups, or from the sleeps of workers, because a replay keeps the
+    /// traced order in which servers work.
     pub by_chains: bool,
 }
 
@@ -342,8 +342,8 @@ impl Estimate {
         row
     }
 
-    /// The work takes this long if no thread keeps the traced order. The replay keeps all of it: the
-    /// low end lies half-way.
+    /// The work takes this long if no thread keeps the traced order. The replay keeps all of it:
+    /// the low end lies half-way.
     fn without_order(&mut self, unchanged: &Prediction, wall_ns: Nanos) {
         if wall_ns >= self.prediction.wall_ns {
             return;
