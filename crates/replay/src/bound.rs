@@ -99,15 +99,16 @@ fn limit(view: &View<'_>, changes: &[Change]) -> (f64, bool) {
             | Change::AnyCpu => rest = f64::INFINITY,
         }
     }
-    (parts.min(in_hand(view, changes)) * locks * speed * rest, relieves)
+    let workers = sleeping_workers(view.program, changes);
+    let parts = workers.map_or(parts, |of| parts.min(in_hand(&of)));
+    (parts * locks * speed * rest, relieves)
 }
 
-/// How many times as many requests could be in hand if these threads were divided: there is one of
-/// each client. Clients that are no more than the threads have several requests each.
-pub(crate) fn in_hand(view: &View<'_>, changes: &[Change]) -> f64 {
-    let Some(workers) = sleeping_workers(view.program, changes) else { return f64::INFINITY };
+/// How many times as many requests could be in hand if these workers were divided: there is one of
+/// each client. Clients that are no more than the workers have several requests each.
+pub(crate) fn in_hand(workers: &[&ThreadProgram]) -> f64 {
     let clients = workers.iter().map(|t| t.clients).max().unwrap_or(0);
-    match clients > workers.len().max(1) {
+    match clients > workers.len() {
         true => clients as f64 / workers.len() as f64,
         false => f64::INFINITY,
     }

@@ -269,9 +269,9 @@ fn follow_chains(
 /// as in the trace, and for the traced worker.
 fn divide_sleeps(program: &Program, unchanged: &Prediction, floors: Floors, row: &mut Estimate) {
     let Some(workers) = sleeping_workers(program, &row.change) else { return };
-    let (Ok(view), all) = (View::new(program, &row.change), workers.len() as Nanos) else { return };
-    let times = in_hand(&view, &row.change).min(f64::from(*PARTS.start()));
-    let occupied_ns = workers.iter().map(|t| t.occupied_ns).sum::<Nanos>() / all;
+    let times = in_hand(&workers).min(f64::from(*PARTS.start()));
+    let all_ns: Nanos = workers.iter().map(|t| t.occupied_ns).sum();
+    let occupied_ns = all_ns / workers.len() as Nanos;
     let saved_ns = (occupied_ns as f64 * (1.0 - 1.0 / times)) as Nanos;
     let least_ns = floors.below(row);
     row.without_order(unchanged, unchanged.wall_ns.saturating_sub(saved_ns).max(least_ns));

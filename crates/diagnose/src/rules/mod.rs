@@ -334,15 +334,15 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
         // The figures do not show what the replay shows.
         f.story = "replayed";
         // A thread is busy also in its sleeps with a request in hand.
-        let sleeps = |&slot: &Slot| {
+        let all_sleep = threads.iter().all(|&slot| {
             let t = facts.thread(slot);
             !t.is_kthread() && t.active_ns() * 2 < facts.wall
-        };
+        });
         f.summary = match threads[..] {
             [slot] => {
                 let runs = percent(facts.thread(slot).running_ns, facts.wall);
                 let name = facts.name(slot);
-                let sleeps = match sleeps(&slot) {
+                let sleeps = match all_sleep {
                     true => ", because it sleeps with work in hand",
                     false => "",
                 };
@@ -351,7 +351,7 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
                      did a part of its work, all would be done sooner"
                 )
             }
-            [slot, ..] if threads.iter().all(sleeps) => format!(
+            [slot, ..] if all_sleep => format!(
                 "{} threads like {} sleep with work in hand while more work waits for them: if \
                  there were more of them, all would be done sooner",
                 threads.len(),
@@ -362,7 +362,7 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
         if f.advice.is_empty() && !threads.is_empty() {
             let advice = match replay.is_dealt {
                 true => EVENLY,
-                false if threads.iter().all(sleeps) => MORE_WORKERS,
+                false if all_sleep => MORE_WORKERS,
                 false => DIVIDE,
             };
             f.advice.push(advice.to_owned());

@@ -10,7 +10,7 @@ const MPROTECT: u32 = 10;
 const US: u64 = 1000;
 const MS: u64 = 1000 * US;
 
-fn verdict(trace: &MemTrace) -> Verdict {
+fn verdict(trace: &dyn Reader) -> Verdict {
     let analysis = analyze(trace, &Options::default()).unwrap();
     diagnose(trace.info(), &analysis, None).verdict
 }
@@ -200,4 +200,29 @@ fn no_two_recordings_are_advised_in_turn() {
     assert_eq!(of(&all), "holdup record --duration 10s -o again.data");
     let chosen = ChosenCalls::of(&all, ["futex"]).expect("it has all calls");
     assert_eq!(of(&chosen), "holdup doctor");
+}
+
+/// Two programs that run their own code all the time, and call `mprotect` now and then.
+fn two_that_compute() -> MemTrace {
+    let mut b = TraceBuilder::new(2).task(71, 70, None, "a").task(72, 80, None, "b");
+    for (cpu, tid) in [(0, 71), (1, 72)] {
+        b = b.waking(0, cpu, 0, tid).switch(US, cpu, 0, tid, "R");
+        for i in 1..100 {
+            b = b.sys_enter(i * 10 * MS, cpu, tid, MPROTECT);
+            b = b.sys_exit(i * 10 * MS + 5 * US, cpu, tid, MPROTECT, 0);
+        }
+        b = b.switch(1000 * MS, cpu, tid, 0, "S");
+    }
+    b.build()
+}
+
+/// Threads of Go that spun for a mutex were healthy with confidence 0.95.
+#[test]
+fn application_code_may_spin_instead_of_working() {
+    let doubted = |v: &Verdict| v.reservations.iter().any(|why| why.contains("spins for a lock"));
+    let all = two_that_compute();
+    let v = verdict(&ChosenCalls::of(&all, ["futex"]).expect("it has all calls"));
+    assert!(v.class == Class::Healthy && doubted(&v) && v.confidence < 0.9, "{v:?}");
+    let v = verdict(&two_that_change_memory([70, 80]));
+    assert!(v.class == Class::Healthy && !doubted(&v), "CPUs are busy in system calls: {v:?}");
 }

@@ -133,8 +133,8 @@ impl Engine {
     /// A thread goes into an uninterruptible sleep in a call of this kind. If the call does not
     /// tell the reason, the chain just recorded does. Returns whether it is a device.
     pub(super) fn sleeps_for(&mut self, cpu: Cpu, slot: Slot, kind: Option<WaitKind>) -> bool {
-        let unsettled =
-            matches!(kind, None | Some(WaitKind::Other | WaitKind::Socket | WaitKind::Memory));
+        use WaitKind::{Accept, Memory, Other, Socket};
+        let unsettled = matches!(kind, None | Some(Other | Socket | Accept | Memory));
         let Some((on, reason)) = self.untraced.reason.take().filter(|_| unsettled) else {
             return false;
         };

@@ -17,6 +17,7 @@ use super::Builder;
 use super::ends::Ended;
 use crate::program::ReplayObject;
 use holdup_attribution::is_recorder;
+use holdup_passes::limits::NAMED;
 use holdup_passes::{Analysis, ObjectKind, Slot, Thread};
 use holdup_trace::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -105,6 +106,8 @@ impl Asked {
 
     pub(super) fn sort(&mut self) {
         self.asked.values_mut().for_each(|times| Rc::make_mut(times).sort_unstable());
+        // Most servers ask no other.
+        self.relays.retain(|_, relay| !relay.behind.is_empty());
         let relays = self.relays.values_mut();
         relays.for_each(|of| Rc::make_mut(&mut of.waited).spans.sort_by_key(|waited| waited.1));
     }
@@ -191,8 +194,9 @@ impl Requests<'_> {
     /// From the first request that this thread or its relay served to the last answer, without the
     /// first hundredth: whoever starts a server asks now and then whether it is there.
     pub(super) fn served_ns(&self) -> Nanos {
+        let named = self.analysis.limit(&NAMED) / 100.0;
         let of = |waited: &Waited| {
-            let first = waited.spans.get(waited.spans.len() / 100)?;
+            let first = waited.spans.get((waited.spans.len() as f64 * named) as usize)?;
             Some(waited.spans.last()?.1.saturating_sub(first.0))
         };
         of(&self.waited).max(of(&self.relayed)).unwrap_or(0)

@@ -6,7 +6,6 @@ use crate::change::{Change, PARTS, Part};
 use crate::program::{Op, Team, ThreadProgram};
 use holdup_attribution::Resource;
 use holdup_passes::limits::{ALONE, MATTERS, NAMED, Thresholds};
-use holdup_passes::role;
 use holdup_trace::Nanos;
 use std::collections::BTreeMap;
 
@@ -104,7 +103,10 @@ impl Finder<'_> {
         // Who answers nobody sleeps for other reasons, as a main thread does beside its workers.
         for (i, t) in self.works().filter(|(_, t)| t.keeps_waiting && t.clients > 0) {
             if self.is_busy(t, &self.judged.thresholds) {
-                by_role.entry(role(t.comm.as_bytes()).to_vec()).or_default().push(i);
+                by_role
+                    .entry(self.analysis.role(self.analysis.thread(t.slot)))
+                    .or_default()
+                    .push(i);
             }
         }
         let of = |all: Vec<usize>| Scarce {
