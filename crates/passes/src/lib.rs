@@ -39,6 +39,7 @@
 mod analysis;
 mod blame;
 mod cause;
+mod connections;
 mod costs;
 mod counters;
 mod cpus;
@@ -83,6 +84,7 @@ mod yields;
 pub use analysis::{Analysis, WaitRow};
 pub use blame::WaitSum;
 pub use cause::Cause;
+pub use connections::Connection;
 pub use costs::{Costing, Costs, Ends, Exclusion};
 pub use counters::{Counts, Running};
 pub use facts::{

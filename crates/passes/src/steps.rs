@@ -3,6 +3,7 @@
 //! Kept for [`crate::Detail::Steps`] only. A thread's steps are in the order of time. Between two
 //! steps, a thread that neither ran nor slept was ready to run or out of sight.
 
+use crate::connections::Connections;
 use crate::slot::Slot;
 use crate::state::State;
 use crate::threads::Thread;
@@ -162,6 +163,7 @@ pub(crate) struct From {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Steps {
     courses: Vec<Course>,
+    pub(crate) connections: Connections,
     /// Stays that ended because another thread had queued for long: total length and number.
     slices: (Nanos, u64),
 }
@@ -196,7 +198,8 @@ impl Steps {
     /// Starts at `now` with this many known threads.
     pub(crate) fn since(now: Nanos, threads: usize) -> Steps {
         let course = || Course { at: now, begun: true, ..Course::default() };
-        Steps { courses: std::iter::repeat_with(course).take(threads).collect(), slices: (0, 0) }
+        let courses = std::iter::repeat_with(course).take(threads).collect();
+        Steps { courses, ..Steps::default() }
     }
 
     fn course(&mut self, slot: Slot) -> &mut Course {
@@ -402,6 +405,7 @@ impl Steps {
     /// Drops what was written, keeps what is in progress.
     pub(crate) fn restart(&mut self, now: Nanos) {
         self.slices = (0, 0);
+        self.connections.all.clear();
         for c in &mut self.courses {
             *c = Course { at: c.at.max(now), begun: c.begun, ..Course::default() };
         }

@@ -1,6 +1,7 @@
 //! What each thread did, step by step, for a replay.
 
 use crate::analysis::Analysis;
+use crate::connections::Connection;
 use crate::slot::Slot;
 use crate::steps::ThreadSteps;
 use crate::waits::{Key, Object};
@@ -12,6 +13,12 @@ impl Analysis {
     pub fn fought_for(&self, slot: Slot) -> impl Iterator<Item = (Object, Nanos)> {
         let steps = self.engine.waits.steps.as_ref();
         steps.into_iter().flat_map(move |steps| steps.fought_for(slot))
+    }
+
+    /// The connections that were made and accepted, in the order in which the calls returned; none
+    /// without [`crate::Detail::Steps`].
+    pub fn connections(&self) -> &[Connection] {
+        self.engine.waits.steps.as_ref().map_or(&[], |steps| &steps.connections.all)
     }
 
     /// The address of a lock of the kernel; `None` for other objects and if it is not known.

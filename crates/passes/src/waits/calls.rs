@@ -255,6 +255,12 @@ impl Waits {
                     self.acquire(now, slot, o, certain);
                 }
             }
+            Class::Connect => {
+                let process = self.group(slot, pid);
+                if let Some(steps) = &mut self.steps {
+                    steps.connections.connects(start, slot, process, args[0], ret);
+                }
+            }
             _ => self.descriptor_call(now, (slot, pid), class, &args, ret),
         }
         None
@@ -273,7 +279,12 @@ impl Waits {
         }
         let group = self.group(slot, pid) as usize;
         let group = &mut self.groups[group];
-        group.accepts |= class == Class::Accept;
+        if class == Class::Accept {
+            group.accepts = true;
+            if let Some(steps) = &mut self.steps {
+                steps.connections.accepts(now, slot);
+            }
+        }
         let files = &mut group.files;
         let ids = &mut self.ids;
         match class {

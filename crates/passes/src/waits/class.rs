@@ -104,7 +104,6 @@ impl Class {
                 | Class::Write
                 | Class::Receive
                 | Class::Send
-                | Class::Connect
                 | Class::Epoll
                 | Class::Waitv
                 | Class::Clone

@@ -98,6 +98,6 @@ impl Builder<'_> {
                 }
             }
         }
-        self.asked.sort();
+        self.asked.sort(self.analysis);
     }
 }

@@ -5,6 +5,7 @@
 //! sleep that no traced thread ended keeps its length. Only a barrier waits for all its threads and
 //! not for one: under a change another thread may arrive last.
 
+mod backlog;
 mod barriers;
 mod bound;
 mod ends;

@@ -2,18 +2,21 @@
 //!
 //! A process that accepted a connection is a server. Its clients are the threads of other
 //! processes, and those of its own that sleep in the network, that a thread of it wakes: a wake-up
-//! is an answer. Another thread could serve a request meanwhile in any of three cases:
+//! is an answer. Another thread could serve a request meanwhile in any of four cases:
 //! * When the sleep ends, two clients or more wait for answers of this thread.
 //! * The request was there before this thread's last answer, because the thread has gone on without
 //!   waiting, or because no other process has woken a thread of the server since then. This is what
 //!   tells of a client that handles many connections in one thread, which waits only once.
 //! * This thread serves a *relay*, a server that asks other servers, and when the sleep ends, more
 //!   clients wait for the relay than threads serve it. Some requests are in no thread's hands then.
+//! * When the sleep ends, a connection of a client waits to be accepted by a thread of this role
+//!   ([`Backlog`]).
 //!
 //! Without a call that accepts, nothing tells a server from a client that thinks for a set time
 //! between an answer and its next request.
 
 use super::Builder;
+use super::backlog::Backlog;
 use super::ends::Ended;
 use crate::program::ReplayObject;
 use holdup_attribution::is_recorder;
@@ -38,6 +41,8 @@ pub(super) struct Asked {
     waited: FxHashMap<Slot, Rc<Waited>>,
     /// The servers that other servers answer, by process.
     relays: BTreeMap<u32, Relay>,
+    /// The connections that wait for each thread of a server and for all others of its role.
+    backlogs: FxHashMap<Slot, Rc<Backlog>>,
 }
 
 /// Waits of clients.
@@ -46,6 +51,8 @@ struct Waited {
     /// From when to when, in the order of the answers.
     spans: Vec<(Nanos, Nanos)>,
     clients: FxHashSet<Slot>,
+    /// The processes that waited, relays too.
+    processes: FxHashSet<u32>,
 }
 
 /// A server that asks other servers.
@@ -58,9 +65,11 @@ struct Relay {
 }
 
 impl Waited {
-    /// A sleep; `asks`: by a client, not by a relay or by another worker.
-    fn add(&mut self, of: &Ended, asks: bool) {
+    /// A sleep in this process, if it is not the server's own; `asks`: by a client, not by a relay
+    /// or by another worker.
+    fn add(&mut self, of: &Ended, process: Option<u32>, asks: bool) {
         self.spans.push((of.at, of.at + of.ns));
+        self.processes.extend(process);
         if asks {
             self.clients.insert(of.sleeper);
         }
@@ -95,21 +104,47 @@ impl Asked {
         let other = pid(of.sleeper).filter(|&pid| pid != by);
         let relay = accepts(other);
         if other.is_some() || is_network(kind) {
-            Rc::make_mut(self.waited.entry(waker).or_default()).add(of, relay.is_none());
+            Rc::make_mut(self.waited.entry(waker).or_default()).add(of, other, relay.is_none());
         }
         if let Some(relay) = relay {
             self.relays.entry(relay).or_default().behind.insert(waker);
         } else if other.is_some() {
-            Rc::make_mut(&mut self.relays.entry(by).or_default().waited).add(of, true);
+            Rc::make_mut(&mut self.relays.entry(by).or_default().waited).add(of, other, true);
         }
     }
 
-    pub(super) fn sort(&mut self) {
+    pub(super) fn sort(&mut self, analysis: &Analysis) {
         self.asked.values_mut().for_each(|times| Rc::make_mut(times).sort_unstable());
         // Most servers ask no other.
         self.relays.retain(|_, relay| !relay.behind.is_empty());
         let relays = self.relays.values_mut();
         relays.for_each(|of| Rc::make_mut(&mut of.waited).spans.sort_by_key(|waited| waited.1));
+        self.find_backlogs(analysis);
+    }
+
+    fn find_backlogs(&mut self, analysis: &Analysis) {
+        let pid = |slot: Slot| analysis.pid(analysis.thread(slot));
+        let mut connections = analysis.connections().to_vec();
+        if !connections.iter().any(|of| of.accepted) {
+            return;
+        }
+        connections.sort_by_key(|of| of.at);
+        let mut by_role: BTreeMap<Vec<u8>, Vec<Slot>> = BTreeMap::new();
+        for &slot in self.waited.keys() {
+            by_role.entry(analysis.role(analysis.thread(slot))).or_default().push(slot);
+        }
+        for slots in by_role.into_values() {
+            let servers: FxHashSet<u32> = slots.iter().filter_map(|&slot| pid(slot)).collect();
+            let asks = |by: u32| slots.iter().any(|slot| self.waited[slot].processes.contains(&by));
+            let clients: FxHashSet<u32> =
+                connections.iter().filter_map(|of| pid(of.by)).filter(|&by| asks(by)).collect();
+            let theirs = connections.iter().filter(|of| {
+                let side = if of.accepted { &servers } else { &clients };
+                pid(of.by).is_some_and(|pid| side.contains(&pid))
+            });
+            let backlog = Rc::new(Backlog::new(theirs.map(|of| (of.at, of.accepted))));
+            self.backlogs.extend(slots.into_iter().map(|slot| (slot, backlog.clone())));
+        }
     }
 }
 
@@ -132,6 +167,7 @@ pub(super) struct Requests<'a> {
     /// As `waited`, of the relay that the thread serves, and how many threads serve that.
     relayed: Rc<Waited>,
     behind: usize,
+    backlog: Rc<Backlog>,
     has: Has,
     answered: Nanos,
 }
@@ -156,8 +192,9 @@ impl<'a> Builder<'a> {
         let relay = self.asked.relays.values().find(|relay| relay.behind.contains(&slot));
         let (relayed, behind) =
             relay.map(|of| (of.waited.clone(), of.behind.len())).unwrap_or_default();
-        let has = Has::Nothing;
-        Requests { analysis, server, asked, waited, relayed, behind, has, answered: 0 }
+        let backlog = self.asked.backlogs.get(&slot).cloned().unwrap_or_default();
+        let (has, answered) = (Has::Nothing, 0);
+        Requests { analysis, server, asked, waited, relayed, behind, backlog, has, answered }
     }
 }
 
@@ -188,7 +225,10 @@ impl Requests<'_> {
             }
             Has::Next => true,
         };
-        was_there || self.waited.has_more(1, to) || self.relayed.has_more(self.behind, to)
+        was_there
+            || self.waited.has_more(1, to)
+            || self.relayed.has_more(self.behind, to)
+            || self.backlog.has_any(to)
     }
 
     /// From the first request that this thread or its relay served to the last answer, without the
@@ -219,7 +259,7 @@ mod tests {
     use super::*;
 
     fn waited(spans: &[(Nanos, Nanos)]) -> Waited {
-        Waited { spans: spans.to_vec(), clients: FxHashSet::default() }
+        Waited { spans: spans.to_vec(), ..Waited::default() }
     }
 
     #[test]

@@ -12,6 +12,8 @@ const READ: u32 = 0;
 const WRITE: u32 = 1;
 const NAP: u32 = 230;
 const ACCEPT: u32 = 288;
+const CONNECT: u32 = 42;
+const CLOSE: u32 = 3;
 
 /// What the server's worker, thread 11, is worth as a server.
 fn worth_of_the_worker(b: TraceBuilder) -> f64 {
@@ -128,6 +130,57 @@ fn never_waits(accepts: bool) -> TraceBuilder {
         b = b.sys_enter_with(at(130), 0, 11, NAP, &[0]).switch(at(131), 0, 11, 0, "S");
     }
     b
+}
+
+/// One thread accepts, sleeps for 5 ms in each request, answers, and waits until its client has
+/// closed the connection and made another: it has so many at a time.
+fn lingers(connections: u64) -> TraceBuilder {
+    const EINPROGRESS: i64 = -115;
+    let connects = |b: TraceBuilder, at: Nanos| {
+        b.sys_enter_with(at, 1, 20, CONNECT, &[4]).sys_exit(at + US, 1, 20, CONNECT, EINPROGRESS)
+    };
+    let mut b = tasks().switch(0, 1, 0, 20, "R");
+    b = (0..connections).fold(b, |b, i| connects(b, (10 * i + 1) * US));
+    b = b
+        .switch(90 * US, 0, 0, 11, "R")
+        .sys_enter_with(91 * US, 0, 11, ACCEPT, &[3])
+        .sys_exit(92 * US, 0, 11, ACCEPT, 5)
+        .sys_enter_with(93 * US, 0, 11, NAP, &[0])
+        .switch(94 * US, 0, 11, 0, "S")
+        .sys_enter_with(100 * US, 1, 20, READ, &[4])
+        .switch(101 * US, 1, 20, 0, "S");
+    for request in 0..200 {
+        let at = |us: u64| (request * 5_300 + 5_000 + us) * US;
+        b = answers(b, at(0), 20)
+            .sys_enter_with(at(105), 0, 11, READ, &[5])
+            .switch(at(106), 0, 11, 0, "S")
+            .switch(at(110), 1, 0, 20, "R")
+            .sys_exit(at(111), 1, 20, READ, 1)
+            .sys_enter_with(at(112), 1, 20, CLOSE, &[4])
+            .wakeup_to(at(113), 1, 20, 11, 0)
+            .sys_exit(at(114), 1, 20, CLOSE, 0);
+        // The last connections of all are accepted too.
+        if request + connections < 200 {
+            b = connects(b, at(115));
+        }
+        b = b
+            .sys_enter_with(at(120), 1, 20, READ, &[4])
+            .switch(at(121), 1, 20, 0, "S")
+            .switch(at(122), 0, 0, 11, "R")
+            .sys_exit(at(123), 0, 11, READ, 0)
+            .sys_enter_with(at(125), 0, 11, ACCEPT, &[3])
+            .sys_exit(at(126), 0, 11, ACCEPT, 5)
+            .sys_enter_with(at(130), 0, 11, NAP, &[0])
+            .switch(at(131), 0, 11, 0, "S");
+    }
+    b
+}
+
+#[test]
+fn connections_that_nobody_has_accepted_are_requests() {
+    let worth = worth_of_the_worker(lingers(3));
+    assert!((1.8..=2.0).contains(&worth), "{worth}");
+    assert_eq!(worth_of_the_worker(lingers(1)), 1.0, "the next connection is accepted at once");
 }
 
 /// Of every three requests, the first comes when the server has none: it waits, and is woken.
