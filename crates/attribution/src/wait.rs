@@ -209,8 +209,12 @@ mod tests {
         }
     }
 
-    const APPLICATION: Option<Waker> =
-        Some(Waker { kthread: false, same_program: false, sibling_hands_over: false });
+    const APPLICATION: Option<Waker> = Some(Waker {
+        kthread: false,
+        same_program: false,
+        sibling_hands_over: false,
+        by_signal: false,
+    });
 
     #[test]
     fn who_ends_a_wait_decides_what_it_was_for() {
@@ -258,7 +262,7 @@ mod tests {
     #[test]
     fn an_event_that_a_sibling_hands_over_is_a_hand_over() {
         let poll = Sleep { kind: Some(WaitKind::Poll), ..FUTEX };
-        let sibling = Some(Waker { kthread: false, same_program: false, sibling_hands_over: true });
+        let sibling = APPLICATION.map(|w| Waker { sibling_hands_over: true, ..w });
         assert_eq!(cause(&ended(poll, sibling)), Cause::KernelService);
         assert_eq!(cause(&ended(poll, APPLICATION)), Cause::External, "a client's request");
         assert_eq!(cause(&ended(poll, None)), Cause::External, "the network");
@@ -306,10 +310,10 @@ mod tests {
     #[test]
     fn without_system_calls_the_waker_is_all_there_is() {
         let sleep = Sleep { kind: None, outside: Outside::Unknown, ..FUTEX };
-        let own = Some(Waker { kthread: false, same_program: true, sibling_hands_over: false });
+        let own = APPLICATION.map(|w| Waker { same_program: true, ..w });
         assert_eq!(cause(&ended(sleep, own)), Cause::ThreadSync);
         assert_eq!(cause(&ended(sleep, APPLICATION)), Cause::KernelService);
-        let kthread = Some(Waker { kthread: true, same_program: false, sibling_hands_over: false });
+        let kthread = APPLICATION.map(|w| Waker { kthread: true, ..w });
         assert_eq!(cause(&ended(sleep, kthread)), Cause::External);
         let disk = Sleep { uninterruptible: true, ..sleep };
         assert_eq!(cause(&ended(disk, kthread)), Cause::Unknown, "in D, and nobody knows why");
@@ -343,13 +347,13 @@ mod tests {
             Cause::KernelService,
             "a pipe, most likely"
         );
-        let own = Some(Waker { kthread: false, same_program: true, sibling_hands_over: false });
+        let own = APPLICATION.map(|w| Waker { same_program: true, ..w });
         assert_eq!(
             cause(&ended(untraced, own)),
             Cause::KernelService,
             "no futex: those are recorded"
         );
-        let kthread = Some(Waker { kthread: true, same_program: false, sibling_hands_over: false });
+        let kthread = APPLICATION.map(|w| Waker { kthread: true, ..w });
         assert_eq!(cause(&ended(untraced, kthread)), Cause::External);
         assert_eq!(cause(&ended(untraced, None)), Cause::External, "a timer or the network");
         let disk = Sleep { uninterruptible: true, ..untraced };

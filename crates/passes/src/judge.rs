@@ -122,6 +122,9 @@ pub struct Waker {
     /// or writes to a pipe, eventfd or local socket; and the sleeper has ended such a sleep of a
     /// sibling in the same way. Determined only for sleeps of [`WaitKind::is_event`], else `false`.
     pub sibling_hands_over: bool,
+    /// It does so by a signal. That carries no work, so siblings that wake each other by signals
+    /// pass on a lock, as the database PostgreSQL does with the locks of rows and tables.
+    pub by_signal: bool,
 }
 
 /// For how much of its lifetime a thread has work.

@@ -1,6 +1,7 @@
 //! Threads are woken: by which thread or interrupt, and what their waits were for.
 
 use super::Engine;
+use super::calls::CallTraits;
 use crate::blame::{Over, WaitSum};
 use crate::cpus::{Frame, Level, MAX_CPUS};
 use crate::facts::{Fact, Slept, WakeEvent, Wakeup};
@@ -450,14 +451,18 @@ impl Engine {
             sleep.blocked_for = Some(BlockedFor::Unsaid);
         }
         let between_processes = self.waits.between(object, slot, end.waker);
-        let waker = end.waker.map(|w| Waker {
-            kthread: self.threads[w].is_kthread(),
-            // Names are compared only where nothing better is known.
-            same_program: self.outside == Outside::Unknown && self.same_program(slot, w),
+        let waker = end.waker.map(|w| {
             // A thread that never wakes its siblings waits for work, not for a lock.
-            sibling_hands_over: sleep.kind.is_some_and(WaitKind::is_event)
+            let sibling_hands_over = sleep.kind.is_some_and(WaitKind::is_event)
                 && self.threads[slot].hands_over
-                && self.hands_over(w, slot, end.direct),
+                && self.hands_over(w, slot, end.direct);
+            Waker {
+                kthread: self.threads[w].is_kthread(),
+                // Names are compared only where nothing better is known.
+                same_program: self.outside == Outside::Unknown && self.same_program(slot, w),
+                sibling_hands_over,
+                by_signal: sibling_hands_over && self.signals(w),
+            }
         });
         WaitEnd {
             sleep,
@@ -493,13 +498,16 @@ impl Engine {
     /// sent it.
     fn hands_over(&self, waker: Slot, sleeper: Slot, direct: bool) -> bool {
         let (w, s) = (&self.threads[waker], &self.threads[sleeper]);
-        let lets_go = |nr: u32| {
-            let traits = self.traits.get(nr as usize);
-            traits.is_some_and(|t| t.signals || direct && t.sends())
-        };
-        w.living.call.is_some_and(|c| lets_go(c.nr))
+        let sends = |nr: u32| self.traits.get(nr as usize).is_some_and(CallTraits::sends);
+        (self.signals(waker) || direct && w.living.call.is_some_and(|c| sends(c.nr)))
             && (self.same_program(waker, sleeper)
                 || role(&self.names.bytes(w.comm)) == role(&self.names.bytes(s.comm)))
+    }
+
+    /// Whether a thread is in a call that sends a signal.
+    fn signals(&self, slot: Slot) -> bool {
+        let call = self.threads[slot].living.call;
+        call.is_some_and(|c| self.traits.get(c.nr as usize).is_some_and(|t| t.signals))
     }
 
     /// What the call a thread sleeps in stands for; for a task, what its runtime says.

@@ -45,7 +45,8 @@ impl Waits {
         let follows =
             f.by_application() && (cause.is_ended_by_thread() || cause == Cause::KernelLock);
         if let (Some(w), true) = (end.waker, follows) {
-            let lock = self.is_lock(object);
+            let latch = f.facts.waker.is_some_and(|w| w.by_signal);
+            let lock = latch || self.is_lock(object);
             // A waker that never waited has no trail.
             let trail = self.threads.get(w).map(|w| &w.trail);
             let mut is_cut = trail.is_some_and(|trail| trail.len() == TRAIL);

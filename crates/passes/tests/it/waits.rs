@@ -432,12 +432,19 @@ fn two_that_wait_for_each_other_are_a_cycle() {
 }
 
 const EPOLL_WAIT: u32 = 232;
+const KILL: u32 = 62;
+const RECVFROM: u32 = 45;
 const FCNTL: u32 = 72;
 const SCHED_YIELD: u32 = 24;
 
 /// 7 and 8 are processes of one program that wait in `epoll_wait`. They end each other's waits in
 /// this call, by the thread itself or by an interrupt that came while it ran.
 fn latch(call: u32, direct: bool) -> Analysis {
+    handed_over(call, direct, false)
+}
+
+/// As [`latch`]. `asks`: before that call, each of them waits for an answer of its client.
+fn handed_over(call: u32, direct: bool, asks: bool) -> Analysis {
     let mut t = TraceBuilder::new(2)
         .records("sched", "sched_wakeup")
         .records("irq", "irq_handler_entry")
@@ -448,10 +455,17 @@ fn latch(call: u32, direct: bool) -> Analysis {
     for round in 0..12 {
         let at = round * 100;
         let (a, b, cpu_a, cpu_b) = if round % 2 == 0 { (7, 8, 0, 1) } else { (8, 7, 1, 0) };
-        t = t
-            .sys_enter_with(at + 10, cpu_b, b, EPOLL_WAIT, &[5])
-            .switch(at + 15, cpu_b, b, 0, "S")
-            .sys_enter_with(at + 50, cpu_a, a, call, &[6]);
+        t = t.sys_enter_with(at + 10, cpu_b, b, EPOLL_WAIT, &[5]).switch(at + 15, cpu_b, b, 0, "S");
+        if asks {
+            t = t
+                .sys_enter_with(at + 20, cpu_a, a, RECVFROM, &[4])
+                .switch(at + 20, cpu_a, a, 0, "S")
+                .softirq(at + 38, at + 42, cpu_a, 0, 3)
+                .waking(at + 40, cpu_a, 0, a)
+                .switch(at + 45, cpu_a, 0, a, "R")
+                .sys_exit(at + 46, cpu_a, a, RECVFROM, 1);
+        }
+        t = t.sys_enter_with(at + 50, cpu_a, a, call, &[6]);
         t = if direct {
             t.waking(at + 55, cpu_a, a, b)
         } else {
@@ -475,6 +489,20 @@ fn siblings_that_write_to_each_others_event_descriptors_take_turns() {
     assert_eq!(idle(&latch(WRITE, true)), 9 * 50, "asleep, and until it runs");
     assert_eq!(idle(&latch(WRITE, false)), 0, "it came over the network");
     assert_eq!(idle(&latch(READ, true)), 0, "a read lets nobody go on");
+}
+
+/// PostgreSQL holds the lock of a row until its client commits. Bytes may be work for which the
+/// waker has waited itself; a signal carries none.
+#[test]
+fn who_signals_a_sibling_after_its_client_answered_has_held_a_lock() {
+    let of = |call| {
+        let a = handed_over(call, true, true);
+        let idle = a.objects().map(|o| o.followed_idle_ns).sum::<u64>();
+        (idle, Attribution::from(&a).ledger.ns(Leaf::KernelServices))
+    };
+    assert_eq!(of(KILL).0, 0);
+    assert_eq!(of(WRITE).0, 11 * 20, "what it wrote had just come, but for the first");
+    assert!(of(KILL).1 > of(WRITE).1);
 }
 
 /// 8 tries for a file lock, `tries` times, and naps whenever that fails; 7 runs all the time.
