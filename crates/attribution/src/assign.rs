@@ -4,6 +4,7 @@ use crate::leaf::Leaf;
 use crate::ledger::Ledger;
 use crate::limits::{MATTERS, Thresholds};
 use crate::spin::Spinning;
+use crate::user_spin::UserSpinning;
 use holdup_passes::{Analysis, Thread};
 use holdup_trace::Nanos;
 
@@ -20,6 +21,22 @@ pub(crate) fn calls(ledger: &mut Ledger, spinning: &[Spinning]) {
     }
     let between = spinning.iter().filter(|s| s.between_processes);
     ledger.give(Leaf::Spin, Leaf::ServiceSpin, between.map(|s| s.sum.cpu_ns).sum());
+}
+
+/// Application code that spins waits for other threads: of one process, of several, or for the
+/// last one at a barrier. Yielding threads run code between their yields, and its time was moved
+/// already; only what exceeds it is left to move.
+pub(crate) fn spinning(
+    ledger: &mut Ledger,
+    (yielding, spinning): (&[Spinning], &[UserSpinning]),
+    application: Leaf,
+) {
+    let mut moved = yielding.iter().map(|s| s.sum.user_ns).sum::<Nanos>();
+    for s in spinning {
+        let already = s.spun_ns.min(moved);
+        moved -= already;
+        ledger.give(application, s.leaf(), s.spun_ns - already);
+    }
 }
 
 /// Idle time while threads queue for other CPUs is a lack of an allowed CPU, if they keep to at

@@ -19,6 +19,7 @@ use crate::timeline::{Bin, Program};
 use crate::user_intervals::IntervalsOfCall;
 use crate::user_intervals::QUARTERS;
 use crate::waits::Object;
+use crate::spins::SampledRun;
 use crate::yields::Yields;
 use holdup_counters::Mode;
 use holdup_trace::{
@@ -361,6 +362,17 @@ impl Analysis {
                 sum,
             })
             .collect()
+    }
+
+    /// Samples of a thread's running code.
+    pub fn sampled(&self, slot: Slot) -> SampledRun {
+        self.engine.code.of_thread(slot)
+    }
+
+    /// Functions in which these threads were sampled while they spun, with the number of samples,
+    /// most first. A name is empty if it is not known.
+    pub fn spins_in(&self, threads: &[Slot]) -> Vec<(String, u64)> {
+        self.engine.code.functions(threads)
     }
 
     /// Threads that yield their CPU, and how.

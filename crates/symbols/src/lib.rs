@@ -19,6 +19,7 @@ mod files;
 mod inline;
 mod kernel;
 mod lines;
+mod spin;
 mod table;
 mod text;
 mod variables;
@@ -34,6 +35,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use text::Listed;
+pub use spin::{Isa, Spinners, spins};
 pub use variables::Variables;
 
 /// Where to look for files.

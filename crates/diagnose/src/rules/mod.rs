@@ -243,6 +243,13 @@ fn idle_ns(leaves: &[Part]) -> Nanos {
     leaves.iter().filter(idle).map(|p| p.ns).sum()
 }
 
+/// The CPU time that threads spin in their own code, if the finding costs it. A replay knows it.
+fn spun_ns(facts: &Facts<'_>, f: &Finding) -> Nanos {
+    let spinning = facts.judged.user_spinning.iter();
+    let costs = |leaf: Leaf| f.leaves.iter().any(|p| p.path == leaf.path());
+    spinning.filter(|s| costs(s.leaf())).map(|s| s.spun_ns).sum()
+}
+
 /// The cost of a finding, compared with the limit.
 fn cost(facts: &Facts<'_>, f: &Finding) -> Evidence {
     let weight = weight(facts, &f.leaves);
@@ -297,7 +304,7 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
     if !gains && f.class != Class::CpuOverload {
         // If only one of replay and demand says that it matters, the low end lies between them. A
         // replay does not know the CPU time that calls cost because of other threads.
-        if f.ruled_out.is_none() && idle_ns(&f.leaves) * 2 >= f.lost_cpu_ns {
+        if f.ruled_out.is_none() && (idle_ns(&f.leaves) + spun_ns(facts, f)) * 2 >= f.lost_cpu_ns {
             f.worth.low = match replay.worth.basis {
                 // No division of all work gains more.
                 Basis::Bound if replay.tids.is_empty() => replay.worth.low,

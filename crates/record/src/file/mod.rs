@@ -49,6 +49,7 @@ mod compress;
 pub(crate) mod host;
 mod pipe;
 mod running;
+mod sampled;
 mod sections;
 mod symbols;
 mod tally;
