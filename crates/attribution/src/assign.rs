@@ -54,3 +54,28 @@ pub(crate) fn bound(ledger: &mut Ledger, analysis: &Analysis, thresholds: &Thres
         ledger.give(Leaf::Scheduler, Leaf::Bound, queued);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Programs that spin for more or less time than there is application code, and yield too.
+    #[test]
+    fn the_ledger_closes_whatever_spins() {
+        for (application, yields, spun) in
+            [(100, 0, 40), (100, 0, 400), (0, 0, 40), (100, 30, 20), (100, 30, 50), (100, 200, 50)]
+        {
+            let leaves = [(Leaf::ApplicationUndivided, application), (Leaf::Spin, 7)];
+            let mut ledger = Ledger::new(1_000, leaves);
+            let mut yielding = Spinning::default();
+            yielding.sum.user_ns = yields;
+            let user = UserSpinning { spun_ns: spun, ..UserSpinning::default() };
+            let between = UserSpinning { between_processes: true, ..user.clone() };
+            spinning(&mut ledger, (&[yielding], &[user, between]), Leaf::ApplicationUndivided);
+            let all: Nanos = ledger.leaves().map(|l| l.1).sum();
+            assert_eq!(all, application + 7, "{application} {yields} {spun}");
+            let moved = ledger.ns(Leaf::Spin) - 7 + ledger.ns(Leaf::ServiceSpin);
+            assert_eq!(moved, (2 * spun).saturating_sub(yields).min(application));
+        }
+    }
+}

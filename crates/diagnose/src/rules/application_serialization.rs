@@ -14,8 +14,8 @@
 //! * **a retry loop**: an attempt to take a file lock or semaphore fails, the thread sleeps and
 //!   tries again, repeatedly. Nobody wakes it. The holder is the thread that got the lock
 //!   meanwhile;
-//! * **a loop around `sched_yield`** in several processes of the same name (`busy/spin`): a thread
-//!   calls `sched_yield` many times in a row, with hardly any code of its own in between, although
+//! * **a loop around `sched_yield`** in several processes of the same name (`busy/service-spin`), or
+//!   a loop in their own code that samples show (see thread-serialization): a thread calls `sched_yield` many times in a row, with hardly any code of its own in between, although
 //!   it works at other times.
 //!
 //! # Why it holds a system up

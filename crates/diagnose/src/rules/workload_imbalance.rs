@@ -18,6 +18,11 @@
 //! early idle. A replay deals the work evenly, and its gain decides. It does so for each round
 //! where one thread hands out parts of work and waits until all are done (fork and join).
 //!
+//! Threads may spin in user mode until the last one arrives, which samples of the running code show
+//! (see thread-serialization). If one thread has most of the work of its program, while the others
+//! spin most of their time (`busy/barrier-spin`), a replay divides its work among all of them. If
+//! it is another thread each time, samples cannot tell that from a lock.
+//!
 //! The workers of a server may sleep with a request in hand, for example for an answer of another
 //! machine, while more requests wait than there are workers. They hardly use a CPU, and no CPU is
 //! lost to them. A replay gives each of them a second one, and its gain decides. Clients may reach
