@@ -369,6 +369,11 @@ impl Analysis {
         self.engine.code.of_thread(slot)
     }
 
+    /// Samples of the running code of all threads.
+    pub fn sampled_in_all(&self) -> SampledRun {
+        self.engine.code.of_all()
+    }
+
     /// Functions in which these threads were sampled while they spun, with the number of samples,
     /// most first. A name is empty if it is not known.
     pub fn spins_in(&self, threads: &[Slot]) -> Vec<(String, u64)> {

@@ -166,6 +166,17 @@ impl SampledCode {
         self.threads.get(&slot).copied().unwrap_or_default()
     }
 
+    pub(crate) fn of_all(&self) -> SampledRun {
+        let mut sum = SampledRun::default();
+        for run in self.threads.values() {
+            sum.all += run.all;
+            sum.unknown += run.unknown;
+            sum.pause += run.pause;
+            sum.near += run.near;
+        }
+        sum
+    }
+
     /// Functions in which these threads spin, with the number of samples, most first.
     pub(crate) fn functions(&self, threads: &[Slot]) -> Vec<(String, u64)> {
         let mut by: FxHashMap<&str, u64> = FxHashMap::default();
@@ -215,6 +226,7 @@ mod tests {
         assert_eq!(code.of_thread(Slot(1)), expected);
         assert_eq!(code.of_thread(Slot(2)), SampledRun { all: 1, unknown: 1, pause: 0, near: 0 });
         assert_eq!(code.functions(&[Slot(1), Slot(2)]), [("lock".to_owned(), 3)]);
+        assert_eq!(code.of_all().all, 7);
         code.restart();
         assert_eq!(code.of_thread(Slot(1)), SampledRun::default());
     }
