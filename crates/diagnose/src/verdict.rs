@@ -455,9 +455,8 @@ fn verdict(
             ),
             false => "works, spins for a lock or copies data is not visible".to_owned(),
         };
-        let why = format!(
-            "CPUs run application code for {own:.0} % of capacity, and whether it {which}"
-        );
+        let why =
+            format!("CPUs run application code for {own:.0} % of capacity, and whether it {which}");
         doubt(1.0 - own / 600.0, why);
     }
     if let Some(Err(_)) = &facts.replays {

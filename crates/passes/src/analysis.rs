@@ -11,6 +11,7 @@ use crate::options::{Filter, Options};
 use crate::programs::Together;
 use crate::slot::Slot;
 use crate::spaces::SpaceCosts;
+use crate::spins::SampledRun;
 use crate::stolen::Stolen;
 use crate::syscalls::CallSum;
 use crate::threads::{Thread, pid_of, role};
@@ -19,7 +20,6 @@ use crate::timeline::{Bin, Program};
 use crate::user_intervals::IntervalsOfCall;
 use crate::user_intervals::QUARTERS;
 use crate::waits::Object;
-use crate::spins::SampledRun;
 use crate::yields::Yields;
 use holdup_counters::Mode;
 use holdup_trace::{

@@ -213,8 +213,14 @@ mod tests {
         info.spins = Arc::new(Spins::parse(text.as_bytes()).unwrap());
         let mut code = SampledCode::new(&info, None);
         let file = info.names.intern(b"/bin/x");
-        let mapping =
-            Mapping { start: 0x5000, len: 0x100, offset: 0x1000, file, kernel: false, build_id: None };
+        let mapping = Mapping {
+            start: 0x5000,
+            len: 0x100,
+            offset: 0x1000,
+            file,
+            kernel: false,
+            build_id: None,
+        };
         for address in [0x5010, 0x5010, 0x5012, 0x5050] {
             code.sample(Slot(1), Some(address), Some(mapping), &info.names);
         }

@@ -30,12 +30,12 @@ use holdup_trace::{BuildId, FrameName, Mapping, NameId, Pid, TraceInfo};
 use kernel::Kernel;
 use lines::Lines;
 use rustc_hash::FxHashMap;
+pub use spin::{Isa, Spinners, spins};
 use std::cell::OnceCell;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use text::Listed;
-pub use spin::{Isa, Spinners, spins};
 pub use variables::Variables;
 
 /// Where to look for files.

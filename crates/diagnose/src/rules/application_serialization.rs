@@ -182,10 +182,11 @@ pub(super) fn contention(facts: &Facts<'_>, rule: &Rule, of: &ContentionLeaves) 
             advice: match in_user_ns * 2 > spun {
                 true => LOOPS.map(str::to_owned).to_vec(),
                 false => vec![
-                "let waiting threads sleep: use a mutex instead of a loop around sched_yield"
-                    .to_owned(),
-                of.advice[1].to_owned(),
-            ]},
+                    "let waiting threads sleep: use a mutex instead of a loop around sched_yield"
+                        .to_owned(),
+                    of.advice[1].to_owned(),
+                ],
+            },
         },
         None if priced.is_none() => Explanation::plain("nobody-waits", of.nobody),
         _ => Explanation {

@@ -47,6 +47,7 @@ mod build_ids;
 mod bytes;
 mod compress;
 pub(crate) mod host;
+mod joined;
 mod pipe;
 mod running;
 mod sampled;

@@ -11,7 +11,7 @@
 //! is looked at, and the reader, who knows the order of events, asks for the right one.
 
 use super::Event;
-use super::tally::Joined;
+use super::joined::Joined;
 use holdup_perfdata::format::{record, sample};
 use holdup_symbols::{Options, Spinners};
 use holdup_trace::{BuildId, Sampled, Spins};

@@ -1,6 +1,7 @@
 //! Counts what goes into the file, from the headers of the records alone.
 
 use super::Event;
+use super::joined::Joined;
 use super::sampled::SampledCode;
 use holdup_perfdata::format::record;
 use holdup_perfdata::sample_time;
@@ -15,22 +16,6 @@ pub struct Tally {
     /// Earliest and latest time of a sample, in nanoseconds of the recording's clock. `None`
     /// without samples, or if the time is not at the same offset in all events.
     pub span: Option<(u64, u64)>,
-}
-
-/// Two byte ranges that belong together: a ring buffer's content continues at its start.
-#[derive(Clone, Copy)]
-pub(crate) struct Joined<'a>(pub(crate) &'a [u8], pub(crate) &'a [u8]);
-
-impl Joined<'_> {
-    /// The word at `at`. A ring holds nothing but multiples of 8 bytes, so none is torn.
-    #[inline(always)]
-    pub(crate) fn word(self, at: usize) -> Option<u64> {
-        let part = match at.checked_sub(self.0.len()) {
-            None => &self.0[at..],
-            Some(at) => self.1.get(at..)?,
-        };
-        part.first_chunk().map(|word| u64::from_ne_bytes(*word))
-    }
 }
 
 /// Offset of the time in samples, apart from samples of code; `None` if it is not the same for all
@@ -54,12 +39,7 @@ impl Tally {
     }
 
     /// Adds whole records. `time` is the offset of a sample's time. `code` gets what concerns it.
-    pub(crate) fn add(
-        &mut self,
-        records: Joined<'_>,
-        time: Option<usize>,
-        code: &mut SampledCode,
-    ) {
+    pub(crate) fn add(&mut self, records: Joined<'_>, time: Option<usize>, code: &mut SampledCode) {
         let mut at = 0;
         let (mut first, mut last) = self.span.unwrap_or((u64::MAX, 0));
         while let Some(head) = records.word(at) {

@@ -3,8 +3,9 @@
 use super::bytes::Bytes;
 use super::compress::Compressor;
 use super::host::Roots;
+use super::joined::Joined;
 use super::sampled::SampledCode;
-use super::tally::{Joined, Tally, time_of};
+use super::tally::{Tally, time_of};
 use super::{Description, Error, Form, pipe, sections};
 use holdup_perfdata::format::{self, SECTION, feature, header, record};
 use holdup_perfdata::trailer_size;
