@@ -13,6 +13,7 @@
 use super::Event;
 use super::joined::Joined;
 use holdup_perfdata::format::{record, sample};
+use holdup_perfdata::sample_time;
 use holdup_symbols::{Options, Spinners};
 use holdup_trace::{BuildId, Sampled, Spins};
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +29,8 @@ type Piece = (u64, u64, u64);
 pub(crate) struct SampledCode {
     /// Ids of the events that sample code, in order.
     timers: Vec<u64>,
+    /// Offset of the time in their samples.
+    pub(crate) time: Option<usize>,
     /// Sampled addresses in user mode.
     addresses: BTreeSet<u64>,
     files: BTreeMap<(String, Option<BuildId>), BTreeSet<Piece>>,
@@ -40,7 +43,8 @@ impl SampledCode {
         let samples = events.iter().filter(|e| e.samples_code());
         let mut timers: Vec<u64> = samples.flat_map(|e| e.ids.iter().copied()).collect();
         timers.sort_unstable();
-        SampledCode { timers, ..SampledCode::default() }
+        let time = same_time(events.iter().filter(|e| e.samples_code()));
+        SampledCode { timers, time, ..SampledCode::default() }
     }
 
     /// Whether a sample is of code, by the id of its event.
@@ -87,6 +91,13 @@ impl SampledCode {
         }
         Some(found.text())
     }
+}
+
+/// Offset of the time in samples of these events; `None` if it is not the same for all.
+pub(super) fn same_time<'a>(events: impl Iterator<Item = &'a Event>) -> Option<usize> {
+    let mut places = events.map(|e| e.sample_type().and_then(sample_time));
+    let first = places.next()??;
+    places.all(|place| place == Some(first)).then_some(first)
 }
 
 /// The file, its build id and the place of a MMAP2 record of user code.

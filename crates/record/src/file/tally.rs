@@ -2,9 +2,8 @@
 
 use super::Event;
 use super::joined::Joined;
-use super::sampled::SampledCode;
+use super::sampled::{SampledCode, same_time};
 use holdup_perfdata::format::record;
-use holdup_perfdata::sample_time;
 
 /// What was written so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,10 +20,7 @@ pub struct Tally {
 /// Offset of the time in samples, apart from samples of code; `None` if it is not the same for all
 /// events.
 pub(crate) fn time_of(events: &[Event]) -> Option<usize> {
-    let others = events.iter().filter(|e| !e.samples_code());
-    let mut places = others.map(|e| e.sample_type().and_then(sample_time));
-    let first = places.next()??;
-    places.all(|place| place == Some(first)).then_some(first)
+    same_time(events.iter().filter(|e| !e.samples_code()))
 }
 
 impl Tally {
@@ -51,9 +47,12 @@ impl Tally {
                 record::SAMPLE => {
                     self.samples += 1;
                     // After the header the event's id.
-                    if records.word(at + 8).is_some_and(|id| code.is_of_code(id)) {
+                    let is_code = records.word(at + 8).is_some_and(|id| code.is_of_code(id));
+                    if is_code {
                         code.sample(records, at, misc);
-                    } else if let Some(t) = time.and_then(|time| records.word(at + time)) {
+                    }
+                    let time = if is_code { code.time } else { time };
+                    if let Some(t) = time.and_then(|time| records.word(at + time)) {
                         (first, last) = (first.min(t), last.max(t));
                     }
                 }
