@@ -23,6 +23,9 @@ use std::time::Duration;
 /// Samples per second with call chains. Not 100: anything done every 10 ms would be in every
 /// sample.
 const SAMPLES: u32 = 99;
+/// Samples of running code per second and CPU with the default preset, which show spinning. No
+/// divisor of a round number: else all samples may fall into the same moment of a period.
+const LIGHT_SAMPLES: u32 = 199;
 
 /// The default output file.
 const OUTPUT: &str = "perf.data";
@@ -66,8 +69,8 @@ pub(crate) struct WhatArgs {
     /// Record the call chain of each event and of samples: which code waits, and which code runs
     #[arg(short = 'g', long = "stacks")]
     pub(crate) stacks: bool,
-    /// Sample the running code this many times a second on each CPU [default: 99 with -g, else
-    /// never]
+    /// Sample the running code this many times a second on each CPU, 0 for never [default: 99 with
+    /// -g, else 199 with the preset full and never with the others]
     #[arg(short = 'F', long, value_name = "HZ")]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub(crate) freq: Option<u32>,
@@ -237,7 +240,11 @@ impl WhatArgs {
             stacks: self.stacks,
             runtime_locks: self.runtime_locks.is_some(),
             programs: programs(self.runtime_locks.as_deref().unwrap_or_default(), command),
-            samples: NonZeroU32::new(self.freq.unwrap_or(if self.stacks { SAMPLES } else { 0 })),
+            samples: NonZeroU32::new(self.freq.unwrap_or(match (self.stacks, preset) {
+                (true, _) => SAMPLES,
+                (false, Preset::Full) => LIGHT_SAMPLES,
+                (false, Preset::Locks | Preset::Sched) => 0,
+            })),
             rings: Rings::Emptied { size: self.ring.unwrap_or(BUFFER as usize) },
             command_line: std::env::args_os()
                 .map(|word| word.to_string_lossy().into_owned())

@@ -28,6 +28,9 @@ pub(crate) fn opened(recorder: &Recorder, asked: Option<usize>) {
              all system calls are recorded, which makes each of them over 1 us slower",
         );
     }
+    if let Some(why) = recorder.unsampled() {
+        line(&format!("no samples of the running code, so spinning stays unknown: {why}"));
+    }
     let counted = &recorder.counted;
     let when = match counted.when {
         When::Switches => "at every switch".to_owned(),

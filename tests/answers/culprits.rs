@@ -181,6 +181,7 @@ fn faults(case: &Case) -> Vec<String> {
                 c.role,
                 Role::Costs
                     | Role::Spins
+                    | Role::Loops
                     | Role::Server
                     | Role::Straggler
                     | Role::Runs

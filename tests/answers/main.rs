@@ -26,6 +26,7 @@ mod same_answer;
 mod siblings;
 mod sleeps;
 mod spare_cpus;
+mod spins;
 mod taken_away;
 mod tasks;
 mod untraced_calls;

@@ -4,6 +4,7 @@ use crate::leaf::Leaf;
 use crate::ledger::Ledger;
 use crate::limits::{MATTERS, Thresholds};
 use crate::spin::Spinning;
+use crate::user_spin::UserSpinning;
 use holdup_passes::{Analysis, Thread};
 use holdup_trace::Nanos;
 
@@ -22,6 +23,22 @@ pub(crate) fn calls(ledger: &mut Ledger, spinning: &[Spinning]) {
     ledger.give(Leaf::Spin, Leaf::ServiceSpin, between.map(|s| s.sum.cpu_ns).sum());
 }
 
+/// Application code that spins waits for other threads: of one process, of several, or for the
+/// last one at a barrier. Yielding threads run code between their yields, and its time was moved
+/// already; only what exceeds it is left to move.
+pub(crate) fn spinning(
+    ledger: &mut Ledger,
+    (yielding, spinning): (&[Spinning], &[UserSpinning]),
+    application: Leaf,
+) {
+    let mut moved = yielding.iter().map(|s| s.sum.user_ns).sum::<Nanos>();
+    for s in spinning {
+        let already = s.spun_ns.min(moved);
+        moved -= already;
+        ledger.give(application, s.leaf(), s.spun_ns - already);
+    }
+}
+
 /// Idle time while threads queue for other CPUs is a lack of an allowed CPU, if they keep to at
 /// most half of the CPUs and it is more than wake-ups explain: twice the limit of what matters.
 /// Each wake-up leaves a CPU idle for a moment while a thread is ready, up to 29 % of the wanted
@@ -35,5 +52,30 @@ pub(crate) fn bound(ledger: &mut Ledger, analysis: &Analysis, thresholds: &Thres
     let pct = queued as f64 * 100.0 / ledger.wanted_ns().max(1) as f64;
     if pct >= 2.0 * thresholds.get(&MATTERS) {
         ledger.give(Leaf::Scheduler, Leaf::Bound, queued);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Programs that spin for more or less time than there is application code, and yield too.
+    #[test]
+    fn the_ledger_closes_whatever_spins() {
+        for (application, yields, spun) in
+            [(100, 0, 40), (100, 0, 400), (0, 0, 40), (100, 30, 20), (100, 30, 50), (100, 200, 50)]
+        {
+            let leaves = [(Leaf::ApplicationUndivided, application), (Leaf::Spin, 7)];
+            let mut ledger = Ledger::new(1_000, leaves);
+            let mut yielding = Spinning::default();
+            yielding.sum.user_ns = yields;
+            let user = UserSpinning { spun_ns: spun, ..UserSpinning::default() };
+            let between = UserSpinning { between_processes: true, ..user.clone() };
+            spinning(&mut ledger, (&[yielding], &[user, between]), Leaf::ApplicationUndivided);
+            let all: Nanos = ledger.leaves().map(|l| l.1).sum();
+            assert_eq!(all, application + 7, "{application} {yields} {spun}");
+            let moved = ledger.ns(Leaf::Spin) - 7 + ledger.ns(Leaf::ServiceSpin);
+            assert_eq!(moved, (2 * spun).saturating_sub(yields).min(application));
+        }
     }
 }

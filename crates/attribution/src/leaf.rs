@@ -112,11 +112,14 @@ leaves! {
     MpOverhead = Some(Total::Kernel), Some(Resource::KernelPath), "busy/kernel/mp-overhead";
     /// The rest of system calls.
     KernelOther = Some(Total::Kernel), None, "busy/kernel/other";
-    /// Threads of one process that yield, look and yield again until another thread lets them
-    /// continue: in the calls and between them.
+    /// Threads of one process that wait without sleeping until another thread lets them continue:
+    /// they yield, look and yield again, in the calls and between them; or, by samples, they spin
+    /// in their own code.
     Spin = Some(Total::Busy), Some(Resource::ThreadLock), "busy/spin";
-    /// Such yielding by threads of several processes.
+    /// Such waiting by threads of several processes.
     ServiceSpin = Some(Total::Busy), Some(Resource::Service), "busy/service-spin";
+    /// Spinning, by samples, until the one thread with most of the work arrives too.
+    BarrierSpin = Some(Total::Busy), Some(Resource::Straggler), "busy/barrier-spin";
     /// Kernel threads.
     Kthreads = Some(Total::Busy), None, "busy/kthreads";
     /// Interrupt handlers.

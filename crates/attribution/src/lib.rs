@@ -5,7 +5,8 @@
 //!  (measured)   (judged)      ├─ contenders who contends for what, and so serves nobody by it
 //!                             ├─ server     the one thread that most waiting is for
 //!                             ├─ objects    whether waiting for them costs anything, and why
-//!                             ├─ spinning   who waits without sleeping
+//!                             ├─ spinning   who waits by yielding
+//!                             ├─ user_spinning who waits in a loop, by samples
 //!                             ├─ contended  what calls cost because others were in the kernel
 //!                             ├─ background who else was there
 //!                             └─ ledger     where every CPU-second went
@@ -39,6 +40,7 @@ pub mod section;
 pub mod server;
 pub mod spin;
 pub mod table;
+pub mod user_spin;
 pub mod wait;
 
 pub use alone::Alone;
@@ -65,6 +67,7 @@ pub use section::Section;
 pub use server::Server;
 pub use spin::Spinning;
 pub use table::{Holder, WaitsBy, WaitsRow, in_words};
+pub use user_spin::UserSpinning;
 pub use wait::{JUDGE, Wait};
 
 use holdup_passes::{
@@ -168,6 +171,8 @@ pub struct Attribution<'a> {
     pub chosen: Option<Background>,
     /// Programs whose threads wait for each other by yielding, most CPU time first.
     pub spinning: Vec<Spinning>,
+    /// Programs whose threads wait for each other by spinning in user mode, most CPU time first.
+    pub user_spinning: Vec<UserSpinning>,
     /// Where every CPU-second went.
     pub ledger: Ledger,
     pub(crate) by_object: ObjectThreads,
@@ -233,6 +238,7 @@ impl<'a> Attribution<'a> {
         let slowdown = call::slowdown(analysis, &calls, thresholds);
         let contended = call::contended(analysis, &calls, &waits, slowdown, thresholds);
         let spinning = spin::spinning(analysis, thresholds);
+        let user_spinning = user_spin::user_spinning(analysis, thresholds);
         let mut ledger = ledger::of(ledger::Judged {
             analysis,
             waits: &waits,
@@ -244,6 +250,8 @@ impl<'a> Attribution<'a> {
         let alone = Alone::of(analysis, serial, &background, &ledger, thresholds);
         let driver = Driver::of(analysis);
         assign::calls(&mut ledger, &spinning);
+        let application = ledger::application(analysis);
+        assign::spinning(&mut ledger, (&spinning, &user_spinning), application);
         if !driver.as_ref().is_some_and(Driver::is_confined) {
             assign::bound(&mut ledger, analysis, thresholds);
         }
@@ -262,6 +270,7 @@ impl<'a> Attribution<'a> {
             background,
             contended,
             spinning,
+            user_spinning,
             analysis,
             thresholds: thresholds.clone(),
             calls,

@@ -24,6 +24,8 @@ pub enum Resource {
     Driver,
     /// One busy thread that serves the others, or that arrives last at their barrier.
     Server,
+    /// One thread's work, while others spin until it is done.
+    Straggler,
     /// Work for more than one thread at a time.
     Parallelism,
     /// The result of a thread that was busy itself: a data dependency.
@@ -54,6 +56,7 @@ impl Resource {
             Resource::KernelLock => "kernel-lock",
             Resource::Driver => "driver",
             Resource::Server => "server",
+            Resource::Straggler => "straggler",
             Resource::Parallelism => "parallelism",
             Resource::Dependency => "dependency",
             Resource::Memory => "memory",

@@ -62,9 +62,10 @@ impl Class {
     pub fn of(resource: Resource) -> Option<Class> {
         Some(match resource {
             Resource::Cpus => Class::CpuOverload,
-            Resource::Placement | Resource::Server | Resource::Parallelism => {
-                Class::WorkloadImbalance
-            }
+            Resource::Placement
+            | Resource::Server
+            | Resource::Straggler
+            | Resource::Parallelism => Class::WorkloadImbalance,
             Resource::Quota => Class::CpuQuota,
             Resource::Device => Class::IoBound,
             Resource::ThreadLock => Class::ThreadSerialization,

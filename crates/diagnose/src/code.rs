@@ -25,7 +25,7 @@ enum Deed {
 impl Deed {
     fn of(role: Role) -> Deed {
         match role {
-            Role::Contended | Role::Spins => Deed::Takes,
+            Role::Contended | Role::Spins | Role::Loops => Deed::Takes,
             Role::Server | Role::Straggler | Role::Runs | Role::Queued | Role::Throttled => {
                 Deed::Runs
             }

@@ -287,6 +287,8 @@ pub enum Role {
     Contended,
     /// One thread at a time holds something, and the others repeat this call meanwhile.
     Spins,
+    /// Threads spin in this code, in user mode, until another one lets them continue.
+    Loops,
     /// Threads sleep until another one hands something over through it.
     Handover,
     /// Threads sleep until the last one arrives.

@@ -444,10 +444,19 @@ fn verdict(
     // Of nine such verdicts on programs that ran untraced too, five were wrong (docs/models.md).
     let own = facts.pct(facts.total(Total::Application));
     if class == Class::Healthy && about_all && own * 2.0 >= 100.0 {
-        let why = format!(
-            "CPUs run application code for {own:.0} % of capacity, and whether it works, spins for \
-             a lock or copies data is not visible"
-        );
+        let sampled = facts.analysis.sampled_in_all();
+        let unknown = sampled.unknown as f64 * 100.0 / sampled.all.max(1) as f64;
+        let which = match facts.enough(sampled.all) {
+            // Some samples are always at code of no file, such as the kernel's own in a process.
+            true if unknown < facts.limit(&MATTERS) => "works or copies data is not visible".into(),
+            true => format!(
+                "works, spins for a lock or copies data is not visible: {unknown:.0} % of the \
+                 samples are in code of no known file"
+            ),
+            false => "works, spins for a lock or copies data is not visible".to_owned(),
+        };
+        let why =
+            format!("CPUs run application code for {own:.0} % of capacity, and whether it {which}");
         doubt(1.0 - own / 600.0, why);
     }
     if let Some(Err(_)) = &facts.replays {

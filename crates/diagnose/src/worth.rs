@@ -77,6 +77,17 @@ impl Worth {
         }
     }
 
+    /// This gain, if only this part of the work has it.
+    pub(crate) fn for_part(self, part: f64) -> Worth {
+        if part >= 1.0 {
+            return self;
+        }
+        let of = |times: f64| rounded(1.0 + (times - 1.0) * part);
+        let (times, low, high) = (of(self.times), of(self.low), of(self.high));
+        let wall_ns = self.unchanged_ns.map(|ns| (ns as f64 / times.max(0.001)) as u64);
+        Worth { times, low, high, wall_ns, ..self }
+    }
+
     /// This gain, but no larger than `most`.
     pub(crate) fn at_most(self, most: f64) -> Worth {
         let within = |times: f64| times.min(rounded(most));

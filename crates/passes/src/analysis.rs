@@ -11,6 +11,7 @@ use crate::options::{Filter, Options};
 use crate::programs::Together;
 use crate::slot::Slot;
 use crate::spaces::SpaceCosts;
+use crate::spins::SampledRun;
 use crate::stolen::Stolen;
 use crate::syscalls::CallSum;
 use crate::threads::{Thread, pid_of, role};
@@ -361,6 +362,22 @@ impl Analysis {
                 sum,
             })
             .collect()
+    }
+
+    /// Samples of a thread's running code.
+    pub fn sampled(&self, slot: Slot) -> SampledRun {
+        self.engine.code.of_thread(slot)
+    }
+
+    /// Samples of the running code of all threads.
+    pub fn sampled_in_all(&self) -> SampledRun {
+        self.engine.code.of_all()
+    }
+
+    /// Functions in which these threads were sampled while they spun, with the number of samples,
+    /// most first. A name is empty if it is not known.
+    pub fn spins_in(&self, threads: &[Slot]) -> Vec<(String, u64)> {
+        self.engine.code.functions(threads)
     }
 
     /// Threads that yield their CPU, and how.

@@ -64,6 +64,7 @@ mod rounding;
 mod rows;
 mod slot;
 mod spaces;
+mod spins;
 mod spread;
 mod state;
 mod steps;
@@ -107,6 +108,7 @@ pub use rounding::{per_second, percent};
 pub use rows::*;
 pub use slot::Slot;
 pub use spaces::SpaceCosts;
+pub use spins::{SampledRun, plainness};
 pub use steps::{Contended, Did, Held, Step, ThreadSteps};
 pub use stolen::Stolen;
 pub use tables::{

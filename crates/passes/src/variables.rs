@@ -5,7 +5,7 @@
 //! next below it, if that file is large enough. Only the file itself tells this, and the name of
 //! the variable.
 
-use holdup_trace::{BuildId, Mapping, TraceInfo};
+use holdup_trace::{BuildId, Mapping, Spot, TraceInfo};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -26,10 +26,14 @@ pub struct Variable<'a> {
     pub offset: u64,
 }
 
-/// Tells what variables of files are called.
+/// Tells what variables of files are called, and where their code spins.
 pub trait NamesVariables: Send + Sync {
     /// The name of a variable; `None` if the file has none at this place or cannot be read.
     fn name(&self, variable: &Variable<'_>) -> Option<String>;
+
+    /// Whether threads at this offset of a file spin: `None` if the file cannot be read,
+    /// `Some(None)` if they do not.
+    fn spins(&self, file: &str, build: Option<BuildId>, offset: u64) -> Option<Option<Spot>>;
 }
 
 /// The source of variable names.

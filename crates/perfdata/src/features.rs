@@ -5,7 +5,8 @@ use crate::attr::Attr;
 use crate::cursor::{Cursor, Order};
 use crate::format::{self, feature};
 use crate::mapped;
-use holdup_trace::{Descriptors, Groups, Runtimes, TraceInfo};
+use holdup_trace::{Descriptors, Groups, Runtimes, Spins, TraceInfo};
+use std::sync::Arc;
 
 /// An event's name and ids, from EVENT_DESC.
 #[derive(Debug)]
@@ -47,6 +48,7 @@ impl Features {
             feature::DESCRIPTORS => info.descriptors = Descriptors::parse(bytes)?,
             feature::CONTROL_GROUPS => info.groups = Groups::parse(bytes)?,
             feature::RUNTIMES => info.runtimes = Runtimes::parse(bytes)?,
+            feature::SPINS => info.spins = Arc::new(Spins::parse(bytes)?),
             feature::BUILD_ID => info.built.extend(mapped::builds(bytes, order)),
             feature::HOSTNAME => info.hostname = Some(c.string()?),
             feature::OSRELEASE => info.os_release = Some(c.string()?),

@@ -137,6 +137,8 @@ pub mod feature {
     /// What the recorder knows of runtimes that schedule tasks of their own, as text; perf skips
     /// this section, too.
     pub const RUNTIMES: u32 = 202;
+    /// Where the sampled code spins, as text; perf skips this section, too.
+    pub const SPINS: u32 = 203;
 }
 
 /// What EVENT_UPDATE records carry: the event's name.

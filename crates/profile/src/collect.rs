@@ -3,7 +3,7 @@
 use crate::chains::ChainId;
 use crate::context::{CodeTable, Context};
 use crate::times::{Row, Samples, Timed, Times};
-use holdup_passes::Selection;
+use holdup_passes::{Selection, plainness};
 use holdup_trace::{
     Batch, Cpu, ErrorKind, Event, EventDesc, EventId, Groups, Mapping, NameId, Names, Pid, Quality,
     Reader, Result, StackRef, Tid, TraceInfo, What, merge,
@@ -13,9 +13,6 @@ use std::cmp::Reverse;
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-
-/// Events whose samples say where CPU time went, the preferred one first.
-const OF_CPU_TIME: [&str; 4] = ["cpu-clock", "task-clock", "cycles", "cpu-cycles"];
 
 /// The thread, CPU and chain of a sample.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -234,12 +231,6 @@ impl<'a> Collector<'a> {
             }
         }
     }
-}
-
-/// Index of an event in [`OF_CPU_TIME`]: `cycles:u`, `cpu_core/cycles/`, `cpu-clock/freq=99/`.
-fn plainness(name: &str) -> Option<usize> {
-    let mut words = name.split(['/', ',', ':']).take(2);
-    words.find_map(|word| OF_CPU_TIME.iter().position(|n| *n == word))
 }
 
 impl Profile {

@@ -217,6 +217,11 @@ impl Recorder {
         self.session.ring_size
     }
 
+    /// Why the kernel takes no samples of running code, if it refused them.
+    pub fn unsampled(&self) -> Option<&io::Error> {
+        self.session.unsampled.as_ref()
+    }
+
     /// Number of recorded CPUs.
     pub fn cpus(&self) -> usize {
         self.session.cpus.len()

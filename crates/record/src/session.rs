@@ -152,6 +152,8 @@ pub struct Session {
     pub gone: Vec<u32>,
     /// Index of the first probe in `described`.
     pub(crate) probes: usize,
+    /// Why the kernel takes no samples of running code, if it refused them.
+    pub unsampled: Option<io::Error>,
     manner: Manner,
 }
 
@@ -201,11 +203,15 @@ impl Session {
             inherit: matches!(setup.scope, Scope::Threads(_)),
             wake_after: wake_after(size),
         };
-        let mut size = size;
+        let (mut size, mut samples, mut unsampled) = (size, setup.samples, None);
         loop {
-            match Session::with_rings(setup, manner, size) {
+            match Session::with_rings(setup, manner, (size, samples)) {
                 // So much memory is not allowed (`EPERM`) or not available (`ENOMEM`).
                 Err(OpenError::Ring { .. }) if size > page_size() => size /= 2,
+                // All other events say enough for a recording.
+                Err(OpenError::Event { name, error }) if samples.is_some() && name == TIMER => {
+                    (samples, unsampled) = (None, Some(error));
+                }
                 // A flag that an older kernel, or one without control groups, does not know.
                 Err(OpenError::Event { error, .. })
                     if (manner.build_ids || manner.groups)
@@ -217,7 +223,7 @@ impl Session {
                         (false, _) => (false, false),
                     };
                 }
-                done => return done,
+                done => return done.map(|session| Session { unsampled, ..session }),
             }
             manner.wake_after = wake_after(size);
         }
@@ -226,7 +232,7 @@ impl Session {
     fn with_rings(
         setup: &Setup<'_>,
         manner: Manner,
-        ring_size: usize,
+        (ring_size, samples): (usize, Option<NonZeroU32>),
     ) -> Result<Session, OpenError> {
         let describe = |name: String, attr| Described { name, attr, ids: Vec::new() };
         let mut described = vec![describe(SIDEBAND.to_owned(), manner.sideband())];
@@ -234,12 +240,19 @@ impl Session {
             let name = format!("{}:{}", tracepoint.system, tracepoint.name);
             described.push(describe(name, manner.tracepoint(tracepoint)));
         }
-        described.extend(setup.samples.map(|hz| describe(TIMER.to_owned(), manner.sample(hz))));
+        described.extend(samples.map(|hz| describe(TIMER.to_owned(), manner.sample(hz))));
         let probes = described.len();
         let probe = |probe: &Probe| describe(probe.name.clone(), manner.probe(probe));
         described.extend(setup.probes.iter().map(probe));
-        let mut session =
-            Session { cpus: Vec::new(), described, ring_size, gone: Vec::new(), probes, manner };
+        let mut session = Session {
+            cpus: Vec::new(),
+            described,
+            ring_size,
+            gone: Vec::new(),
+            probes,
+            unsampled: None,
+            manner,
+        };
         // All rings first: a smaller size can then be tried before thousands of events are opened.
         for &cpu in setup.cpus {
             session.open_ring(setup.scope, cpu)?;

@@ -46,6 +46,13 @@ pub enum Part {
     Contention,
     /// Calls cost more, because threads contend on more CPUs.
     MoreContention,
+    /// Threads do not spin while they wait in their own code.
+    Spinning,
+    /// Threads do not spin while they wait for this one, but take their part of its work.
+    Shared {
+        /// The name of the thread that does most.
+        comm: String,
+    },
     /// What the hypervisor took from the virtual CPUs is given back.
     Stolen,
     /// The work of all threads is divided over all CPUs.

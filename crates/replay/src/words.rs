@@ -102,8 +102,8 @@ fn fix(program: &Program, change: &Change) -> String {
         Change::Lock(_, LockChange::First) => format!("always a CPU for the holder of {name}"),
         Change::Scale { part, .. } => match part {
             Part::Call(call, by) => format!("{call} taking {by} times its traced CPU time"),
-            Part::Contention | Part::Stolen => format!("removing {name}"),
-            Part::MoreContention | Part::AllWork | Part::Team { .. } => name,
+            Part::Contention | Part::Stolen | Part::Spinning => format!("removing {name}"),
+            Part::MoreContention | Part::AllWork | Part::Team { .. } | Part::Shared { .. } => name,
         },
     }
 }
@@ -140,6 +140,10 @@ fn scaled(part: &Part) -> String {
         Part::Contention => "the additional cost of contended calls".to_owned(),
         Part::MoreContention => "more contention for kernel locks".to_owned(),
         Part::Stolen => "the stolen CPU time".to_owned(),
+        Part::Spinning => "spinning in user mode".to_owned(),
+        Part::Shared { comm } => {
+            format!("dividing the work of {comm} among the threads that spin until it is done")
+        }
         Part::AllWork => "dividing all work over all CPUs".to_owned(),
         Part::Team { comm, threads } => {
             format!("dividing the work of {comm} evenly among the {threads} threads of its kind")

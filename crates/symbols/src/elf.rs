@@ -173,6 +173,16 @@ impl Elf {
         Some(back.wrapping_add_signed(i32::from_le_bytes([a, b, c, d]).into()))
     }
 
+    /// The bytes of the whole file.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.bytes.all()
+    }
+
+    /// The instruction set of its code.
+    pub(crate) fn architecture(&self) -> Option<Architecture> {
+        Some(File::parse(self.bytes.all()).ok()?.architecture())
+    }
+
     /// Whether a function begins at a virtual address.
     pub(crate) fn begins(&self, address: u64) -> bool {
         self.functions().table.begins(address)

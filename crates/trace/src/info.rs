@@ -3,6 +3,7 @@
 use crate::descriptors::Descriptors;
 use crate::groups::Groups;
 use crate::runtime::Runtimes;
+use crate::spins::Spins;
 use crate::{Built, Capabilities, Cpu, Cut, NameId, Names, Nanos, Pid, Tid};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -77,6 +78,8 @@ pub struct TraceInfo {
     pub groups: Groups,
     /// What the recorder knows about runtimes that schedule their own tasks.
     pub runtimes: Runtimes,
+    /// What the recorder found in the code that it sampled.
+    pub spins: Arc<Spins>,
     /// All names of this trace.
     pub names: Arc<Names>,
     /// Further facts worth showing in `info`, in order: (label, value).
@@ -112,6 +115,7 @@ impl TraceInfo {
             descriptors: Descriptors::default(),
             groups: Groups::default(),
             runtimes: Runtimes::default(),
+            spins: Arc::default(),
             names: Names::new(),
             extra: Vec::new(),
         }

@@ -19,6 +19,13 @@ impl BuildId {
         (id.iter().any(|&b| b != 0)).then_some(BuildId { bytes, len: id.len() as u8 })
     }
 
+    /// From the hexadecimal digits that it prints; `None` if there is anything else.
+    pub fn of_hex(text: &str) -> Option<BuildId> {
+        let digits = text.as_bytes().chunks(2);
+        let byte = |two: &[u8]| u8::from_str_radix(std::str::from_utf8(two).ok()?, 16).ok();
+        BuildId::new(&digits.map(byte).collect::<Option<Vec<u8>>>()?)
+    }
+
     /// Its bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len).min(20)]

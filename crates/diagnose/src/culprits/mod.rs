@@ -4,6 +4,7 @@
 //!  objects   what threads wait for: mutexes, semaphores, pipes, disks …  (names as in `waits`)
 //!  locks     locks of the kernel, by what its own events say             (names as in `locks`)
 //!  threads   servers, late-comers, threads that run alone or queue
+//!  spins     code in which threads spin
 //!  quota     programs that a CPU quota keeps off the CPUs
 //!  drivers   softirqs, interrupts, work functions and kernel threads
 //! ```
@@ -14,12 +15,14 @@ mod drivers;
 mod locks;
 mod objects;
 mod quota;
+mod spins;
 mod threads;
 
 pub(crate) use drivers::{driver, worker};
 pub(crate) use locks::kernel_locks;
 pub(crate) use objects::{contention, devices, freed};
 pub(crate) use quota::{throttled, throttled_group};
+pub(crate) use spins::spinning;
 pub(crate) use threads::{alone, barriers, busiest, programs, queued, runs, server};
 
 use crate::facts::Facts;

@@ -1,10 +1,13 @@
 //! What threads wait for, as culprits: objects of the threads library, kernel services, pipes and
 //! sockets, disks. Names and ids are as in the table of waits.
 
+use super::spins::spinning as loops;
 use super::{CULPRITS, most_costly, syscall, waited_for};
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Person, Role};
-use holdup_attribution::{Blamed, Leaf, Sleeper, Spinning, WaitRule, WaitsRow, in_words};
+use holdup_attribution::{
+    Blamed, Leaf, Sleeper, Spinning, UserSpinning, WaitRule, WaitsRow, in_words,
+};
 use holdup_passes::limits::MATTERS;
 use holdup_passes::{Object, ObjectKind};
 use holdup_trace::Nanos;
@@ -20,11 +23,17 @@ pub(crate) fn contention(
     class: Class,
     (asleep, awake): (Leaf, Leaf),
     by_call: &[(String, Nanos)],
-    spinning: &[&Spinning],
+    (spinning, in_user): (&[&Spinning], &[&UserSpinning]),
 ) -> Vec<Culprit> {
     let priced = facts.worth_removing(class);
     let priced = priced.map(|objects| freed(facts, objects, |o| o.idle_ns(asleep)));
-    if let Some(culprits) = priced.filter(|culprits| !culprits.is_empty()) {
+    let spin = || in_user.iter().map(|s| loops(facts, s));
+    if let Some(mut culprits) = priced.filter(|culprits| !culprits.is_empty()) {
+        // A lock for which threads also sleep costs what they spin for it.
+        let idle_ns = culprits.iter().map(|c| c.ns).max().unwrap_or(0);
+        let more = spin().filter(|c| c.ns > idle_ns);
+        culprits.splice(0..0, more);
+        culprits.truncate(CULPRITS);
         return culprits;
     }
     let mut objects = at_leaf(facts, asleep);
@@ -32,6 +41,7 @@ pub(crate) fn contention(
         only.ns += facts.leaf(awake);
     }
     objects.extend(spinning.iter().map(|s| yielding(facts, s)));
+    objects.extend(spin());
     objects.sort_by_key(|c| Reverse(c.ns));
     match objects.is_empty() {
         false => most_costly(facts, objects),

@@ -14,8 +14,8 @@
 //! * **a retry loop**: an attempt to take a file lock or semaphore fails, the thread sleeps and
 //!   tries again, repeatedly. Nobody wakes it. The holder is the thread that got the lock
 //!   meanwhile;
-//! * **a loop around `sched_yield`** in several processes of the same name (`busy/spin`): a thread
-//!   calls `sched_yield` many times in a row, with hardly any code of its own in between, although
+//! * **a loop around `sched_yield`** in several processes of the same name (`busy/service-spin`), or
+//!   a loop in their own code that samples show (see thread-serialization): a thread calls `sched_yield` many times in a row, with hardly any code of its own in between, although
 //!   it works at other times.
 //!
 //! # Why it holds a system up
@@ -45,10 +45,11 @@
 use super::{Explanation, Fixtures, Rule, cost, finding, in_cpus};
 use crate::culprits;
 use crate::facts::Facts;
-use crate::report::{Class, Culprit, Evidence, Finding};
+use crate::report::{Class, Culprit, Evidence, Finding, Role};
 use holdup_attribution::limits::MATTERS;
-use holdup_attribution::{Leaf, Spinning};
+use holdup_attribution::{Leaf, Spinning, UserSpinning};
 use holdup_passes::{Cause, FutexUse, Object, ObjectKind, Outside};
+use holdup_trace::Nanos;
 
 pub(super) const RULE: Rule = Rule {
     id: "application-serialization",
@@ -102,7 +103,19 @@ impl ContentionLeaves {
         let services = self.cause == Cause::KernelService;
         facts.judged.spinning.iter().filter(|s| s.between_processes == services).collect()
     }
+
+    /// Threads that spin in their own code for threads of the same kind.
+    fn in_user<'a>(&self, facts: &'a Facts<'_>) -> Vec<&'a UserSpinning> {
+        facts.judged.user_spinning.iter().filter(|s| s.leaf() == self.spins).collect()
+    }
 }
+
+/// What helps if threads spin in their own code.
+const LOOPS: [&str; 2] = [
+    "split what the threads spin for, so that fewer of them want it at once, or hold it for less \
+     time",
+    "let threads sleep after a short spin (a mutex), above all if there are more threads than CPUs",
+];
 
 /// Why the holders were slow, if they did one thing other than running for most of the time in
 /// which others waited.
@@ -139,10 +152,11 @@ fn is_for_code(facts: &Facts<'_>) -> bool {
 /// Threads contend: their sleep leaves CPUs idle, and going to sleep and waking costs CPU time.
 pub(super) fn contention(facts: &Facts<'_>, rule: &Rule, of: &ContentionLeaves) -> Finding {
     let (idle, cpu, spun) = (facts.leaf(of.asleep), facts.leaf(of.awake), facts.leaf(of.spins));
-    let spinning = of.spinning(facts);
+    let (spinning, in_user) = (of.spinning(facts), of.in_user(facts));
+    let in_user_ns: Nanos = in_user.iter().map(|s| s.spun_ns).sum();
     let (waited, by_call) = facts.waiting_for(of.cause);
     let leaves = (of.asleep, of.awake);
-    let culprits = culprits::contention(facts, rule.class, leaves, &by_call, &spinning);
+    let culprits = culprits::contention(facts, rule.class, leaves, &by_call, (&spinning, &in_user));
     // A mean that would be shown as 0.0 says nothing.
     let shows = |waited: &u64| *waited * 20 >= facts.wall;
     // A lock that is held while sleeping costs hardly any CPU time, but all the others' time.
@@ -152,6 +166,7 @@ pub(super) fn contention(facts: &Facts<'_>, rule: &Rule, of: &ContentionLeaves) 
         _ if facts.analysis.outside() == Outside::Unknown => {
             format!("in {} (without raw_syscalls events the object is unknown)", of.at)
         }
+        Some(c) if c.role == Role::Loops => format!("in {}", c.name),
         Some(c) if c.kind != "syscall" => format!("for {}", c.named_in_code()),
         Some(c) => format!("in {}", c.name),
         None => format!("in {}", of.at),
@@ -164,11 +179,14 @@ pub(super) fn contention(facts: &Facts<'_>, rule: &Rule, of: &ContentionLeaves) 
                 in_cpus(facts, idle + cpu + spun),
                 facts.analysis.cpus,
             ),
-            advice: vec![
-                "let waiting threads sleep: use a mutex instead of a loop around sched_yield"
-                    .to_owned(),
-                of.advice[1].to_owned(),
-            ],
+            advice: match in_user_ns * 2 > spun {
+                true => LOOPS.map(str::to_owned).to_vec(),
+                false => vec![
+                    "let waiting threads sleep: use a mutex instead of a loop around sched_yield"
+                        .to_owned(),
+                    of.advice[1].to_owned(),
+                ],
+            },
         },
         None if priced.is_none() => Explanation::plain("nobody-waits", of.nobody),
         _ => Explanation {
@@ -216,6 +234,10 @@ pub(super) fn contention(facts: &Facts<'_>, rule: &Rule, of: &ContentionLeaves) 
     ];
     if !spinning.is_empty() {
         f.evidence.insert(2, facts.share("CPU time of repeated yields", of.spins));
+    }
+    if !in_user.is_empty() {
+        let row = "CPU time of threads that spin in their own code";
+        f.evidence.insert(2, Evidence::of(row, facts.pct(in_user_ns), "% of capacity", "samples"));
     }
     f.culprits = culprits;
     f

@@ -243,6 +243,19 @@ fn idle_ns(leaves: &[Part]) -> Nanos {
     leaves.iter().filter(idle).map(|p| p.ns).sum()
 }
 
+/// The CPU time that threads spin in their own code, if the finding costs it. A replay knows it.
+fn spun_ns(facts: &Facts<'_>, f: &Finding) -> Nanos {
+    let spinning = facts.judged.user_spinning.iter();
+    let costs = |leaf: Leaf| f.leaves.iter().any(|p| p.path == leaf.path());
+    spinning.filter(|s| costs(s.leaf())).map(|s| s.spun_ns).sum()
+}
+
+/// The part of the busy CPU time that threads spin in their own code.
+fn spun_part(facts: &Facts<'_>) -> f64 {
+    let spun: Nanos = facts.judged.user_spinning.iter().map(|s| s.spun_ns).sum();
+    (spun as f64 / facts.total(Total::Busy).max(1) as f64).min(1.0)
+}
+
 /// The cost of a finding, compared with the limit.
 fn cost(facts: &Facts<'_>, f: &Finding) -> Evidence {
     let weight = weight(facts, &f.leaves);
@@ -290,14 +303,19 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
         }
         return;
     };
-    let gains = replay.worth.firm() >= facts.matters();
+    let worth = match f.class {
+        // Threads that spin would spin on more CPUs too, and the replay takes that for work.
+        Class::CpuOverload => replay.worth.clone().for_part(1.0 - spun_part(facts)),
+        _ => replay.worth.clone(),
+    };
+    let gains = worth.firm() >= facts.matters();
     if !is_judged {
         return;
     }
     if !gains && f.class != Class::CpuOverload {
         // If only one of replay and demand says that it matters, the low end lies between them. A
         // replay does not know the CPU time that calls cost because of other threads.
-        if f.ruled_out.is_none() && idle_ns(&f.leaves) * 2 >= f.lost_cpu_ns {
+        if f.ruled_out.is_none() && (idle_ns(&f.leaves) + spun_ns(facts, f)) * 2 >= f.lost_cpu_ns {
             f.worth.low = match replay.worth.basis {
                 // No division of all work gains more.
                 Basis::Bound if replay.tids.is_empty() => replay.worth.low,
@@ -315,7 +333,7 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
     }
     // The judged part may have other threads than the whole trace.
     let threads: Vec<Slot> = replay.tids.iter().filter_map(|&tid| facts.longest(tid)).collect();
-    f.worth = replay.worth.clone();
+    f.worth = worth;
     if f.story == "server" && f.worth.basis == Basis::Bound {
         f.advice = vec![
             "divide the work of that thread itself: a second thread of its kind gains nothing, \
@@ -325,7 +343,7 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
     }
     // Threads queue, but more CPUs would not make the work faster: it is no overload.
     if !gains {
-        let times = replay.worth.times;
+        let times = f.worth.times;
         let why = format!("replayed with more CPUs the work is only {times:.2} times as fast");
         return too_little(f, why);
     }

@@ -13,15 +13,25 @@
 //! process, which work at other times, call `sched_yield` repeatedly with hardly any code of their
 //! own (`yields.short_us`) and no other call in between.
 //!
+//! Threads also spin in their own code: spin locks, adaptive mutexes, the schedulers of runtimes.
+//! That causes no event, but samples of the running code (`holdup record` takes them) show it: a
+//! sample counts if it is at an instruction by which code tells the CPU that it spins (`pause`,
+//! `yield`, `isb`), or in the loop around it. A thread's CPU time in its own code is divided in
+//! proportion to its samples. Several threads of the program must spin or work, and for most of the
+//! time one of them works or is ready to work. The gain is that of a replay in which each thread
+//! runs for less time, by the part that it spun.
+//!
 //! # What it cannot tell
-//! Spinning without any call looks like work. For yields, the trace does not show which lock they
-//! are for. Runtimes that schedule tasks on their own, such as Go's, do not show their locks to the
+//! Spinning without any call looks like work if no samples were taken, if the loop has no such
+//! instruction (`while (!done);`), or if its code is in no file (code that a runtime compiled). For
+//! yields and loops, the trace does not show which lock they are for. Runtimes that schedule tasks on their own, such as Go's, do not show their locks to the
 //! kernel: a trace shows threads without work, and a busy thread that wakes them.
 //!
 //! # Why it holds a system up
 //! One lock guards data that all threads use. A thread that waits for it spins for a while and then
-//! sleeps, so CPU use is low and the switch rate is high. Spinning in user mode leaves no event, so
-//! less is visible than for application-serialization.
+//! sleeps, so CPU use is low and the switch rate is high. If it only spins, all CPUs are busy and few
+//! do anything useful; with more threads than CPUs, the thread that has the lock may not even have a
+//! CPU.
 //!
 //! # What to do
 //! Use more locks, each for less data; do not hold a lock during work that can be done before or

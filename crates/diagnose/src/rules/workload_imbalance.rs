@@ -18,6 +18,11 @@
 //! early idle. A replay deals the work evenly, and its gain decides. It does so for each round
 //! where one thread hands out parts of work and waits until all are done (fork and join).
 //!
+//! Threads may spin in user mode until the last one arrives, which samples of the running code show
+//! (see thread-serialization). If one thread has most of the work of its program, while the others
+//! spin most of their time (`busy/barrier-spin`), a replay divides its work among all of them. If
+//! it is another thread each time, samples cannot tell that from a lock.
+//!
 //! The workers of a server may sleep with a request in hand, for example for an answer of another
 //! machine, while more requests wait than there are workers. They hardly use a CPU, and no CPU is
 //! lost to them. A replay gives each of them a second one, and its gain decides. Clients may reach
@@ -63,6 +68,10 @@ enum Story {
     },
     /// Others wait at barriers for the last to arrive.
     Barrier,
+    /// Others spin until this one is done.
+    SpinBarrier {
+        slot: Slot,
+    },
     /// One thread of the only recorded program has work.
     LoneThread {
         slot: Slot,
@@ -105,6 +114,15 @@ impl Story {
                 format!(
                     "threads wait at barriers for the thread that arrives last: {idle:.1} of \
                         {cpus} CPUs have nothing to do"
+                ),
+                EVENLY,
+            ),
+            Story::SpinBarrier { slot } => (
+                "spin-barrier",
+                format!(
+                    "{} has most of the work, and the other threads spin until it is done: \
+                        {idle:.1} of {cpus} CPUs are lost to that",
+                    facts.name(slot),
                 ),
                 EVENLY,
             ),
@@ -178,7 +196,12 @@ fn check(facts: &Facts<'_>) -> Finding {
     }
     let at = |leaf: Leaf| leaves.iter().find(|p| p.path == leaf.path()).map_or(0, |p| p.ns);
     let (served, bound, serial) = (at(Leaf::OneServer), at(Leaf::Bound), at(Leaf::Serial));
+    let spun = at(Leaf::BarrierSpin);
+    let straggler = facts.judged.user_spinning.iter().find_map(|s| s.straggler);
     let story = match (facts.judged.server, first) {
+        _ if spun > served.max(bound).max(serial) && straggler.is_some() => {
+            Story::SpinBarrier { slot: straggler.unwrap_or(Slot(0)) }
+        }
         (Some(server), _) if served > 0 && served >= bound.max(serial) => Story::Server { server },
         (_, Some(slot)) if lone => Story::LoneThread { slot },
         (_, Some(slot)) if !alone.few.is_empty() && serial >= bound => match alone.few.len() {
@@ -228,6 +251,11 @@ fn check(facts: &Facts<'_>) -> Finding {
     f.culprits = match story {
         Story::Server { server } => culprits::server(facts, server),
         Story::Barrier => culprits::barriers(facts),
+        Story::SpinBarrier { slot } => {
+            let spin = facts.judged.user_spinning.iter().filter(|s| s.straggler.is_some());
+            let spin = spin.map(|s| culprits::spinning(facts, s));
+            std::iter::once(culprits::runs(facts, slot)).chain(spin).take(3).collect()
+        }
         Story::LoneThread { slot } | Story::OneThread { slot } => culprits::alone(facts, slot),
         Story::FewThreads { .. } | Story::Serial { .. } => culprits::busiest(facts),
         Story::Bound => culprits::queued(facts),

@@ -58,6 +58,7 @@ impl Engine {
         self.spaces.restart();
         self.user_intervals.restart();
         self.counters.restart();
+        self.code.restart();
         self.ticks.restart();
         self.quality = Quality::default();
         self.invariants.clear();

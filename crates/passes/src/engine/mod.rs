@@ -18,6 +18,7 @@
 //! * [`irqs`]: interrupts and softirqs.
 //! * [`tasks`]: threads begin, end, and get names.
 //! * [`carried`]: tasks that a runtime schedules on threads.
+//! * [`samples`]: which code threads were sampled in.
 //! * [`bounds`]: the part analysed begins and ends.
 
 mod bounds;
@@ -32,6 +33,7 @@ mod locks;
 mod queues;
 mod reasons;
 mod retire;
+mod samples;
 mod silence;
 mod switches;
 mod tasks;
@@ -57,6 +59,7 @@ use crate::options::{Detail, Options};
 use crate::programs::Programs;
 use crate::slot::Slot;
 use crate::spaces::Spaces;
+use crate::spins::SampledCode;
 use crate::state::Mode;
 use crate::stolen::Ticks;
 use crate::threads::Threads;
@@ -140,6 +143,7 @@ pub(crate) struct Engine {
     pub(crate) spaces: Spaces,
     pub(crate) user_intervals: UserIntervals,
     pub(crate) counters: Counters,
+    pub(crate) code: SampledCode,
     pub(crate) quality: Quality,
     pub(crate) invariants: FxHashMap<(Invariant, Slot), u64>,
     pub(crate) events: u64,
@@ -217,6 +221,7 @@ impl Engine {
             spaces: Spaces::default(),
             user_intervals: UserIntervals::default(),
             counters: Counters::new(&info.events),
+            code: SampledCode::new(info, options.variables.as_ref()),
             untraced: UntracedCalls::new(outside, arch, symbols),
             quality: Quality::default(),
             invariants: FxHashMap::default(),
@@ -429,6 +434,9 @@ impl Engine {
                     self.page_fault(cpu, e.tid);
                 } else if self.counters.counts(e.id) {
                     self.counted(e, period, batch.stack(stack));
+                }
+                if self.code.is_of(e.id) {
+                    self.sampled(e, stack.in_kernel() > 0, batch.stack(stack));
                 }
             }
             What::Readings { leader, of } => self.readings(e, leader, batch.readings(of)),

@@ -60,6 +60,12 @@ impl Waits {
         self.by_pid.get(&pid).is_some_and(|&group| self.groups[group as usize].accepts)
     }
 
+    /// The mapping of code next below an address in the memory of a process.
+    pub(crate) fn code_below(&self, pid: Pid, address: u64) -> Option<Mapping> {
+        let group = *self.by_pid.get(&pid)?;
+        self.groups.get(group as usize)?.images.below(address)
+    }
+
     /// Code was mapped into the memory of a process.
     pub(crate) fn mapped(&mut self, pid: Pid, mapping: &Mapping) {
         if pid != Pid::UNKNOWN && !mapping.kernel {

@@ -4,13 +4,17 @@ use crate::pair::{WAIT, contended, contended_from, two};
 use holdup_attribution::{Attribution, WaitsBy, analyze};
 use holdup_passes::{NamesVariables, Options, Selection, Variable, Variables};
 use holdup_testkit::{MemTrace, TraceBuilder};
-use holdup_trace::{Pid, Tid, What};
+use holdup_trace::{BuildId, Pid, Spot, Tid, What};
 use std::sync::Arc;
 
 /// A file that is one variable of 0x2000 bytes behind its code.
 struct OneVariable;
 
 impl NamesVariables for OneVariable {
+    fn spins(&self, _: &str, _: Option<BuildId>, _: u64) -> Option<Option<Spot>> {
+        None
+    }
+
     fn name(&self, v: &Variable<'_>) -> Option<String> {
         (v.distance < 0x2000).then(|| format!("{}+{:#x}", v.file, v.distance))
     }

@@ -1,8 +1,9 @@
 //! Counts what goes into the file, from the headers of the records alone.
 
 use super::Event;
+use super::joined::Joined;
+use super::sampled::{SampledCode, same_time};
 use holdup_perfdata::format::record;
-use holdup_perfdata::sample_time;
 
 /// What was written so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,27 +17,10 @@ pub struct Tally {
     pub span: Option<(u64, u64)>,
 }
 
-/// Two byte ranges that belong together: a ring buffer's content continues at its start.
-#[derive(Clone, Copy)]
-pub(crate) struct Joined<'a>(pub(crate) &'a [u8], pub(crate) &'a [u8]);
-
-impl Joined<'_> {
-    /// The word at `at`. A ring holds nothing but multiples of 8 bytes, so none is torn.
-    #[inline(always)]
-    fn word(self, at: usize) -> Option<u64> {
-        let part = match at.checked_sub(self.0.len()) {
-            None => &self.0[at..],
-            Some(at) => self.1.get(at..)?,
-        };
-        part.first_chunk().map(|word| u64::from_ne_bytes(*word))
-    }
-}
-
-/// Offset of the time in samples; `None` if it is not the same for all events.
+/// Offset of the time in samples, apart from samples of code; `None` if it is not the same for all
+/// events.
 pub(crate) fn time_of(events: &[Event]) -> Option<usize> {
-    let mut places = events.iter().map(|e| e.sample_type().and_then(sample_time));
-    let first = places.next()??;
-    places.all(|place| place == Some(first)).then_some(first)
+    same_time(events.iter().filter(|e| !e.samples_code()))
 }
 
 impl Tally {
@@ -50,22 +34,29 @@ impl Tally {
         Tally { samples: self.samples + o.samples, lost: self.lost + o.lost, span }
     }
 
-    /// Adds whole records. `time` is the offset of a sample's time.
-    pub(crate) fn add(&mut self, records: Joined<'_>, time: Option<usize>) {
+    /// Adds whole records. `time` is the offset of a sample's time. `code` gets what concerns it.
+    pub(crate) fn add(&mut self, records: Joined<'_>, time: Option<usize>, code: &mut SampledCode) {
         let mut at = 0;
         let (mut first, mut last) = self.span.unwrap_or((u64::MAX, 0));
         while let Some(head) = records.word(at) {
-            let (kind, size) = split(head);
+            let (kind, misc, size) = split(head);
             if size < record::HEADER {
                 break;
             }
             match kind {
                 record::SAMPLE => {
                     self.samples += 1;
+                    // After the header the event's id.
+                    let is_code = records.word(at + 8).is_some_and(|id| code.is_of_code(id));
+                    if is_code {
+                        code.sample(records, at, misc);
+                    }
+                    let time = if is_code { code.time } else { time };
                     if let Some(t) = time.and_then(|time| records.word(at + time)) {
                         (first, last) = (first.min(t), last.max(t));
                     }
                 }
+                record::MMAP2 => code.mapped(records, (at, size), misc),
                 // After the header the event's id, then the count.
                 record::LOST => self.lost += records.word(at + 16).unwrap_or(0),
                 _ => {}
@@ -76,11 +67,11 @@ impl Tally {
     }
 }
 
-/// A record's type and size.
-fn split(head: u64) -> (u32, usize) {
+/// A record's type, its flags, and its size.
+fn split(head: u64) -> (u32, u16, usize) {
     let b = head.to_ne_bytes();
     let kind = u32::from_ne_bytes([b[0], b[1], b[2], b[3]]);
-    (kind, u16::from_ne_bytes([b[6], b[7]]).into())
+    (kind, u16::from_ne_bytes([b[4], b[5]]), u16::from_ne_bytes([b[6], b[7]]).into())
 }
 
 #[cfg(test)]
@@ -102,11 +93,11 @@ mod tests {
         for turn in (0..=b.0.len()).step_by(8) {
             let (front, back) = b.0.split_at(turn);
             let mut tally = Tally::default();
-            tally.add(Joined(front, back), Some(16));
+            tally.add(Joined(front, back), Some(16), &mut SampledCode::default());
             assert_eq!(tally, Tally { samples: 3, lost: 51, span: Some((5, 9)) });
         }
         let mut tally = Tally::default();
-        tally.add(Joined(&[0; 64], &[]), Some(16));
+        tally.add(Joined(&[0; 64], &[]), Some(16), &mut SampledCode::default());
         assert_eq!(tally, Tally::default());
     }
 }

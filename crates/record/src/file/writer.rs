@@ -3,7 +3,9 @@
 use super::bytes::Bytes;
 use super::compress::Compressor;
 use super::host::Roots;
-use super::tally::{Joined, Tally, time_of};
+use super::joined::Joined;
+use super::sampled::SampledCode;
+use super::tally::{Tally, time_of};
 use super::{Description, Error, Form, pipe, sections};
 use holdup_perfdata::format::{self, SECTION, feature, header, record};
 use holdup_perfdata::trailer_size;
@@ -22,6 +24,8 @@ pub struct Writer {
     /// Offset of the time in a sample.
     time: Option<usize>,
     tally: Tally,
+    /// What was sampled of code.
+    code: SampledCode,
     /// The counts at the last whole round.
     whole: Tally,
     bytes: u64,
@@ -169,6 +173,7 @@ impl Writer {
             buffer: Bytes::default(),
             time: time_of(&description.events),
             tally: Tally::default(),
+            code: SampledCode::of(&description.events),
             whole: Tally::default(),
             bytes: 0,
             seen: Vec::new(),
@@ -186,6 +191,7 @@ impl Writer {
             &roots.proc,
             trailer_size(sample_type),
         );
+        Tally::default().add(Joined(&records.0, &[]), None, &mut self.code);
         self.append(&records.0)?;
         self.round()
     }
@@ -200,7 +206,7 @@ impl Writer {
         if let Output::Stopped = self.output {
             return Ok(());
         }
-        self.tally.add(Joined(records, wrapped), self.time);
+        self.tally.add(Joined(records, wrapped), self.time, &mut self.code);
         let Some(compressor) = &mut self.compressor else {
             self.append(records)?;
             return self.append(wrapped);
@@ -256,6 +262,9 @@ impl Writer {
     /// As [`Writer::data`]. An earlier failure to write is not reported again.
     pub fn finish(mut self) -> Result<Written, Error> {
         self.round()?;
+        if matches!(self.output, Output::File(_)) {
+            self.saw(feature::SPINS, self.code.text());
+        }
         if let Output::File(tables) = &mut self.output {
             let end = self.bytes;
             let seen = std::mem::take(&mut self.seen);

@@ -41,6 +41,7 @@ pub(crate) fn culprit(c: &Culprit) -> String {
         Role::Costs => format!("costs {time} of CPU time"),
         Role::Contended => format!("{waiting} contend{s}{costs}"),
         Role::Spins => format!("{waiting} call{s} it instead of sleeping{costs}"),
+        Role::Loops => format!("{waiting} spin{s} in it instead of sleeping{costs}"),
         Role::Handover => format!("{waiting} wait{s} for data or a signal{costs}"),
         Role::Barrier => format!("{waiting} wait{s} until the last thread arrives{costs}"),
         Role::Served => format!("{waiting} wait{s} to be served{costs}"),

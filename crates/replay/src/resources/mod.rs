@@ -2,6 +2,7 @@
 
 mod kernel;
 mod locks;
+mod spins;
 mod threads;
 
 use crate::build::is_part;
@@ -59,6 +60,7 @@ pub(crate) fn resources(program: &Program, judged: &Attribution<'_>, waits: &Wai
     found.extend(finder.locks());
     found.extend(finder.kernel(contention));
     found.extend(finder.threads());
+    found.extend(finder.spins());
     // The work ends earlier by no more than all waiting for it.
     let gain = judged.thresholds.get(&WELL_MET);
     found.retain(|r| !r.change.is_empty() && is_part(r.weight, program.wall_ns, gain));
