@@ -441,23 +441,10 @@ fn verdict(
         );
         doubt(1.0 - slept / 200.0, why);
     }
-    // Of nine such verdicts on programs that ran untraced too, five were wrong (docs/models.md).
-    let own = facts.pct(facts.total(Total::Application));
+    let own = facts.pct(facts.application());
     if class == Class::Healthy && about_all && own * 2.0 >= 100.0 {
-        let sampled = facts.analysis.sampled_in_all();
-        let unknown = sampled.unknown as f64 * 100.0 / sampled.all.max(1) as f64;
-        let which = match facts.enough(sampled.all) {
-            // Some samples are always at code of no file, such as the kernel's own in a process.
-            true if unknown < facts.limit(&MATTERS) => "works or copies data is not visible".into(),
-            true => format!(
-                "works, spins for a lock or copies data is not visible: {unknown:.0} % of the \
-                 samples are in code of no known file"
-            ),
-            false => "works, spins for a lock or copies data is not visible".to_owned(),
-        };
-        let why =
-            format!("CPUs run application code for {own:.0} % of capacity, and whether it {which}");
-        doubt(1.0 - own / 600.0, why);
+        let (factor, why) = own_code(facts, own);
+        doubt(factor, why);
     }
     if let Some(Err(_)) = &facts.replays {
         doubt(
@@ -551,4 +538,24 @@ fn work(facts: &Facts<'_>) -> Option<String> {
         |pid: Option<u32>| pid.is_some_and(|pid| facts.judged.background.work.contains(&pid));
     let threads = a.all_threads().filter(|(_, t)| !t.is_kthread() && is_work(a.pid(t)));
     threads.max_by_key(|(_, t)| t.running_ns).map(|(_, t)| a.comm(t))
+}
+
+/// How sure it is that CPUs work which run application code for `own` per cent of capacity, and why
+/// it is not certain. Of nine such verdicts on programs that ran untraced too, five were wrong
+/// (docs/models.md), three of them because threads spun.
+fn own_code(facts: &Facts<'_>, own: f64) -> (f64, String) {
+    let sampled = facts.analysis.sampled_in_all();
+    let unknown = sampled.unknown as f64 * 100.0 / sampled.all.max(1) as f64;
+    let is_sampled = facts.enough(sampled.all);
+    // Some samples are always at code of no file, such as the kernel's own in a process.
+    let shows_spinning = is_sampled && unknown < facts.limit(&MATTERS);
+    let (part, spins) = if shows_spinning { (1_200.0, "") } else { (600.0, ", spins for a lock") };
+    let mut why = format!(
+        "CPUs run application code for {own:.0} % of capacity, and whether it works{spins} or \
+         copies data is not visible"
+    );
+    if is_sampled && !shows_spinning {
+        why += &format!(": {unknown:.0} % of the samples are in code of no known file");
+    }
+    (1.0 - own / part, why)
 }
