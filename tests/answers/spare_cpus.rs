@@ -25,7 +25,7 @@ const SAME_PCT: usize = 95;
 /// CPUs their waits leave none idle and cost nothing. Beside idle ones they look like rivals for
 /// the object, since nobody is busy enough to show that they wait for results. A text without
 /// system calls has no more than wake-ups to go by. Two threads that spin for a lock all the time
-/// are too few for four CPUs; only a replay, which is not made here, tells that the lock costs more.
+/// are too few for four CPUs; only a replay tells that the lock costs more, and none is made here.
 const CHANGE: &[&str] =
     &["fixtures/healthy_pairs_c2/", "fixtures/blocked/mmap.txt", "fixtures/native_spin_lock/"];
 

@@ -11,7 +11,7 @@
 //! the load of the word that is waited for. On CPUs on which the pause takes no time, all are.
 //!
 //! The loop ends with a jump back to the pause or to a place before it. Its first such jump is
-//! looked for in the bytes after the pause. A longer loop than [`FAR`] does more than wait; the
+//! looked for in the bytes after the pause. A loop of more than 128 bytes does more than wait; the
 //! longest that only waited took 124 bytes (libgomp). A loop that also runs when the lock is free
 //! (`while (exchange(lock, 1)) pause;`) says less than the pause in it: see [`Spin`].
 //!
@@ -112,7 +112,7 @@ fn around(isa: Isa, code: &[u8], pause: usize) -> Option<(usize, usize)> {
     })
 }
 
-/// Whether a thread at this place of some code spins. `code` should have [`FAR`] bytes on both
+/// Whether a thread at this place of some code spins. `code` should have 128 bytes on both
 /// sides; on Arm it begins with an instruction.
 pub fn spins(isa: Isa, code: &[u8], at: usize) -> Option<Spin> {
     let len = isa.pause();

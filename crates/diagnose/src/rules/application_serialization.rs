@@ -14,9 +14,10 @@
 //! * **a retry loop**: an attempt to take a file lock or semaphore fails, the thread sleeps and
 //!   tries again, repeatedly. Nobody wakes it. The holder is the thread that got the lock
 //!   meanwhile;
-//! * **a loop around `sched_yield`** in several processes of the same name (`busy/service-spin`), or
-//!   a loop in their own code that samples show (see thread-serialization): a thread calls `sched_yield` many times in a row, with hardly any code of its own in between, although
-//!   it works at other times.
+//! * **a loop around `sched_yield`** in several processes of the same name (`busy/service-spin`): a
+//!   thread calls `sched_yield` many times in a row, with hardly any code of its own in between,
+//!   although it works at other times. Or a loop in their own code that samples show (see
+//!   thread-serialization).
 //!
 //! # Why it holds a system up
 //! Only one thread at a time can use what the object protects. The signs are a high switch rate and

@@ -24,14 +24,15 @@
 //! # What it cannot tell
 //! Spinning without any call looks like work if no samples were taken, if the loop has no such
 //! instruction (`while (!done);`), or if its code is in no file (code that a runtime compiled). For
-//! yields and loops, the trace does not show which lock they are for. Runtimes that schedule tasks on their own, such as Go's, do not show their locks to the
-//! kernel: a trace shows threads without work, and a busy thread that wakes them.
+//! yields and loops, the trace does not show which lock they are for. Runtimes that schedule tasks on
+//! their own, such as Go's, do not show their locks to the kernel: a trace shows threads without
+//! work, and a busy thread that wakes them.
 //!
 //! # Why it holds a system up
 //! One lock guards data that all threads use. A thread that waits for it spins for a while and then
-//! sleeps, so CPU use is low and the switch rate is high. If it only spins, all CPUs are busy and few
-//! do anything useful; with more threads than CPUs, the thread that has the lock may not even have a
-//! CPU.
+//! sleeps, so CPU use is low and the switch rate is high. If it only spins, all CPUs are busy and
+//! few do anything useful; with more threads than CPUs, the thread that has the lock may not even
+//! have a CPU.
 //!
 //! # What to do
 //! Use more locks, each for less data; do not hold a lock during work that can be done before or
