@@ -24,8 +24,8 @@
 //! # What it cannot tell
 //! Spinning without any call looks like work if no samples were taken, if the loop has no such
 //! instruction (`while (!done);`), or if its code is in no file (code that a runtime compiled). For
-//! yields and loops, the trace does not show which lock they are for. Runtimes that schedule tasks on
-//! their own, such as Go's, do not show their locks to the kernel: a trace shows threads without
+//! yields and loops, the trace does not show which lock they are for. Runtimes that schedule tasks
+//! on their own, such as Go's, do not show their locks to the kernel: a trace shows threads without
 //! work, and a busy thread that wakes them.
 //!
 //! # Why it holds a system up
