@@ -76,7 +76,7 @@ pub(crate) fn user_spinning(analysis: &Analysis, thresholds: &Thresholds) -> Vec
 impl Spinner {
     fn of(slot: Slot, t: &Thread, samples: SampledRun) -> Spinner {
         let spun_ns = samples.spun_ns(t.user_ns);
-        let work_ns = (t.running_ns - t.irq_ns.min(t.running_ns)).saturating_sub(spun_ns);
+        let work_ns = t.running_ns.saturating_sub(t.irq_ns).saturating_sub(spun_ns);
         Spinner { slot, samples, spun_ns, work_ns, ready_ns: t.woken_ns + t.preempted_ns }
     }
 

@@ -135,9 +135,8 @@ impl Asked {
         }
         for slots in by_role.into_values() {
             let servers: FxHashSet<u32> = slots.iter().filter_map(|&slot| pid(slot)).collect();
-            let asks = |by: u32| slots.iter().any(|slot| self.waited[slot].processes.contains(&by));
-            let clients: FxHashSet<u32> =
-                connections.iter().filter_map(|of| pid(of.by)).filter(|&by| asks(by)).collect();
+            let clients = slots.iter().flat_map(|slot| &self.waited[slot].processes);
+            let clients: FxHashSet<u32> = clients.copied().collect();
             let theirs = connections.iter().filter(|of| {
                 let side = if of.accepted { &servers } else { &clients };
                 pid(of.by).is_some_and(|pid| side.contains(&pid))
