@@ -120,7 +120,11 @@ impl SampledCode {
     ) {
         let place = address.map(|address| {
             let mapping = mapping.filter(|m| address - m.start < m.len)?;
-            Some(self.place(&mapping, address - mapping.start + mapping.offset, names))
+            Some(self.place(
+                &mapping,
+                (address - mapping.start).wrapping_add(mapping.offset),
+                names,
+            ))
         });
         let known = match place {
             None => Some(None),
