@@ -156,7 +156,7 @@ impl Spinners {
         let at = usize::try_from(offset).ok()?;
         let from = at.saturating_sub(FAR + 8) / 4 * 4;
         let all = elf.bytes();
-        let code = all.get(from..all.len().min(at + 2 * FAR))?;
+        let code = all.get(from..all.len().min(at.saturating_add(2 * FAR)))?;
         let Some(spin) = spins(isa, code, at - from) else { return Some(None) };
         let function = elf.address(offset).and_then(|address| elf.function(address));
         Some(Some(Spot { spin, function: function.unwrap_or_default() }))
