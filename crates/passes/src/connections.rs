@@ -1,8 +1,9 @@
-//! Connections: which threads made them, and which accepted them.
+//! Connections: which threads made them, which accepted them, and when those closed them.
 //!
 //! Kept with the steps of threads, see [`crate::Detail::Steps`]. The trace does not say which
 //! connection a thread accepts. But the number of connections that have been made and not accepted
-//! tells how many requests no thread has in hand.
+//! tells how many requests no thread has in hand, and those that have been accepted and not closed
+//! tell how many clients a server has at one time.
 
 use crate::slot::Slot;
 use holdup_trace::Nanos;
@@ -10,16 +11,27 @@ use rustc_hash::FxHashSet;
 
 const EINPROGRESS: i64 = -115;
 
-/// A thread made or accepted a connection.
+/// What a thread did with a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hop {
+    /// It made it.
+    Made,
+    /// It accepted it; another thread had made it.
+    Accepted,
+    /// It closed a connection that its process had accepted.
+    Closed,
+}
+
+/// A thread made, accepted or closed a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Connection {
-    /// When the call to make it began, or the call to accept it returned: it is made before it is
-    /// accepted.
+    /// When the call to make it began, or the call to accept or close it returned: it is made
+    /// before it is accepted.
     pub at: Nanos,
     /// The thread.
     pub by: Slot,
-    /// It accepted the connection, which another thread had made.
-    pub accepted: bool,
+    /// What it did.
+    pub hop: Hop,
 }
 
 /// All connections, in the order in which the calls returned.
@@ -29,6 +41,8 @@ pub(crate) struct Connections {
     /// Descriptors that connect without waiting, by process. Programs such as `ab` call `connect`
     /// again to see whether it is done.
     under_way: FxHashSet<(u32, u64)>,
+    /// Descriptors of accepted connections, by process.
+    open: FxHashSet<(u32, u64)>,
 }
 
 impl Connections {
@@ -43,13 +57,23 @@ impl Connections {
             _ => false,
         };
         if is_new {
-            self.all.push(Connection { at: start, by, accepted: false });
+            self.all.push(Connection { at: start, by, hop: Hop::Made });
         }
     }
 
-    /// A call to accept a connection returns one.
-    pub(crate) fn accepts(&mut self, now: Nanos, by: Slot) {
-        self.all.push(Connection { at: now, by, accepted: true });
+    /// A call to accept a connection returns one, as descriptor `fd` of a process.
+    pub(crate) fn accepts(&mut self, now: Nanos, by: Slot, process: u32, fd: u64) {
+        // A descriptor that is given again has been closed, by a call that was not recorded.
+        self.closes(now, by, process, fd);
+        self.open.insert((process, fd));
+        self.all.push(Connection { at: now, by, hop: Hop::Accepted });
+    }
+
+    /// A call to close descriptor `fd` of a process returns.
+    pub(crate) fn closes(&mut self, now: Nanos, by: Slot, process: u32, fd: u64) {
+        if self.open.remove(&(process, fd)) {
+            self.all.push(Connection { at: now, by, hop: Hop::Closed });
+        }
     }
 }
 
@@ -73,6 +97,27 @@ mod tests {
         // Descriptors are used again, by others too.
         assert_eq!(connected(&[(1, 4, EINPROGRESS), (1, 4, 0), (1, 4, 0)]), 2);
         assert_eq!(connected(&[(1, 4, EINPROGRESS), (1, 4, EINPROGRESS), (2, 4, 0)]), 3);
+    }
+
+    #[test]
+    fn only_accepted_connections_are_closed() {
+        let mut of = Connections::default();
+        of.closes(0, Slot(1), 1, 4);
+        of.accepts(1, Slot(1), 1, 4);
+        of.closes(2, Slot(2), 2, 4);
+        of.closes(3, Slot(3), 1, 4);
+        of.closes(4, Slot(3), 1, 4);
+        let hops: Vec<_> = of.all.iter().map(|of| (of.at, of.by.0, of.hop)).collect();
+        assert_eq!(hops, [(1, 1, Hop::Accepted), (3, 3, Hop::Closed)]);
+    }
+
+    #[test]
+    fn a_descriptor_that_is_given_again_was_closed_unseen() {
+        let mut of = Connections::default();
+        of.accepts(1, Slot(1), 1, 4);
+        of.accepts(2, Slot(1), 1, 4);
+        let hops: Vec<_> = of.all.iter().map(|of| (of.at, of.hop)).collect();
+        assert_eq!(hops, [(1, Hop::Accepted), (2, Hop::Closed), (2, Hop::Accepted)]);
     }
 
     #[test]

@@ -85,7 +85,7 @@ mod yields;
 pub use analysis::{Analysis, WaitRow};
 pub use blame::WaitSum;
 pub use cause::Cause;
-pub use connections::Connection;
+pub use connections::{Connection, Hop};
 pub use costs::{Costing, Costs, Ends, Exclusion};
 pub use counters::{Counts, Running};
 pub use facts::{

@@ -105,7 +105,7 @@ fn limit(view: &View<'_>, changes: &[Change]) -> (f64, bool) {
 }
 
 /// How many times as many requests could be in hand if these workers were divided: there is one of
-/// each client. Clients that are no more than the workers have several requests each.
+/// each client or connection. If those are no more than the workers, each of them has several.
 pub(crate) fn in_hand(workers: &[&ThreadProgram]) -> f64 {
     let clients = workers.iter().map(|t| t.clients).max().unwrap_or(0);
     match clients > workers.len() {

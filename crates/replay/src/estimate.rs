@@ -2,7 +2,7 @@
 
 use crate::asleep::Asleep;
 use crate::bound::{Work, in_hand, sleeping_workers};
-use crate::change::{Change, LockChange, PARTS, View};
+use crate::change::{Change, LockChange, View};
 use crate::predict::{Seeds, compared_with, predict_all};
 use crate::prediction::Prediction;
 use crate::program::{Program, ThreadProgram};
@@ -269,7 +269,11 @@ fn follow_chains(
 /// as in the trace, and for the traced worker.
 fn divide_sleeps(program: &Program, unchanged: &Prediction, floors: Floors, row: &mut Estimate) {
     let Some(workers) = sleeping_workers(program, &row.change) else { return };
-    let times = in_hand(&workers).min(f64::from(*PARTS.start()));
+    let parts = row.change.iter().map(|change| match change {
+        &Change::Split(_, parts) => parts,
+        _ => 1,
+    });
+    let times = in_hand(&workers).min(f64::from(parts.min().unwrap_or(1)));
     let all_ns: Nanos = workers.iter().map(|t| t.occupied_ns).sum();
     let occupied_ns = all_ns / workers.len() as Nanos;
     let saved_ns = (occupied_ns as f64 * (1.0 - 1.0 / times)) as Nanos;

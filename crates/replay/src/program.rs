@@ -86,7 +86,7 @@ pub struct ThreadProgram {
     pub(crate) keeps_waiting: bool,
     /// From the first request that it served to its last answer, as far as clients waited for it.
     pub(crate) served_ns: Nanos,
-    /// Threads that wait for what this one serves.
+    /// Threads that wait for what this one serves, or connections through which they ask.
     pub(crate) clients: usize,
     /// It naps most of the time while others work: it polls for the end of the work.
     pub(crate) watches: bool,

@@ -15,8 +15,8 @@ impl Analysis {
         steps.into_iter().flat_map(move |steps| steps.fought_for(slot))
     }
 
-    /// The connections that were made and accepted, in the order in which the calls returned; none
-    /// without [`crate::Detail::Steps`].
+    /// The connections that were made, accepted and closed, in the order in which the calls
+    /// returned; none without [`crate::Detail::Steps`].
     pub fn connections(&self) -> &[Connection] {
         self.engine.waits.steps.as_ref().map_or(&[], |steps| &steps.connections.all)
     }

@@ -277,14 +277,16 @@ impl Waits {
         if ret < 0 {
             return;
         }
-        let group = self.group(slot, pid) as usize;
-        let group = &mut self.groups[group];
-        if class == Class::Accept {
-            group.accepts = true;
-            if let Some(steps) = &mut self.steps {
-                steps.connections.accepts(now, slot);
+        let process = self.group(slot, pid);
+        if let Some(steps) = &mut self.steps {
+            match class {
+                Class::Accept => steps.connections.accepts(now, slot, process, ret as u64),
+                Class::Close => steps.connections.closes(now, slot, process, args[0]),
+                _ => {}
             }
         }
+        let group = &mut self.groups[process as usize];
+        group.accepts |= class == Class::Accept;
         let files = &mut group.files;
         let ids = &mut self.ids;
         match class {

@@ -1,41 +1,72 @@
-//! Connections that wait to be accepted: nobody has the requests in hand that come through them.
+//! Connections of a server: how many wait to be accepted, and how many it has at one time.
 //!
 //! A worker that serves one connection after the other waits for each client to close its own
 //! before it accepts the next. So the next request seems to come after its last answer, but it has
-//! been there, in the kernel's queue.
+//! been there, in the kernel's queue: nobody has it in hand.
 
+use holdup_passes::Hop;
 use holdup_trace::Nanos;
 
-/// How many connections wait to be accepted, each from one time on.
+/// The connections of a server from one time on.
+#[derive(Clone, Copy)]
+struct From {
+    at: Nanos,
+    /// How many wait to be accepted.
+    waiting: u64,
+    /// How many have been accepted and not closed.
+    open: i64,
+}
+
+/// The connections of a server, each time that one is made, accepted or closed.
 #[derive(Default)]
-pub(super) struct Backlog(Vec<(Nanos, u64)>);
+pub(super) struct Backlog(Vec<From>);
 
 impl Backlog {
-    /// From connections that were made (`false`) or accepted (`true`), in order of time.
+    /// From what happened to connections, in order of time.
     ///
     /// Not each of them has a counterpart: clients also connect to other servers, and other clients
     /// than those of the trace may connect to this one. An accepted connection that nobody has made
     /// counts for nothing, and one that nobody ever accepts waits for nobody here. So a queue that
-    /// does not shrink until the recording ends is not seen.
-    pub(super) fn new(connections: impl IntoIterator<Item = (Nanos, bool)>) -> Backlog {
-        let mut waiting = 0_u64;
-        let mut all: Vec<(Nanos, u64)> = Vec::new();
-        for (at, accepted) in connections {
-            waiting = if accepted { waiting.saturating_sub(1) } else { waiting + 1 };
-            all.push((at, waiting));
+    /// does not shrink until the recording ends is not seen. A connection that is closed may have
+    /// been accepted before the recording.
+    pub(super) fn new(connections: impl IntoIterator<Item = (Nanos, Hop)>) -> Backlog {
+        let (mut waiting, mut open, mut fewest) = (0_u64, 0_i64, 0_i64);
+        let mut all: Vec<From> = Vec::new();
+        for (at, hop) in connections {
+            match hop {
+                Hop::Made => waiting += 1,
+                Hop::Accepted => (waiting, open) = (waiting.saturating_sub(1), open + 1),
+                Hop::Closed => open -= 1,
+            }
+            fewest = fewest.min(open);
+            all.push(From { at, waiting, open });
         }
         let mut never = u64::MAX;
-        for (_, waiting) in all.iter_mut().rev() {
-            never = never.min(*waiting);
-            *waiting -= never;
+        for of in all.iter_mut().rev() {
+            never = never.min(of.waiting);
+            of.waiting -= never;
+            of.open -= fewest;
         }
         Backlog(all)
     }
 
+    /// How many connections there are while there are any: the mean, rounded. Clients ask for one
+    /// thing at a time through each of them.
+    pub(super) fn usual(&self) -> usize {
+        let (mut sum, mut time) = (0_u128, 0_u128);
+        for of in self.0.windows(2) {
+            let connections = u128::from(of[0].waiting + of[0].open.max(0) as u64);
+            let ns = u128::from(of[1].at.saturating_sub(of[0].at));
+            sum += ns * connections;
+            time += if connections > 0 { ns } else { 0 };
+        }
+        ((sum + time / 2) / time.max(1)) as usize
+    }
+
     /// Whether a connection waits at this time.
     pub(super) fn has_any(&self, at: Nanos) -> bool {
-        let next = self.0.partition_point(|of| of.0 <= at);
-        next > 0 && self.0[next - 1].1 > 0
+        let next = self.0.partition_point(|of| of.at <= at);
+        next > 0 && self.0[next - 1].waiting > 0
     }
 }
 
@@ -43,11 +74,12 @@ impl Backlog {
 mod tests {
     use super::*;
 
-    const MADE: bool = false;
-    const ACCEPTED: bool = true;
+    const MADE: Hop = Hop::Made;
+    const ACCEPTED: Hop = Hop::Accepted;
+    const CLOSED: Hop = Hop::Closed;
 
     /// When connections wait, at 0, 10, 20 and so on.
-    fn waits(connections: &[(Nanos, bool)], times: usize) -> Vec<bool> {
+    fn waits(connections: &[(Nanos, Hop)], times: usize) -> Vec<bool> {
         let backlog = Backlog::new(connections.iter().copied());
         (0..times as Nanos).map(|i| backlog.has_any(i * 10)).collect()
     }
@@ -71,5 +103,31 @@ mod tests {
     fn a_client_that_was_not_recorded_leaves_no_debt() {
         let unseen = [(10, ACCEPTED), (20, ACCEPTED), (30, MADE), (50, ACCEPTED)];
         assert_eq!(waits(&unseen, 6), [false, false, false, true, true, false]);
+    }
+
+    fn usual(connections: &[(Nanos, Hop)]) -> usize {
+        Backlog::new(connections.iter().copied()).usual()
+    }
+
+    #[test]
+    fn a_server_has_the_connections_that_wait_and_those_that_are_open() {
+        let three = [
+            (0, MADE),
+            (0, MADE),
+            (0, ACCEPTED),
+            (0, MADE),
+            (900, CLOSED),
+            (900, ACCEPTED),
+            (990, ACCEPTED),
+        ];
+        assert_eq!(usual(&three), 3);
+        assert_eq!(usual(&[]), 0);
+        let now_and_then = [(0, MADE), (1, ACCEPTED), (9, CLOSED), (900, MADE), (909, ACCEPTED)];
+        assert_eq!(usual(&now_and_then), 1, "while there are any");
+    }
+
+    #[test]
+    fn a_connection_that_is_closed_may_be_older_than_the_recording() {
+        assert_eq!(usual(&[(0, CLOSED), (10, CLOSED), (20, CLOSED)]), 2, "2 until 10, then 1");
     }
 }

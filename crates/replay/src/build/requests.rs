@@ -21,7 +21,7 @@ use super::ends::Ended;
 use crate::program::ReplayObject;
 use holdup_attribution::is_recorder;
 use holdup_passes::limits::NAMED;
-use holdup_passes::{Analysis, ObjectKind, Slot, Thread};
+use holdup_passes::{Analysis, Hop, ObjectKind, Slot, Thread};
 use holdup_trace::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
@@ -125,10 +125,16 @@ impl Asked {
     fn find_backlogs(&mut self, analysis: &Analysis) {
         let pid = |slot: Slot| analysis.pid(analysis.thread(slot));
         let mut connections = analysis.connections().to_vec();
-        if !connections.iter().any(|of| of.accepted) {
+        if !connections.iter().any(|of| of.hop == Hop::Accepted) {
             return;
         }
         connections.sort_by_key(|of| of.at);
+        // The thread that accepts for its siblings is none of their clients.
+        let accepted = connections.iter().filter(|of| of.hop == Hop::Accepted).map(|of| of.by);
+        let accepting: FxHashSet<Slot> = accepted.collect();
+        for of in self.waited.values_mut().filter(|of| !of.clients.is_disjoint(&accepting)) {
+            Rc::make_mut(of).clients.retain(|slot| !accepting.contains(slot));
+        }
         let mut by_role: BTreeMap<Vec<u8>, Vec<Slot>> = BTreeMap::new();
         for &slot in self.waited.keys() {
             by_role.entry(analysis.role(analysis.thread(slot))).or_default().push(slot);
@@ -138,10 +144,10 @@ impl Asked {
             let clients = slots.iter().flat_map(|slot| &self.waited[slot].processes);
             let clients: FxHashSet<u32> = clients.copied().collect();
             let theirs = connections.iter().filter(|of| {
-                let side = if of.accepted { &servers } else { &clients };
+                let side = if of.hop == Hop::Made { &clients } else { &servers };
                 pid(of.by).is_some_and(|pid| side.contains(&pid))
             });
-            let backlog = Rc::new(Backlog::new(theirs.map(|of| (of.at, of.accepted))));
+            let backlog = Rc::new(Backlog::new(theirs.map(|of| (of.at, of.hop))));
             self.backlogs.extend(slots.into_iter().map(|slot| (slot, backlog.clone())));
         }
     }
@@ -241,9 +247,10 @@ impl Requests<'_> {
         of(&self.waited).max(of(&self.relayed)).unwrap_or(0)
     }
 
-    /// How many threads wait for answers of this one, or of the relay that it serves.
+    /// How many requests there are at one time: of each thread that waits for answers of this one,
+    /// or of the relay that it serves, or through each connection.
     pub(super) fn clients(&self) -> usize {
-        self.waited.clients.len().max(self.relayed.clients.len())
+        self.waited.clients.len().max(self.relayed.clients.len()).max(self.backlog.usual())
     }
 }
 

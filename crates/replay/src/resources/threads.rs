@@ -1,6 +1,7 @@
 //! Threads that do too much.
 
 use super::{Finder, Member, Scarce};
+use crate::bound::in_hand;
 use crate::build::is_part;
 use crate::change::{Change, PARTS, Part};
 use crate::program::{Op, Team, ThreadProgram};
@@ -47,7 +48,8 @@ impl Finder<'_> {
                 };
                 let served_ns = t.ends_ns.saturating_sub(judged.contenders.ended_ns(t.slot));
                 if is_part(served_ns, p.traced_wall_ns, limits.get(&MATTERS)) {
-                    found.push(one(resource, Change::Split(i, parts), false));
+                    let change = self.divided(&[i]).remove(0);
+                    found.push(one(resource, change, false));
                 } else if alone && is_part(t.run_ns, all, limits.get(&ALONE)) {
                     let faster = Change::Speed(i, f64::from(p.cpus));
                     found.push(one(Resource::Parallelism, faster, true));
@@ -96,6 +98,19 @@ impl Finder<'_> {
         })
     }
 
+    /// These threads, divided into so many that no request waits for one of them. A sleep needs no
+    /// CPU, so there may be more of them than CPUs.
+    fn divided(&self, threads: &[usize]) -> Vec<Change> {
+        let of: Vec<&ThreadProgram> = threads.iter().map(|&i| &self.program.threads[i]).collect();
+        let cpus = self.program.cpus as usize / threads.len();
+        let parts = match in_hand(&of) {
+            times if times.is_finite() && of.iter().all(|t| t.keeps_waiting) => times.ceil() as u32,
+            _ => *PARTS.start(),
+        };
+        let parts = parts.max(cpus as u32).clamp(*PARTS.start(), *PARTS.end());
+        threads.iter().map(|&i| Change::Split(i, parts)).collect()
+    }
+
     /// Threads of one role that sleep with requests in hand while others wait: there would be more
     /// of them.
     fn workers(&self) -> Vec<Scarce> {
@@ -112,7 +127,7 @@ impl Finder<'_> {
         let of = |all: Vec<usize>| Scarce {
             resource: Resource::Server,
             members: all.iter().map(|&i| Member::Thread(i)).collect(),
-            change: all.iter().map(|&i| Change::Split(i, *PARTS.start())).collect(),
+            change: self.divided(&all),
             weight: all.iter().map(|&i| self.program.threads[i].occupied_ns).sum(),
             is_thread: true,
             is_bound: false,
