@@ -2,10 +2,10 @@
 
 use crate::leaf::Leaf;
 use crate::ledger::Ledger;
-use crate::limits::{MATTERS, Thresholds};
+use crate::limits::{ENOUGH, MATTERS, Thresholds};
 use crate::spin::Spinning;
 use crate::user_spin::UserSpinning;
-use holdup_passes::{Analysis, Thread};
+use holdup_passes::{Analysis, Slot, Thread};
 use holdup_trace::Nanos;
 
 /// Where most of the sleep is for one busy thread, the calls by which threads seem to contend are
@@ -36,6 +36,26 @@ pub(crate) fn spinning(
         let already = s.spun_ns.min(moved);
         moved -= already;
         ledger.give(application, s.leaf(), s.spun_ns - already);
+    }
+}
+
+/// Time outside recorded calls is application code, except for the part that samples of it show in
+/// the kernel: page faults, and calls that are not recorded.
+pub(crate) fn unrecorded(
+    ledger: &mut Ledger,
+    analysis: &Analysis,
+    application: Leaf,
+    thresholds: &Thresholds,
+) {
+    let threads = || analysis.all_threads().filter(|(_, t)| !t.is_kthread());
+    let in_kernel = |(slot, t): (Slot, &Thread)| {
+        let samples = analysis.sampled(slot);
+        (samples.in_kernel, samples.in_kernel_ns(t.user_ns))
+    };
+    let (samples, ns) =
+        threads().map(in_kernel).fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+    if thresholds.enough(samples, &ENOUGH) {
+        ledger.give(application, Leaf::KernelUnrecorded, ns);
     }
 }
 

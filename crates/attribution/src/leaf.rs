@@ -13,7 +13,8 @@ pub enum Total {
     /// In the applications' own code or in system calls that were not recorded because only some
     /// calls were: the two cannot be distinguished.
     Application,
-    /// In recorded system calls of applications.
+    /// In recorded system calls of applications; and in the kernel otherwise, as far as samples
+    /// show that.
     Kernel,
     /// CPUs had nothing to do.
     Idle,
@@ -110,7 +111,9 @@ leaves! {
     LockWait = Some(Total::Kernel), Some(Resource::KernelLock), "busy/kernel/lock-wait";
     /// What calls made alone cost beyond the same calls in a baseline with fewer CPUs.
     MpOverhead = Some(Total::Kernel), Some(Resource::KernelPath), "busy/kernel/mp-overhead";
-    /// The rest of system calls.
+    /// By samples: page faults, and calls that were not recorded.
+    KernelUnrecorded = Some(Total::Kernel), None, "busy/kernel/unrecorded";
+    /// The rest of recorded system calls.
     KernelOther = Some(Total::Kernel), None, "busy/kernel/other";
     /// Threads of one process that wait without sleeping until another thread lets them continue:
     /// they yield, look and yield again, in the calls and between them; or, by samples, they spin

@@ -252,6 +252,7 @@ impl<'a> Attribution<'a> {
         assign::calls(&mut ledger, &spinning);
         let application = ledger::application(analysis);
         assign::spinning(&mut ledger, (&spinning, &user_spinning), application);
+        assign::unrecorded(&mut ledger, analysis, application, thresholds);
         if !driver.as_ref().is_some_and(Driver::is_confined) {
             assign::bound(&mut ledger, analysis, thresholds);
         }

@@ -10,7 +10,7 @@ use crate::too_little::too_little;
 use holdup_attribution::limits::{ALONE, MATTERS, NAMED, WELL_MET};
 use holdup_attribution::{Leaf, Total};
 use holdup_passes::{Cause, ObjectKind, Outside, percent};
-use holdup_trace::{EventDesc, EventKind, Quality, QualityCode, shell_word};
+use holdup_trace::{EventDesc, EventKind, Nanos, Quality, QualityCode, shell_word};
 
 /// Decide. `findings` are sorted: those that hold first, then by worth.
 pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
@@ -60,7 +60,8 @@ fn woken(facts: &Facts<'_>) -> bool {
 fn unexplained(facts: &Facts<'_>, best: Option<&Finding>) -> Option<String> {
     // The effect of other threads on calls shows only in calls that are frequent enough.
     let judged = facts.analysis.cpus == 1 || !facts.judged.contended.is_empty();
-    let explained = facts.leaf(Leaf::ThreadSyncCalls) + facts.leaf(Leaf::ServiceCalls);
+    let known = [Leaf::ThreadSyncCalls, Leaf::ServiceCalls, Leaf::KernelUnrecorded];
+    let explained: Nanos = known.iter().map(|&leaf| facts.leaf(leaf)).sum();
     let kernel =
         if judged { 0.0 } else { facts.wanted_pct(facts.total(Total::Kernel) - explained) };
     if kernel >= facts.too_much() && kernel > best.map_or(0.0, |b| b.wanted_pct) {
@@ -441,9 +442,10 @@ fn verdict(
         );
         doubt(1.0 - slept / 200.0, why);
     }
-    let own = facts.pct(facts.application());
-    if class == Class::Healthy && about_all && own * 2.0 >= 100.0 {
-        let (factor, why) = own_code(facts, own);
+    let unrecorded = facts.leaf(Leaf::KernelUnrecorded);
+    let outside = facts.pct(facts.application() + unrecorded);
+    if class == Class::Healthy && about_all && outside * 2.0 >= 100.0 {
+        let (factor, why) = outside_calls(facts, outside);
         doubt(factor, why);
     }
     if let Some(Err(_)) = &facts.replays {
@@ -501,7 +503,11 @@ pub(crate) fn next_commands(facts: &Facts<'_>, class: Class) -> Vec<String> {
         Class::HardwareBandwidth => &["procs", "syscalls --by thread"],
         Class::CpuOverload | Class::CpuQuota => &["switches", "procs"],
         Class::Healthy if facts.busy() * 2.0 < 100.0 => &["waits", "summary"],
-        Class::Healthy if facts.caps.stacks => &["profile", "summary"],
+        Class::Healthy
+            if facts.caps.stacks || facts.enough(facts.analysis.sampled_in_all().all) =>
+        {
+            &["profile", "summary"]
+        }
         Class::Healthy => &["summary"],
         Class::NotEnoughEvidence => &["info", "summary"],
     };
@@ -540,22 +546,30 @@ fn work(facts: &Facts<'_>) -> Option<String> {
     threads.max_by_key(|(_, t)| t.running_ns).map(|(_, t)| a.comm(t))
 }
 
-/// How sure it is that CPUs work which run application code for `own` per cent of capacity, and why
-/// it is not certain. Of nine such verdicts on programs that ran untraced too, five were wrong
+/// How sure it is that CPUs work which are outside recorded calls for `outside` per cent of capacity,
+/// and why it is not certain. Of nine such verdicts on programs that ran untraced too, five were wrong
 /// (docs/models.md), three of them because threads spun.
-fn own_code(facts: &Facts<'_>, own: f64) -> (f64, String) {
+fn outside_calls(facts: &Facts<'_>, outside: f64) -> (f64, String) {
     let sampled = facts.analysis.sampled_in_all();
     let unknown = sampled.unknown as f64 * 100.0 / sampled.all.max(1) as f64;
     let is_sampled = facts.enough(sampled.all);
     // Some samples are always at code of no file, such as the kernel's own in a process.
     let shows_spinning = is_sampled && unknown < facts.limit(&MATTERS);
     let (part, spins) = if shows_spinning { (1_200.0, "") } else { (600.0, ", spins for a lock") };
+    let own = facts.pct(facts.application());
     let mut why = format!(
         "CPUs run application code for {own:.0} % of capacity, and whether it works{spins} or \
          copies data is not visible"
     );
+    let unrecorded = facts.leaf_pct(Leaf::KernelUnrecorded);
+    if unrecorded >= facts.limit(&MATTERS) {
+        why += &format!(
+            "; for another {unrecorded:.0} % they are in page faults or in calls that are not \
+             recorded"
+        );
+    }
     if is_sampled && !shows_spinning {
         why += &format!(": {unknown:.0} % of the samples are in code of no known file");
     }
-    (1.0 - own / part, why)
+    (1.0 - outside / part, why)
 }

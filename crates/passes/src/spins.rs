@@ -34,6 +34,8 @@ type PlaceId = u32;
 pub struct SampledRun {
     /// All of them.
     pub all: u64,
+    /// In the kernel: page faults, and calls that are not recorded.
+    pub in_kernel: u64,
     /// At code whose bytes are not known.
     pub unknown: u64,
     /// At the instruction by which code tells that it spins, or right after it.
@@ -51,7 +53,16 @@ impl SampledRun {
 
     /// The part of `ns` of its time that it spun, if its samples are typical.
     pub fn spun_ns(&self, ns: Nanos) -> Nanos {
-        let part = u128::from(ns) * u128::from(self.spinning().min(self.all));
+        self.part_ns(self.spinning(), ns)
+    }
+
+    /// As [`SampledRun::spun_ns`], of its time in the kernel.
+    pub fn in_kernel_ns(&self, ns: Nanos) -> Nanos {
+        self.part_ns(self.in_kernel, ns)
+    }
+
+    fn part_ns(&self, samples: u64, ns: Nanos) -> Nanos {
+        let part = u128::from(ns) * u128::from(samples.min(self.all));
         (part / u128::from(self.all.max(1))) as Nanos
     }
 
@@ -126,11 +137,13 @@ impl SampledCode {
                 names,
             ))
         });
+        let run = self.threads.entry(slot).or_default();
+        run.in_kernel += u64::from(place.is_none());
         let known = match place {
             None => Some(None),
             Some(place) => place.and_then(|place| self.places[place as usize].spin),
         };
-        self.threads.entry(slot).or_default().add(known);
+        run.add(known);
         if let (Some(Some(place)), Some(Some(_))) = (place, known) {
             *self.spots.entry((slot, place)).or_default() += 1;
         }
@@ -174,6 +187,7 @@ impl SampledCode {
         let mut sum = SampledRun::default();
         for run in self.threads.values() {
             sum.all += run.all;
+            sum.in_kernel += run.in_kernel;
             sum.unknown += run.unknown;
             sum.pause += run.pause;
             sum.near += run.near;
@@ -201,7 +215,7 @@ mod tests {
 
     #[test]
     fn the_loop_counts_as_far_as_its_pause_was_seen() {
-        let run = |pause, near| SampledRun { all: 100, unknown: 0, pause, near };
+        let run = |pause, near| SampledRun { all: 100, pause, near, ..SampledRun::default() };
         assert_eq!(run(50, 20).spinning(), 70);
         assert_eq!(run(0, 60).spinning(), 0, "an uncontended lock runs through the loop");
         assert_eq!(run(5, 60).spinning(), 10);
@@ -232,9 +246,12 @@ mod tests {
         code.sample(Slot(1), None, None, &info.names);
         let unnamed = Mapping { file: NameId::NONE, ..mapping };
         code.sample(Slot(2), Some(0x5010), Some(unnamed), &info.names);
-        let expected = SampledRun { all: 6, unknown: 1, pause: 2, near: 1 };
+        let expected = SampledRun { all: 6, in_kernel: 1, unknown: 1, pause: 2, near: 1 };
         assert_eq!(code.of_thread(Slot(1)), expected);
-        assert_eq!(code.of_thread(Slot(2)), SampledRun { all: 1, unknown: 1, pause: 0, near: 0 });
+        assert_eq!(
+            code.of_thread(Slot(2)),
+            SampledRun { all: 1, unknown: 1, ..SampledRun::default() }
+        );
         assert_eq!(code.functions(&[Slot(1), Slot(2)]), [("lock".to_owned(), 3)]);
         assert_eq!(code.of_all().all, 7);
         code.restart();

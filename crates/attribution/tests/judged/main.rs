@@ -5,5 +5,6 @@ mod background;
 mod calls;
 mod machine;
 mod objects;
+mod samples;
 mod scene;
 mod threads;

@@ -10,7 +10,12 @@ impl Engine {
             return;
         }
         let slot = self.find_or_add(e.tid);
+        // An interrupt is not the thread's own time.
+        let interrupted = self.cpus.get(e.cpu).is_some_and(|c| !c.stack.is_empty());
         let t = &self.threads[slot];
+        if interrupted {
+            return;
+        }
         // The time in a recorded call is known without samples.
         let Some(&address) = chain.first().filter(|_| t.living.call.is_none()) else { return };
         let address = (!in_kernel).then_some(address);
