@@ -4,12 +4,16 @@
 //! did; or exactly one application thread (any of them) was running or ready most of the time. If
 //! threads contend for an object, that is why only one works at a time, and not a lack of
 //! parallelism.
+//!
+//! A thread that runs all the time may only poll: samples of its code show that it spins, and not
+//! until another thread of its program goes on. It has no work that others could share.
 
 use crate::background::{Background, is_recorder};
 use crate::leaf::{Leaf, Total};
 use crate::ledger::Ledger;
-use crate::limits::{ALONE, Check, MATTERS, Thresholds};
+use crate::limits::{ALONE, Check, ENOUGH, MATTERS, Thresholds};
 use crate::resource::Resource;
+use crate::user_spin::UserSpinning;
 use holdup_passes::{Analysis, Slot};
 use holdup_trace::Nanos;
 
@@ -21,6 +25,8 @@ pub struct Alone {
     /// Threads that ran for most of their life, if nothing else that matters did and they are fewer
     /// than the CPUs; otherwise none.
     pub few: Vec<Slot>,
+    /// Threads that ran for most of their life, and would not have without polling.
+    pub polls: Vec<Slot>,
     /// The part of the time with work in which exactly one thread had work.
     pub serial: Check,
     /// One thread at a time had work, and not because of contention.
@@ -46,18 +52,30 @@ impl Alone {
         analysis: &Analysis,
         serial: Check,
         background: &Background,
-        ledger: &Ledger,
+        (ledger, spinning): (&Ledger, &[UserSpinning]),
         thresholds: &Thresholds,
     ) -> Alone {
         let wall = analysis.wall_ns();
         let several = analysis.cpus > 1;
-        let running = |slot: Slot| {
+        let runs = |slot: Slot, ns: Nanos| {
             let t = analysis.thread(slot);
             // A thread that lived for less than two thirds of the recording did not delay the rest.
             let life = analysis.life_ns(t).max(wall / 3 * 2).max(1);
-            thresholds.at_least(t.running_ns as f64 * 100.0 / life as f64, &ALONE)
+            thresholds.at_least(ns as f64 * 100.0 / life as f64, &ALONE)
         };
-        let mut mostly = Vec::new();
+        let waits = |slot| spinning.iter().flat_map(|s| &s.threads).any(|t| t.0 == slot);
+        let (mut mostly, mut polls) = (Vec::new(), Vec::new());
+        let mut running = |slot: Slot| {
+            let (t, samples) = (analysis.thread(slot), analysis.sampled(slot));
+            let all = runs(slot, t.running_ns);
+            if !thresholds.enough(samples.spinning(), &ENOUGH) || waits(slot) {
+                return all;
+            }
+            let spun_ns = samples.spun_ns(t.user_ns);
+            let without = runs(slot, t.running_ns.saturating_sub(spun_ns));
+            polls.extend((all.holds() && !without.holds()).then_some(slot));
+            without
+        };
         let longest = analysis
             .all_threads()
             .filter(|(_, t)| !t.is_kthread() && !is_recorder(&analysis.comm(t)))
@@ -78,9 +96,9 @@ impl Alone {
             && busy as f64 <= theirs
             && !is_contended
             && (mostly.len() == 1 || !hinder_each_other(ledger, thresholds));
-        let is_serial = several && serial.holds() && !is_contended;
+        let is_serial = several && serial.holds() && !is_contended && polls.is_empty();
         let few = if is_few { mostly } else { Vec::new() };
-        Alone { longest, few, serial, is_serial, is_contended }
+        Alone { longest, few, polls, serial, is_serial, is_contended }
     }
 
     /// Whether there was work for fewer threads than CPUs.
@@ -89,8 +107,12 @@ impl Alone {
     }
 
     /// Idle time without any waiting thread is also a lack of parallelism if few threads had all
-    /// the work, or if background load fills the CPUs that it left idle.
+    /// the work, or if background load fills the CPUs that it left idle. While only a thread that
+    /// polls runs, nobody has work.
     pub(crate) fn claim(&self, background: &Background, ledger: &mut Ledger) {
+        if !self.polls.is_empty() {
+            ledger.give(Leaf::Serial, Leaf::NoWork, Nanos::MAX);
+        }
         if !self.few.is_empty() || self.is_serial && background.programs.len() > 1 {
             ledger.give(Leaf::NoWork, Leaf::Serial, Nanos::MAX);
         }

@@ -247,7 +247,10 @@ impl<'a> Attribution<'a> {
             thresholds,
         });
         ledger.bound(&mut waits);
-        let alone = Alone::of(analysis, serial, &background, &ledger, thresholds);
+        let alone = {
+            let losses = (&ledger, &user_spinning[..]);
+            Alone::of(analysis, serial, &background, losses, thresholds)
+        };
         let driver = Driver::of(analysis);
         assign::calls(&mut ledger, &spinning);
         let application = ledger::application(analysis);

@@ -150,6 +150,13 @@ fn healthy(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
         Some(who) => format!("{what}; {who}, and more CPUs would not shorten that sleep"),
         None => what,
     };
+    let what = match facts.judged.alone.polls.first() {
+        Some(&slot) => format!(
+            "{what}; {} polls all the time and keeps a CPU busy with that",
+            facts.name(slot)
+        ),
+        None => what,
+    };
     // A loss that would matter, but that no replay gains from, is a near miss too.
     let lost = findings.iter().any(|f| f.is_too_little && f.demand >= facts.matters());
     let is_near = lost || near - 1.0 > facts.limit(&WELL_MET) / 100.0;

@@ -3,8 +3,10 @@
 use holdup_trace::{
     ArgsRef, Batch, Capabilities, Cpu, Descriptors, Event, EventDesc, EventId, EventKind, Extras,
     Frame, Groups, Mapping, NameId, Nanos, Opened, Pid, Presence, Quality, QualityCode, Reader,
-    Reading, Result, Run, RunDecoder, Runtime, StackRef, Task, TaskState, Tid, TraceInfo, What,
+    Reading, Result, Run, RunDecoder, Runtime, Spin, Spot, StackRef, Task, TaskState, Tid,
+    TraceInfo, What,
 };
+use std::sync::Arc;
 
 /// Collects events; times may come in any order.
 pub struct TraceBuilder {
@@ -406,6 +408,15 @@ impl TraceBuilder {
     pub fn sample(mut self, ts: Nanos, cpu: u16, tid: u32, chain: &[u64]) -> Self {
         let stack = self.stack(chain);
         self.push(ts, cpu, tid, ("", "cpu-clock"), What::Sample { period: 1_000_000, stack })
+    }
+
+    /// Threads spin at this offset of a file, as the recorder found.
+    pub fn spins(mut self, file: &str, offset: u64) -> Self {
+        let spot = Spot { spin: Spin::Pause, function: "poll".to_owned() };
+        let mut spins = (*self.info.spins).clone();
+        spins.0.entry(file.to_owned()).or_default().spots.insert(offset, spot);
+        self.info.spins = Arc::new(spins);
+        self
     }
 
     /// Code of `file` is mapped into the memory of a process at `start`.

@@ -57,6 +57,39 @@ fn one_thread_with_all_the_work_is_alone() {
     assert_eq!(judged.ledger.wanted_ns(), 100 * MS, "nobody wants a second CPU");
 }
 
+/// Thread 7 of process 7 runs all the time, and this many of 100 samples of it are at a pause.
+/// Thread 8 runs for a tenth of the time.
+fn polling(spinning: u64) -> Analysis {
+    let mut trace = machine(2)
+        .task(7, 7, None, "poller")
+        .task(8, 8, None, "other")
+        .spins("/bin/poller", 0x20)
+        .mapped(0, 7, 0x40_0000, 0x1000, "/bin/poller");
+    trace = runs(runs(trace, 0, 7), 1, 8).switch(10 * MS, 1, 8, 0, "S");
+    for i in 0..100 {
+        let address = 0x40_0000 + if i < spinning { 0x20 } else { 0x80 };
+        trace = trace.sample(i * MS + 500 * US, 0, 7, &[address]);
+    }
+    measured(&trace.switch(100 * MS, 0, 7, 0, "S").build())
+}
+
+#[test]
+fn a_thread_that_only_polls_has_no_work_to_share() {
+    let analysis = polling(95);
+    let judged = Attribution::from(&analysis);
+    let polls: Vec<u32> = judged.alone.polls.iter().map(|&slot| tid(&analysis, slot)).collect();
+    assert_eq!(polls, [7]);
+    assert!(!judged.alone.is_too_few(), "{:?}", judged.alone);
+    assert_eq!((judged.ledger.ns(Leaf::Serial), judged.ledger.ns(Leaf::NoWork)), (0, 90 * MS));
+}
+
+#[test]
+fn a_thread_that_works_and_polls_now_and_then_has() {
+    let analysis = polling(24);
+    let judged = Attribution::from(&analysis);
+    assert!(judged.alone.polls.is_empty() && judged.alone.is_too_few(), "{:?}", judged.alone);
+}
+
 #[test]
 fn two_threads_that_run_side_by_side_are_not() {
     let analysis = running(2, 2);

@@ -36,7 +36,7 @@ impl Finder<'_> {
             };
             if t.is_softirq {
                 irqs.push(Member::Thread(i));
-            } else if !self.is_busy(t, limits) {
+            } else if !self.is_busy(t, limits) || judged.alone.polls.contains(&t.slot) {
                 continue;
             } else if t.is_kthread {
                 found.push(one(Resource::Driver, Change::Split(i, parts), false));
