@@ -70,7 +70,7 @@ fn cause(end: &WaitEnd) -> Cause {
     let rivals = end.lock
         || sleep.retries
         || end.between_processes
-        || end.waker.is_some_and(|w| w.sibling_hands_over);
+        || end.waker.and_then(|w| w.hands_over).is_some();
     if hardly_runs && !rivals && !sleep.uninterruptible {
         return Cause::External;
     }
@@ -117,7 +117,7 @@ fn cause(end: &WaitEnd) -> Cause {
         None if sleep.outside == Outside::UntracedCall && by_application => Cause::KernelService,
         // A latch: a sibling wakes this thread, by a signal as the database's backends do, or by a
         // byte in its pipe.
-        Some(kind) if kind.is_event() && end.waker.is_some_and(|w| w.sibling_hands_over) => {
+        Some(kind) if kind.is_event() && end.waker.and_then(|w| w.hands_over).is_some() => {
             Cause::KernelService
         }
         Some(WaitKind::DiskSync) => Cause::Io,
@@ -179,7 +179,7 @@ fn one_judgement(analysis: &Analysis, waits: &mut [Wait]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use holdup_passes::{Activity, Waker};
+    use holdup_passes::{Activity, HandOver, Waker};
 
     const FUTEX: Sleep = Sleep {
         kind: Some(WaitKind::ThreadSync),
@@ -209,12 +209,8 @@ mod tests {
         }
     }
 
-    const APPLICATION: Option<Waker> = Some(Waker {
-        kthread: false,
-        same_program: false,
-        sibling_hands_over: false,
-        by_signal: false,
-    });
+    const APPLICATION: Option<Waker> =
+        Some(Waker { kthread: false, same_program: false, hands_over: None });
 
     #[test]
     fn who_ends_a_wait_decides_what_it_was_for() {
@@ -262,7 +258,7 @@ mod tests {
     #[test]
     fn an_event_that_a_sibling_hands_over_is_a_hand_over() {
         let poll = Sleep { kind: Some(WaitKind::Poll), ..FUTEX };
-        let sibling = APPLICATION.map(|w| Waker { sibling_hands_over: true, ..w });
+        let sibling = APPLICATION.map(|w| Waker { hands_over: Some(HandOver::Bytes), ..w });
         assert_eq!(cause(&ended(poll, sibling)), Cause::KernelService);
         assert_eq!(cause(&ended(poll, APPLICATION)), Cause::External, "a client's request");
         assert_eq!(cause(&ended(poll, None)), Cause::External, "the network");

@@ -120,11 +120,18 @@ pub struct Waker {
     pub same_program: bool,
     /// Of the sleeper's process or of its name without numbers, and in a call that sends a signal
     /// or writes to a pipe, eventfd or local socket; and the sleeper has ended such a sleep of a
-    /// sibling in the same way. Determined only for sleeps of [`WaitKind::is_event`], else `false`.
-    pub sibling_hands_over: bool,
-    /// It does so by a signal. That carries no work, so siblings that wake each other by signals
-    /// pass on a lock, as the database PostgreSQL does with the locks of rows and tables.
-    pub by_signal: bool,
+    /// sibling in the same way. Determined only for sleeps of [`WaitKind::is_event`], else `None`.
+    pub hands_over: Option<HandOver>,
+}
+
+/// By what a thread hands something over to a sibling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandOver {
+    /// It carries no work, so siblings that wake each other by signals pass on a lock, as the
+    /// database PostgreSQL does with the locks of rows and tables.
+    Signal,
+    /// They may be work for which the thread has waited itself.
+    Bytes,
 }
 
 /// For how much of its lifetime a thread has work.

@@ -95,7 +95,7 @@ pub use facts::{
 pub use hist::{HistRow, Histogram};
 pub use irqs::Handler;
 pub use judge::{
-    Activity, BlockedFor, Ended, Judge, Outside, Sleep, WaitEnd, Waker, is_for_device,
+    Activity, BlockedFor, Ended, HandOver, Judge, Outside, Sleep, WaitEnd, Waker, is_for_device,
 };
 pub use lanes::{CLOSE_UP, Doing, Follow, Lane, Piece, Span};
 pub use latency::Latency;

@@ -1,11 +1,12 @@
 //! Threads are woken: by which thread or interrupt, and what their waits were for.
 
 use super::Engine;
-use super::calls::CallTraits;
 use crate::blame::{Over, WaitSum};
 use crate::cpus::{Frame, Level, MAX_CPUS};
 use crate::facts::{Fact, Slept, WakeEvent, Wakeup};
-use crate::judge::{Activity, BlockedFor, Ended, Outside, Sleep, WaitEnd, Waker, is_for_device};
+use crate::judge::{
+    Activity, BlockedFor, Ended, HandOver, Outside, Sleep, WaitEnd, Waker, is_for_device,
+};
 use crate::lanes::SleptFor;
 use crate::past::HolderDid;
 use crate::slot::Slot;
@@ -347,8 +348,8 @@ impl Engine {
             early: self.threads[slot].early_wake.is_some(),
         };
         if let Some(w) = end.waker {
-            if self.sleep(slot, wait.object).kind.is_some_and(WaitKind::is_event)
-                && self.hands_over(w, slot, end.direct)
+            if self.sleep_kind(slot).is_some_and(WaitKind::is_event)
+                && self.hands_over(w, slot, end.direct).is_some()
             {
                 self.threads[w].hands_over = true;
             }
@@ -453,15 +454,12 @@ impl Engine {
         let between_processes = self.waits.between(object, slot, end.waker);
         let waker = end.waker.map(|w| {
             // A thread that never wakes its siblings waits for work, not for a lock.
-            let sibling_hands_over = sleep.kind.is_some_and(WaitKind::is_event)
-                && self.threads[slot].hands_over
-                && self.hands_over(w, slot, end.direct);
+            let may = sleep.kind.is_some_and(WaitKind::is_event) && self.threads[slot].hands_over;
             Waker {
                 kthread: self.threads[w].is_kthread(),
                 // Names are compared only where nothing better is known.
                 same_program: self.outside == Outside::Unknown && self.same_program(slot, w),
-                sibling_hands_over,
-                by_signal: sibling_hands_over && self.signals(w),
+                hands_over: may.then(|| self.hands_over(w, slot, end.direct)).flatten(),
             }
         });
         WaitEnd {
@@ -493,21 +491,19 @@ impl Engine {
         }
     }
 
-    /// Whether `waker` sends a signal to a thread of its own process or name, or itself (`direct`)
-    /// writes to what that thread sleeps for. Data from the network is a request, whichever thread
-    /// sent it.
-    fn hands_over(&self, waker: Slot, sleeper: Slot, direct: bool) -> bool {
+    /// How `waker` hands something over to a thread of its own process or name: it sends a signal,
+    /// or itself (`direct`) writes to what that thread sleeps for. Data from the network is a
+    /// request, whichever thread sent it.
+    fn hands_over(&self, waker: Slot, sleeper: Slot, direct: bool) -> Option<HandOver> {
         let (w, s) = (&self.threads[waker], &self.threads[sleeper]);
-        let sends = |nr: u32| self.traits.get(nr as usize).is_some_and(CallTraits::sends);
-        (self.signals(waker) || direct && w.living.call.is_some_and(|c| sends(c.nr)))
-            && (self.same_program(waker, sleeper)
-                || role(&self.names.bytes(w.comm)) == role(&self.names.bytes(s.comm)))
-    }
-
-    /// Whether a thread is in a call that sends a signal.
-    fn signals(&self, slot: Slot) -> bool {
-        let call = self.threads[slot].living.call;
-        call.is_some_and(|c| self.traits.get(c.nr as usize).is_some_and(|t| t.signals))
+        let by = match self.traits.get(w.living.call?.nr as usize)? {
+            call if call.signals => HandOver::Signal,
+            call if direct && call.sends() => HandOver::Bytes,
+            _ => return None,
+        };
+        let are_siblings = self.same_program(waker, sleeper)
+            || role(&self.names.bytes(w.comm)) == role(&self.names.bytes(s.comm));
+        are_siblings.then_some(by)
     }
 
     /// What the call a thread sleeps in stands for; for a task, what its runtime says.

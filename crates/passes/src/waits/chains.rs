@@ -3,6 +3,7 @@
 use super::{Finished, Object, Waits};
 use crate::blame::{Blame, Over, WaitKey, WaitSum};
 use crate::cause::Cause;
+use crate::judge::HandOver;
 use crate::slot::Slot;
 use holdup_trace::Nanos;
 
@@ -45,7 +46,7 @@ impl Waits {
         let follows =
             f.by_application() && (cause.is_ended_by_thread() || cause == Cause::KernelLock);
         if let (Some(w), true) = (end.waker, follows) {
-            let latch = f.facts.waker.is_some_and(|w| w.by_signal);
+            let latch = f.facts.waker.and_then(|w| w.hands_over) == Some(HandOver::Signal);
             let lock = latch || self.is_lock(object);
             // A waker that never waited has no trail.
             let trail = self.threads.get(w).map(|w| &w.trail);
