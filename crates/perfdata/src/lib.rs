@@ -83,6 +83,7 @@ mod window;
 pub use glance::glance;
 pub use header::sniff;
 pub use layout::{sample_time, trailer_size};
+pub use mapped::mapped_code;
 pub use open::{open, open_stream};
 pub use raw::{RawAttr, RawFile, RawRecord, open_raw};
 pub use reader::PerfData;

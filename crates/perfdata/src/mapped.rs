@@ -15,7 +15,7 @@
 use crate::cursor::{Cursor, Order, text};
 use crate::record;
 use holdup_trace::{BuildId, Built, LocalNames, Mapping, NameId};
-use holdup_tracepoint::Endian;
+use holdup_tracepoint::{Big, Endian, Little};
 
 /// Offset of the file's name in bytes.
 const MMAP_NAME: usize = 40;
@@ -37,9 +37,29 @@ pub(crate) fn least_body(kind: u32) -> usize {
 /// The mapping that a record, without its trailer, describes; `None` if it has no code. The record
 /// has at least [`least_body`] bytes.
 pub(crate) fn parse<E: Endian>(kind: u32, rec: &[u8], names: &mut LocalNames) -> Option<Mapping> {
-    if kind == record::KSYMBOL {
-        return made_by_kernel::<E>(rec, names);
+    let (mapping, name) = match kind {
+        record::KSYMBOL => made_by_kernel::<E>(rec)?,
+        _ => of_file::<E>(kind, rec)?,
+    };
+    Some(Mapping { file: names.name(0, name), ..mapping })
+}
+
+/// The mapping that a MMAP2 record of a file of this machine describes, as yet without a name, and
+/// the name of its file; `None` if it has no code or is cut off.
+pub fn mapped_code(rec: &[u8]) -> Option<(Mapping, &[u8])> {
+    if rec.len() < MMAP2_NAME {
+        return None;
     }
+    let (mapping, name) = match cfg!(target_endian = "big") {
+        true => of_file::<Big>(record::MMAP2, rec)?,
+        false => of_file::<Little>(record::MMAP2, rec)?,
+    };
+    let end = name.iter().position(|&b| b == 0).unwrap_or(name.len());
+    Some((mapping, &name[..end]))
+}
+
+/// The mapping of a file, as yet without a name, and the name with the zeros that follow.
+fn of_file<E: Endian>(kind: u32, rec: &[u8]) -> Option<(Mapping, &[u8])> {
     let misc = E::u16(rec, 4);
     let (name, code) = match kind {
         record::MMAP => (MMAP_NAME, misc & record::MISC_MMAP_DATA == 0),
@@ -55,28 +75,31 @@ pub(crate) fn parse<E: Endian>(kind: u32, rec: &[u8], names: &mut LocalNames) ->
         let size = usize::from(rec[40]).min(20);
         BuildId::new(&rec[44..44 + size])
     });
-    Some(Mapping {
+    let mapping = Mapping {
         start: E::u64(rec, 16),
         len: E::u64(rec, 24),
         offset: E::u64(rec, 32),
-        file: names.name(0, &rec[name..]),
+        file: NameId::NONE,
         kernel,
         build_id: build_id.flatten(),
-    })
+    };
+    Some((mapping, &rec[name..]))
 }
 
-/// A function that the kernel generated; `None` if the record says that it was removed.
-fn made_by_kernel<E: Endian>(rec: &[u8], names: &mut LocalNames) -> Option<Mapping> {
-    let file = names.name(0, &rec[KSYMBOL_NAME..]);
+/// As [`of_file`], of a function that the kernel generated; `None` if it has no name or the record
+/// says that it was removed.
+fn made_by_kernel<E: Endian>(rec: &[u8]) -> Option<(Mapping, &[u8])> {
+    let name = &rec[KSYMBOL_NAME..];
     let gone = E::u16(rec, 22) & record::KSYMBOL_UNREGISTER != 0;
-    (!gone && file != NameId::NONE).then_some(Mapping {
+    let mapping = Mapping {
         start: E::u64(rec, 8),
         len: E::u32(rec, 16).into(),
         offset: 0,
-        file,
+        file: NameId::NONE,
         kernel: true,
         build_id: None,
-    })
+    };
+    (!gone && name.first().is_some_and(|&b| b != 0)).then_some((mapping, name))
 }
 
 /// The files of a section of build ids, which is a sequence of records.
@@ -103,4 +126,26 @@ pub(crate) fn build(rec: &[u8], order: Order) -> Option<Built> {
         _ => usize::from(id[20]).min(20),
     };
     Some(Built { file: text(c.rest()), build_id: BuildId::new(&id[..size])? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mapping_of_data_or_a_cut_record_has_no_code() {
+        let record = |protection: u32| {
+            let mut rec = vec![0; MMAP2_NAME];
+            rec[16..24].copy_from_slice(&0x1000_u64.to_ne_bytes());
+            rec[64..68].copy_from_slice(&protection.to_ne_bytes());
+            rec.extend(b"/bin/x\0\0");
+            rec
+        };
+        let (code, data) = (record(EXECUTABLE | 1), record(1));
+        let (mapping, name) = mapped_code(&code).unwrap();
+        assert_eq!((mapping.start, name), (0x1000, &b"/bin/x"[..]));
+        assert_eq!(mapped_code(&code[..74]).map(|of| of.1), Some(&b"/b"[..]));
+        assert_eq!(mapped_code(&code[..71]), None);
+        assert_eq!(mapped_code(&data), None);
+    }
 }

@@ -13,7 +13,7 @@
 use super::Event;
 use super::joined::Joined;
 use holdup_perfdata::format::{record, sample};
-use holdup_perfdata::sample_time;
+use holdup_perfdata::{mapped_code, sample_time};
 use holdup_symbols::{Options, Spinners};
 use holdup_trace::{BuildId, Sampled, Spins};
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,15 +60,20 @@ impl SampledCode {
     }
 
     /// Notes the mapping of code at `at`, of `size` bytes.
-    pub(crate) fn mapped(&mut self, records: Joined<'_>, (at, size): (usize, usize), misc: u16) {
+    pub(crate) fn mapped(&mut self, records: Joined<'_>, (at, size): (usize, usize)) {
         if self.timers.is_empty() || self.pieces >= MOST {
             return;
         }
         let words = (at..at + size).step_by(8).map_while(|at| records.word(at));
         let bytes: Vec<u8> = words.flat_map(u64::to_ne_bytes).collect();
-        let Some((name, build, piece)) = mapping(&bytes, misc) else { return };
-        let pieces = self.files.entry((name, build)).or_default();
-        self.pieces += usize::from(pieces.insert(piece));
+        let Some((code, name)) = mapped_code(&bytes).filter(|(code, _)| !code.kernel) else {
+            return;
+        };
+        let Some(name) = str::from_utf8(name).ok().filter(|name| name.starts_with('/')) else {
+            return;
+        };
+        let pieces = self.files.entry((name.to_owned(), code.build_id)).or_default();
+        self.pieces += usize::from(pieces.insert((code.start, code.len, code.offset)));
     }
 
     /// Looks at the files: the text of the section. `None` if no code was sampled.
@@ -100,21 +105,6 @@ pub(super) fn same_time<'a>(events: impl Iterator<Item = &'a Event>) -> Option<u
     places.all(|place| place == Some(first)).then_some(first)
 }
 
-/// The file, its build id and the place of a MMAP2 record of user code.
-fn mapping(bytes: &[u8], misc: u16) -> Option<(String, Option<BuildId>, Piece)> {
-    if misc & record::MISC_CPUMODE == record::MISC_KERNEL {
-        return None;
-    }
-    let word = |at: usize| Some(u64::from_ne_bytes(*bytes.get(at..at + 8)?.first_chunk()?));
-    let name = bytes.get(72..)?.split(|&b| b == 0).next()?;
-    let name = String::from_utf8(name.to_vec()).ok().filter(|name| name.starts_with('/'))?;
-    let build = (misc & record::MISC_MMAP_BUILD_ID != 0).then(|| {
-        let len = usize::from(*bytes.get(40)?).min(20);
-        BuildId::new(bytes.get(44..44 + len)?)
-    });
-    Some((name, build.flatten(), (word(16)?, word(24)?, word(32)?)))
-}
-
 impl Event {
     /// Whether its samples have the address of the sampled code.
     pub(super) fn samples_code(&self) -> bool {
@@ -132,7 +122,14 @@ mod tests {
     fn recorded(name: &str, address: u64, id: u64) -> Vec<u8> {
         let mut b = Bytes::default();
         b.record(record::MMAP2, record::MISC_USER, |b| {
-            b.u32(7).u32(7).u64(0x1000).u64(0x8000).u64(0).zeros(32);
+            b.u32(7)
+                .u32(7)
+                .u64(0x1000)
+                .u64(0x8000)
+                .u64(0)
+                .zeros(24)
+                .u32(libc::PROT_EXEC as u32)
+                .u32(0);
             b.put(name.as_bytes()).zeros(8 - name.len() % 8);
         });
         b.record(record::SAMPLE, record::MISC_USER, |b| {

@@ -56,7 +56,7 @@ impl Tally {
                         (first, last) = (first.min(t), last.max(t));
                     }
                 }
-                record::MMAP2 => code.mapped(records, (at, size), misc),
+                record::MMAP2 => code.mapped(records, (at, size)),
                 // After the header the event's id, then the count.
                 record::LOST => self.lost += records.word(at + 16).unwrap_or(0),
                 _ => {}
