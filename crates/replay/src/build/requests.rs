@@ -39,6 +39,8 @@ pub(super) struct Asked {
     asked: FxHashMap<u32, Rc<Vec<Nanos>>>,
     /// How clients waited for each thread of a server.
     waited: FxHashMap<Slot, Rc<Waited>>,
+    /// The processes, relays too, that waited for each of these threads.
+    waiting: FxHashMap<Slot, FxHashSet<u32>>,
     /// The servers that other servers answer, by process.
     relays: BTreeMap<u32, Relay>,
     /// The connections that wait for each thread of a server and for all others of its role.
@@ -51,8 +53,6 @@ struct Waited {
     /// From when to when, in the order of the answers.
     spans: Vec<(Nanos, Nanos)>,
     clients: FxHashSet<Slot>,
-    /// The processes that waited, relays too.
-    processes: FxHashSet<u32>,
 }
 
 /// A server that asks other servers.
@@ -65,11 +65,9 @@ struct Relay {
 }
 
 impl Waited {
-    /// A sleep in this process, if it is not the server's own; `asks`: by a client, not by a relay
-    /// or by another worker.
-    fn add(&mut self, of: &Ended, process: Option<u32>, asks: bool) {
+    /// A sleep until an answer came; `asks`: of a client, not of a relay.
+    fn add(&mut self, of: &Ended, asks: bool) {
         self.spans.push((of.at, of.at + of.ns));
-        self.processes.extend(process);
         if asks {
             self.clients.insert(of.sleeper);
         }
@@ -104,12 +102,13 @@ impl Asked {
         let other = pid(of.sleeper).filter(|&pid| pid != by);
         let relay = accepts(other);
         if other.is_some() || is_network(kind) {
-            Rc::make_mut(self.waited.entry(waker).or_default()).add(of, other, relay.is_none());
+            Rc::make_mut(self.waited.entry(waker).or_default()).add(of, relay.is_none());
+            self.waiting.entry(waker).or_default().extend(other);
         }
         if let Some(relay) = relay {
             self.relays.entry(relay).or_default().behind.insert(waker);
         } else if other.is_some() {
-            Rc::make_mut(&mut self.relays.entry(by).or_default().waited).add(of, other, true);
+            Rc::make_mut(&mut self.relays.entry(by).or_default().waited).add(of, true);
         }
     }
 
@@ -136,12 +135,12 @@ impl Asked {
             Rc::make_mut(of).clients.retain(|slot| !accepting.contains(slot));
         }
         let mut by_role: BTreeMap<Vec<u8>, Vec<Slot>> = BTreeMap::new();
-        for &slot in self.waited.keys() {
+        for &slot in self.waiting.keys() {
             by_role.entry(analysis.role(analysis.thread(slot))).or_default().push(slot);
         }
         for slots in by_role.into_values() {
             let servers: FxHashSet<u32> = slots.iter().filter_map(|&slot| pid(slot)).collect();
-            let clients = slots.iter().flat_map(|slot| &self.waited[slot].processes);
+            let clients = slots.iter().flat_map(|slot| &self.waiting[slot]);
             let clients: FxHashSet<u32> = clients.copied().collect();
             let theirs = connections.iter().filter(|of| {
                 let side = if of.hop == Hop::Made { &clients } else { &servers };
