@@ -24,18 +24,25 @@ pub fn shown(program: &Program, changes: &[Change]) -> String {
 
 /// What changes do, as in "removing the waiting for mutex 0x7f and 3 more like it".
 pub fn fixes(program: &Program, changes: &[Change]) -> String {
-    if let [Change::Speed(_, times), _, ..] = changes
-        && changes.iter().all(|change| matches!(change, Change::Speed(_, by) if by == times))
-    {
-        return format!("making {} {times} times as fast", subjects(program, changes));
+    let names = || subjects(program, changes);
+    match alike(changes) {
+        Some(Change::Speed(_, times)) => format!("making {} {times} times as fast", names()),
+        Some(Change::Split(_, parts)) => {
+            format!("sharing the work of {} among {parts} threads each", names())
+        }
+        _ => listed(by_waiting(program, changes).into_iter().map(|c| fix(program, c)).collect()),
     }
-    if let [Change::Split(_, parts), _, ..] = changes
-        && changes.iter().all(|change| matches!(change, Change::Split(_, into) if into == parts))
-    {
-        let names = subjects(program, changes);
-        return format!("sharing the work of {names} among {parts} threads each");
-    }
-    listed(by_waiting(program, changes).into_iter().map(|c| fix(program, c)).collect())
+}
+
+/// The first of several changes, if all do the same to a thread each.
+fn alike(changes: &[Change]) -> Option<&Change> {
+    let [first, _, ..] = changes else { return None };
+    let same = |change: &Change| match (first, change) {
+        (Change::Speed(_, a), Change::Speed(_, b)) => a == b,
+        (Change::Split(_, a), Change::Split(_, b)) => a == b,
+        _ => false,
+    };
+    changes.iter().all(same).then_some(first)
 }
 
 /// As [`fixes`], of changes that the user asked for: each of them is named.
