@@ -12,15 +12,20 @@ mod slices;
 mod works;
 
 use crate::change::{Change, LockChange, View};
+use crate::estimate::{Depth, Estimates, estimate};
 use crate::predict::{Seeds, predict};
 use crate::program::{ObjectId, Op, Order, Program, ReplayObject, ThreadProgram};
 use crate::simulate::{Ran, simulate};
-use holdup_attribution::analyze;
+use holdup_attribution::{Attribution, analyze};
 use holdup_passes::{Analysis, Detail, FutexUse, ObjectKind, Options, Slot};
 use holdup_testkit::TraceBuilder;
 use holdup_trace::Nanos;
 use proptest::prelude::*;
 use std::sync::OnceLock;
+
+const US: Nanos = 1_000;
+const READ: u32 = 0;
+const WRITE: u32 = 1;
 
 /// A hand-made trace, analysed for a replay, and its program.
 fn built(b: TraceBuilder) -> (Analysis, Program) {
@@ -28,6 +33,13 @@ fn built(b: TraceBuilder) -> (Analysis, Program) {
     let analysis = analyze(&b.build(), &options).expect("a built trace");
     let program = Program::new(&analysis).expect("switches");
     (analysis, program)
+}
+
+/// As [`built`], with what the removal of each bottleneck is worth.
+fn estimated(b: TraceBuilder, depth: Depth) -> (Analysis, Program, Estimates) {
+    let (analysis, program) = built(b);
+    let found = estimate(&program, &Attribution::from(&analysis), depth);
+    (analysis, program, found)
 }
 
 /// A machine and its threads' programs. A step's traced time is what its thread has run and slept

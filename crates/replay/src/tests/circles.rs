@@ -1,17 +1,14 @@
 //! Which objects are one lock.
 
-use crate::estimate::{Depth, estimate};
+use crate::estimate::Depth;
 use crate::resources::Member;
-use crate::tests::built;
-use holdup_attribution::{Attribution, Resource};
+use crate::tests::{READ, US, WRITE, estimated};
+use holdup_attribution::Resource;
 use holdup_testkit::TraceBuilder;
 use holdup_trace::Nanos;
 
-const US: Nanos = 1_000;
 const FUTEX: u32 = 202;
 const NANOSLEEP: u32 = 35;
-const READ: u32 = 0;
-const WRITE: u32 = 1;
 const WAIT: u64 = 0x80;
 const WAKE: u64 = 0x81;
 
@@ -80,8 +77,7 @@ fn pool_of_one(rounds: u64) -> TraceBuilder {
 /// The adder's and the compiler's words were the lock, as their wake-ups came between.
 #[test]
 fn a_pool_is_what_goes_round_among_its_threads() {
-    let (analysis, program) = built(pool_of_one(50));
-    let found = estimate(&program, &Attribution::from(&analysis), Depth::Resources);
+    let (analysis, program, found) = estimated(pool_of_one(50), Depth::Resources);
     let lock = found.rows.iter().find(|row| row.resource == Resource::ThreadLock).expect("a lock");
     let mut waiters: Vec<u32> = Vec::new();
     for member in &lock.members {
@@ -129,8 +125,7 @@ fn a_token_that_is_taken_by_whoever_comes_first_is_a_lock() {
     for tid in [10, 11, 12] {
         b = b.switch(600_500 * US, cpu(tid), tid, 0, "S");
     }
-    let (analysis, program) = built(b);
-    let found = estimate(&program, &Attribution::from(&analysis), Depth::Resources);
+    let (_, _, found) = estimated(b, Depth::Resources);
     let token = found.rows.iter().find(|row| row.resource == Resource::Service).expect("a token");
     assert!(token.worth > 1.1, "{token:?}");
 }

@@ -1,15 +1,11 @@
 //! Threads whose work others wait for: the gain of dividing it.
 
 use crate::change::Change;
-use crate::estimate::{Depth, Estimate, estimate};
-use crate::tests::built;
+use crate::estimate::{Depth, Estimate};
+use crate::tests::{READ, US, WRITE, estimated};
 use holdup_attribution::{Attribution, Resource};
 use holdup_testkit::TraceBuilder;
 use holdup_trace::Nanos;
-
-const US: Nanos = 1_000;
-const READ: u32 = 0;
-const WRITE: u32 = 1;
 
 /// Rounds of two threads: both compute for two milliseconds and meet, then the first prepares the
 /// next round alone for three, and wakes the second.
@@ -42,8 +38,7 @@ fn rounds(number: u64) -> TraceBuilder {
 
 /// What the first thread is worth, whichever resource it counts as.
 fn worth_of_the_first(b: TraceBuilder) -> Estimate {
-    let (analysis, program) = built(b);
-    let found = estimate(&program, &Attribution::from(&analysis), Depth::Each);
+    let (_, _, found) = estimated(b, Depth::Each);
     let is_thread = |e: &&Estimate| {
         let about = matches!(e.change[..], [Change::Split(0, _) | Change::Speed(0, _)]);
         about && matches!(e.resource, Resource::Server | Resource::Parallelism)
@@ -73,8 +68,7 @@ fn threads_that_are_fewer_than_the_cpus_could_be_more() {
     for (cpu, tid) in [(0, 10), (1, 11)] {
         b = b.switch(101_000 * US, cpu, tid, 0, "S");
     }
-    let (analysis, program) = built(b);
-    let found = estimate(&program, &Attribution::from(&analysis), Depth::Resources);
+    let (_, _, found) = estimated(b, Depth::Resources);
     let few = found.rows.iter().find(|e| e.resource == Resource::Parallelism).expect("too few");
     assert_eq!(few.change, [Change::Speed(0, 2.0), Change::Speed(1, 2.0)]);
     assert!(few.is_bound && (1.8..=2.0).contains(&few.worth), "{few:?}");
@@ -114,10 +108,9 @@ fn one_at_a_time_gains_what_is_left_of_the_time_if_all_work_is_divided() {
                 false => b.sys_enter(end, cpu, tid, NANOSLEEP).switch(end + US, cpu, tid, 0, "S"),
             };
         }
-        let (analysis, program) = built(b);
+        let (analysis, _, found) = estimated(b, Depth::Resources);
         let judged = Attribution::from(&analysis);
         assert!(judged.alone.is_serial && judged.alone.few.is_empty(), "{handed_on}");
-        let found = estimate(&program, &judged, Depth::Resources);
         let all = |e: &&Estimate| matches!(e.change[..], [Change::Scale { .. }]) && e.is_bound;
         found.rows.iter().find(all).map(|e| (e.worth * 100.0).round() / 100.0)
     };
@@ -141,8 +134,7 @@ fn uneven_work_of_a_team_is_dealt_evenly() {
             b = b.task(tid, 10, Some(10), comm).switch(1_000 * US, cpu, 0, tid, "R");
             b = b.switch(1_000 * US + ns, cpu, tid, 0, "S");
         }
-        let (analysis, program) = built(b);
-        let found = estimate(&program, &Attribution::from(&analysis), Depth::Resources);
+        let (_, _, found) = estimated(b, Depth::Resources);
         let team = |e: &&Estimate| matches!(e.change[..], [Change::Scale { .. }]) && !e.is_bound;
         found.rows.iter().find(team).map(|e| (e.worth * 100.0).round() / 100.0)
     };
@@ -179,10 +171,8 @@ fn what_clients_of_a_busy_server_wait_for_is_no_lock() {
             .sys_enter_with(at + 204 * US, 1, client, SEMOP, &[9])
             .switch(at + 206 * US, 1, client, 0, "S");
     }
-    let (analysis, program) = built(b.switch(202_000 * US, 0, 10, 0, "S"));
-    let judged = Attribution::from(&analysis);
-    assert!(judged.server.is_some());
-    let found = estimate(&program, &judged, Depth::Each);
+    let (analysis, _, found) = estimated(b.switch(202_000 * US, 0, 10, 0, "S"), Depth::Each);
+    assert!(Attribution::from(&analysis).server.is_some());
     let resources: Vec<Resource> = found.rows.iter().map(|row| row.resource).collect();
     assert!(resources.contains(&Resource::Server), "{resources:?}");
     assert!(!resources.contains(&Resource::Service), "{resources:?}");

@@ -1,15 +1,13 @@
 //! Rounds of fork and join.
 
 use crate::change::Change;
-use crate::estimate::{Depth, estimate};
-use crate::program::Program;
+use crate::estimate::Depth;
 use crate::resources::Member;
-use crate::tests::built;
-use holdup_attribution::{Attribution, Resource};
+use crate::tests::{US, estimated};
+use holdup_attribution::Resource;
 use holdup_testkit::TraceBuilder;
 use holdup_trace::Nanos;
 
-const US: Nanos = 1_000;
 const MASTER: u32 = 10;
 const WORKERS: [u32; 2] = [11, 12];
 
@@ -87,8 +85,7 @@ fn rounds(rounds: u64, way: Way, parts: [Nanos; 2]) -> TraceBuilder {
 
 /// What dealing each round evenly is worth, in hundredths, and who does more than their part.
 fn dealt(b: TraceBuilder) -> Option<(u64, Vec<u32>)> {
-    let (analysis, program): (_, Program) = built(b);
-    let found = estimate(&program, &Attribution::from(&analysis), Depth::Resources);
+    let (_, program, found) = estimated(b, Depth::Resources);
     let row = found.rows.iter().find(|row| row.change == [Change::Deal])?;
     assert_eq!(row.resource, Resource::Parallelism);
     let tid = |member: &Member| match member {

@@ -1,13 +1,12 @@
 //! Calls that cost more because of threads on other CPUs.
 
 use crate::change::Change;
-use crate::estimate::{Depth, Estimate, estimate};
-use crate::tests::built;
-use holdup_attribution::{Attribution, Resource};
+use crate::estimate::{Depth, Estimate};
+use crate::tests::{US, estimated};
+use holdup_attribution::Resource;
 use holdup_testkit::TraceBuilder;
 use holdup_trace::Nanos;
 
-const US: Nanos = 1_000;
 const GETPPID: u32 = 110;
 
 /// Each millisecond the first of two threads makes three calls of 10 us, and then both make one of
@@ -36,8 +35,7 @@ fn more_cpus(concurrent: Nanos) -> Estimate {
     }
     let end = 102_000 * US;
     b = b.switch(end, 0, 7, 9, "S").switch(end, 1, 8, 0, "S").switch(end * 3 / 2, 0, 9, 0, "S");
-    let (analysis, program) = built(b);
-    let found = estimate(&program, &Attribution::from(&analysis), Depth::Resources);
+    let (_, _, found) = estimated(b, Depth::Resources);
     found.rows.iter().find(|row| row.resource == Resource::Cpus).expect("a queue").clone()
 }
 

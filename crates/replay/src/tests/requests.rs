@@ -1,15 +1,12 @@
 //! Servers that sleep with a request in hand.
 
 use crate::change::Change;
-use crate::estimate::{Depth, estimate};
-use crate::tests::built;
-use holdup_attribution::{Attribution, Resource};
+use crate::estimate::Depth;
+use crate::tests::{READ, US, WRITE, estimated};
+use holdup_attribution::Resource;
 use holdup_testkit::TraceBuilder;
 use holdup_trace::Nanos;
 
-const US: Nanos = 1_000;
-const READ: u32 = 0;
-const WRITE: u32 = 1;
 const NAP: u32 = 230;
 const ACCEPT: u32 = 288;
 const CONNECT: u32 = 42;
@@ -22,12 +19,11 @@ fn worth_of_the_worker(b: TraceBuilder) -> f64 {
 
 /// What these threads of a server are worth together.
 fn worth_of(b: TraceBuilder, tids: &[u32]) -> f64 {
-    let (analysis, program) = built(b);
+    let (_, program, found) = estimated(b, Depth::Each);
     let is_one = |change: &Change| match change {
         &Change::Split(thread, _) => tids.contains(&program.threads[thread].tid),
         _ => false,
     };
-    let found = estimate(&program, &Attribution::from(&analysis), Depth::Each);
     let mut servers = found.rows.iter().filter(|row| row.resource == Resource::Server);
     let of_all =
         servers.find(|row| row.change.len() == tids.len() && row.change.iter().all(is_one));

@@ -2,11 +2,8 @@
 
 use crate::change::Change;
 use crate::program::{ObjectId, Op};
-use crate::tests::{LOCK, built, program, wall};
+use crate::tests::{LOCK, US, built, program, wall};
 use holdup_testkit::TraceBuilder;
-use holdup_trace::Nanos;
-
-const US: Nanos = 1_000;
 
 /// For a fifth of a second a program creates one thread after the other. An unrelated player runs
 /// now and then for a second: a hundredth of the CPU time, but longer than any of those threads.
