@@ -8,6 +8,7 @@ use holdup_testkit::TraceBuilder;
 use holdup_trace::Nanos;
 
 const NAP: u32 = 230;
+const FUTEX: u32 = 202;
 const ACCEPT: u32 = 288;
 const CONNECT: u32 = 42;
 const CLOSE: u32 = 3;
@@ -229,7 +230,6 @@ fn a_server_that_goes_on_without_waiting_has_a_queue() {
 
 /// The worker and two clients meet at a barrier five times; the worker arrives last.
 fn meet(b: TraceBuilder) -> TraceBuilder {
-    const FUTEX: u32 = 202;
     let end = (200 * 5_300 + 5_000) * US;
     let mut b = answers(b, end, 20)
         .wakeup_to(end + 105 * US, 1, 0, 21, 1)
@@ -449,5 +449,32 @@ fn more_workers_than_clients_gain_nothing() {
 #[test]
 fn clients_that_are_fewer_than_the_workers_have_many_requests() {
     let worth = worth_of(two_workers(1), &[11, 12]);
+    assert!((1.8..=2.0).contains(&worth), "{worth}");
+}
+
+/// The main thread of the workers, which has their name, sleeps all the time too; a worker has
+/// started it once.
+#[test]
+fn a_thread_that_sleeps_beside_the_workers_and_answers_nobody_is_none_of_them() {
+    let mut b = two_workers(8)
+        .task(10, 10, None, "worker")
+        .switch(300 * US, 2, 0, 10, "R")
+        .sys_enter_with(310 * US, 2, 10, FUTEX, &[0x5000, 0x189, 0])
+        .switch(311 * US, 2, 10, 0, "S")
+        .sys_enter_with(5_110 * US, 0, 11, FUTEX, &[0x5000, 0x81, 1])
+        .wakeup_to(5_111 * US, 0, 11, 10, 2)
+        .sys_exit(5_112 * US, 0, 11, FUTEX, 1)
+        .switch(5_400 * US, 2, 0, 10, "R")
+        .sys_exit(5_401 * US, 2, 10, FUTEX, 0);
+    for nap in 1..200 {
+        let at = |us: u64| (nap * 5_300 + us) * US;
+        b = b
+            .sys_enter_with(at(300), 2, 10, NAP, &[0])
+            .switch(at(301), 2, 10, 0, "S")
+            .wakeup(at(5_400), 2, 0, 10)
+            .switch(at(5_401), 2, 0, 10, "R")
+            .sys_exit(at(5_402), 2, 10, NAP, 0);
+    }
+    let worth = worth_of(b, &[11, 12]);
     assert!((1.8..=2.0).contains(&worth), "{worth}");
 }
