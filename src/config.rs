@@ -3,15 +3,15 @@
 use crate::choice;
 use crate::cli::{ColorName, CommonArgs, FormatName, OutputArgs, SelectArgs, TraceArg};
 use crate::exit::{Result, usage};
+use crate::files::Files;
 use crate::output::Output;
 use crate::places::places;
 use crate::profile::args::SymbolArgs;
 use crate::progress;
-use crate::variables;
 use crate::window::Window;
 use holdup_attribution::Thresholds;
 use holdup_diagnose::phases;
-use holdup_passes::{Analysis, Filter, Options, Selection, Variables};
+use holdup_passes::{Analysis, Filter, Options, Selection};
 use holdup_render::{Format, TextOptions};
 use holdup_trace::{Cpu, Nanos, Reader};
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ pub(crate) struct Config {
     filter: Filter,
     window: Option<Window>,
     phase: Option<usize>,
-    names: Variables,
+    files: Files,
 }
 
 impl Config {
@@ -39,13 +39,13 @@ impl Config {
         let format = format(&args.output, &output)?;
         let (phase, quiet) = (args.select.phase, args.output.quiet);
         progress::start(quiet);
-        let names = variables::of(places(&SymbolArgs::default())?);
-        Ok(Config { trace, format, output, quiet, selection, filter, window, phase, names })
+        let files = Files::of(places(&SymbolArgs::default())?);
+        Ok(Config { trace, format, output, quiet, selection, filter, window, phase, files })
     }
 
     /// Use the files that the command line names to name code and variables.
     pub(crate) fn named_by(self, symbols: &SymbolArgs) -> Result<Config> {
-        Ok(Config { names: variables::of(places(symbols)?), ..self })
+        Ok(Config { files: Files::of(places(symbols)?), ..self })
     }
 
     /// The configuration of a verb that writes no report.
@@ -56,8 +56,8 @@ impl Config {
         progress::start(quiet);
         let (format, output) = (Format::Json, Output::Stdout);
         let phase = select.phase;
-        let names = variables::of(places(&SymbolArgs::default())?);
-        Ok(Config { trace, format, output, quiet, selection, filter, window, phase, names })
+        let files = Files::of(places(&SymbolArgs::default())?);
+        Ok(Config { trace, format, output, quiet, selection, filter, window, phase, files })
     }
 
     /// Which events and rows to use, with the time window or phase resolved for this trace. Finding
@@ -73,8 +73,15 @@ impl Config {
             (selection.from, selection.to) = (Some(from), Some(to));
         }
         let selection = selection.within(reader.info());
-        let (filter, variables) = (self.filter.clone(), Some(self.names.clone()));
-        Ok(Options { selection, filter, variables, ..Options::default() })
+        let Files { variables, spins } = self.files.clone();
+        let (variables, spins) = (Some(variables), Some(spins));
+        Ok(Options {
+            selection,
+            filter: self.filter.clone(),
+            variables,
+            spins,
+            ..Options::default()
+        })
     }
 
     /// First and last time of a phase.

@@ -63,6 +63,7 @@ mod programs;
 mod rounding;
 mod rows;
 mod slot;
+mod source;
 mod spaces;
 mod spins;
 mod spread;
@@ -107,8 +108,9 @@ pub use programs::Together;
 pub use rounding::{per_second, percent};
 pub use rows::*;
 pub use slot::Slot;
+pub use source::Source;
 pub use spaces::SpaceCosts;
-pub use spins::{SampledRun, plainness};
+pub use spins::{FindsSpins, SampledRun, plainness};
 pub use steps::{Contended, Did, Held, Step, ThreadSteps};
 pub use stolen::Stolen;
 pub use tables::{
@@ -118,7 +120,7 @@ pub use threads::{Thread, Threads, role};
 pub use throttle::{Quota, Throttle};
 pub use timeline::{Bin, Program, Who};
 pub use user_intervals::{IntervalsOfCall, Lengths, QUARTERS};
-pub use variables::{NamesVariables, Variable, Variables};
+pub use variables::{NamesVariables, Variable};
 pub use waits::{
     ByThread, EdgeKey, FutexUse, HoldSum, Interval, Object, ObjectKind, ObjectStats, PairSum,
 };

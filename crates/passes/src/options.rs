@@ -2,7 +2,9 @@
 
 use crate::limits::Thresholds;
 use crate::locks::LockKind;
-use crate::variables::Variables;
+use crate::source::Source;
+use crate::spins::FindsSpins;
+use crate::variables::NamesVariables;
 use holdup_trace::{Cpu, Groups, Nanos, SymbolTable, TraceInfo, fits};
 use std::sync::Arc;
 
@@ -123,7 +125,9 @@ pub struct Options {
     pub symbols: Option<Arc<SymbolTable>>,
     /// The source of names of variables that threads wait on; without a source, tables show
     /// addresses.
-    pub variables: Option<Variables>,
+    pub variables: Option<Source<dyn NamesVariables>>,
+    /// Who tells where sampled code spins, if the recording does not.
+    pub spins: Option<Source<dyn FindsSpins>>,
 }
 
 impl From<Selection> for Options {

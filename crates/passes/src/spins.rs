@@ -9,7 +9,7 @@
 //! user mode. Samples are rare, so a map from thread to sums is fast enough.
 
 use crate::slot::Slot;
-use crate::variables::Variables;
+use crate::source::Source;
 use holdup_trace::{
     BuildId, Built, EventId, Mapping, NameId, Names, Nanos, Spin, Spins, Spot, TraceInfo,
 };
@@ -24,6 +24,13 @@ const OF_CPU_TIME: [&str; 4] = ["cpu-clock", "task-clock", "cycles", "cpu-cycles
 pub fn plainness(name: &str) -> Option<usize> {
     let mut words = name.split(['/', ',', ':']).take(2);
     words.find_map(|word| OF_CPU_TIME.iter().position(|n| *n == word))
+}
+
+/// Tells where code of files spins.
+pub trait FindsSpins: Send + Sync {
+    /// Whether threads at this offset of a file spin: `None` if the file cannot be read,
+    /// `Some(None)` if they do not.
+    fn at(&self, file: &str, build: Option<BuildId>, offset: u64) -> Option<Option<Spot>>;
 }
 
 /// Number of a place in code.
@@ -92,7 +99,7 @@ pub(crate) struct SampledCode {
     event: Option<EventId>,
     found: Arc<Spins>,
     built: Arc<[Built]>,
-    source: Option<Variables>,
+    source: Option<Source<dyn FindsSpins>>,
     ids: FxHashMap<(NameId, u64), PlaceId>,
     places: Vec<Place>,
     threads: FxHashMap<Slot, SampledRun>,
@@ -101,7 +108,7 @@ pub(crate) struct SampledCode {
 }
 
 impl SampledCode {
-    pub(crate) fn new(info: &TraceInfo, source: Option<&Variables>) -> SampledCode {
+    pub(crate) fn new(info: &TraceInfo, source: Option<&Source<dyn FindsSpins>>) -> SampledCode {
         let ranked = info.events.iter().zip(0..);
         let event = ranked.filter_map(|(e, id)| Some((plainness(&e.name)?, id))).min();
         SampledCode {
@@ -170,7 +177,7 @@ impl SampledCode {
         if let Some(known) = self.found.at(file, build, offset) {
             return Some(known.cloned());
         }
-        self.source.as_ref()?.0.spins(file, build, offset)
+        self.source.as_ref()?.0.at(file, build, offset)
     }
 
     /// Clears the sums.

@@ -5,9 +5,9 @@
 //! next below it, if that file is large enough. Only the file itself tells this, and the name of
 //! the variable.
 
-use holdup_trace::{BuildId, Mapping, Spot, TraceInfo};
+use crate::source::Source;
+use holdup_trace::{BuildId, Mapping, TraceInfo};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 /// Code mappings remembered per process; a damaged trace may have any number.
@@ -26,30 +26,10 @@ pub struct Variable<'a> {
     pub offset: u64,
 }
 
-/// Tells what variables of files are called, and where their code spins.
+/// Tells what variables of files are called.
 pub trait NamesVariables: Send + Sync {
     /// The name of a variable; `None` if the file has none at this place or cannot be read.
     fn name(&self, variable: &Variable<'_>) -> Option<String>;
-
-    /// Whether threads at this offset of a file spin: `None` if the file cannot be read,
-    /// `Some(None)` if they do not.
-    fn spins(&self, file: &str, build: Option<BuildId>, offset: u64) -> Option<Option<Spot>>;
-}
-
-/// The source of variable names.
-#[derive(Clone)]
-pub struct Variables(pub Arc<dyn NamesVariables>);
-
-impl fmt::Debug for Variables {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Variables")
-    }
-}
-
-impl PartialEq for Variables {
-    fn eq(&self, other: &Variables) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
 }
 
 /// Code mappings of one process by start address. Forked processes share them until one of the two
@@ -72,7 +52,7 @@ impl Images {
 
 /// Name of the variable at `address`, found through the mapping below it.
 pub(crate) fn name(
-    variables: &Variables,
+    variables: &Source<dyn NamesVariables>,
     info: &TraceInfo,
     (code, address): (&Mapping, u64),
 ) -> Option<String> {

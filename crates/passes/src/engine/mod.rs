@@ -221,7 +221,7 @@ impl Engine {
             spaces: Spaces::default(),
             user_intervals: UserIntervals::default(),
             counters: Counters::new(&info.events),
-            code: SampledCode::new(info, options.variables.as_ref()),
+            code: SampledCode::new(info, options.spins.as_ref()),
             untraced: UntracedCalls::new(outside, arch, symbols),
             quality: Quality::default(),
             invariants: FxHashMap::default(),

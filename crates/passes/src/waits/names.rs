@@ -1,7 +1,8 @@
 //! Names of what threads slept on: functions, variables, descriptors.
 
 use super::{Caller, Key, Object, Thing, Waits};
-use crate::variables::Variables;
+use crate::source::Source;
+use crate::variables::NamesVariables;
 use holdup_trace::Pid;
 use holdup_trace::{Seen, SymbolTable, TraceInfo};
 use std::collections::BTreeMap;
@@ -23,7 +24,7 @@ pub(crate) fn callers(waits: &Waits, symbols: &SymbolTable) -> BTreeMap<u64, Str
 pub(crate) fn variables(
     waits: &Waits,
     info: &TraceInfo,
-    variables: &Variables,
+    variables: &Source<dyn NamesVariables>,
 ) -> BTreeMap<Object, String> {
     let of = |(i, thing): (usize, &Thing)| {
         let (Key::Futex { addr, .. } | Key::Parked { addr, .. }) = waits.keys[i] else {

@@ -2,19 +2,15 @@
 
 use crate::pair::{WAIT, contended, contended_from, two};
 use holdup_attribution::{Attribution, WaitsBy, analyze};
-use holdup_passes::{NamesVariables, Options, Selection, Variable, Variables};
+use holdup_passes::{NamesVariables, Options, Selection, Source, Variable};
 use holdup_testkit::{MemTrace, TraceBuilder};
-use holdup_trace::{BuildId, Pid, Spot, Tid, What};
+use holdup_trace::{Pid, Tid, What};
 use std::sync::Arc;
 
 /// A file that is one variable of 0x2000 bytes behind its code.
 struct OneVariable;
 
 impl NamesVariables for OneVariable {
-    fn spins(&self, _: &str, _: Option<BuildId>, _: u64) -> Option<Option<Spot>> {
-        None
-    }
-
     fn name(&self, v: &Variable<'_>) -> Option<String> {
         (v.distance < 0x2000).then(|| format!("{}+{:#x}", v.file, v.distance))
     }
@@ -22,7 +18,7 @@ impl NamesVariables for OneVariable {
 
 /// The name of the word at 0x1000, for which a thread of process 7 waits.
 fn object(trace: &MemTrace) -> String {
-    let variables = Some(Variables(Arc::new(OneVariable)));
+    let variables: Option<Source<dyn NamesVariables>> = Some(Source(Arc::new(OneVariable)));
     let a = analyze(trace, &Options { variables, ..Options::default() }).unwrap();
     Attribution::from(&a).waits(WaitsBy::Object)[0].object.clone()
 }
@@ -63,7 +59,7 @@ fn a_window_knows_what_was_met_before_it() {
     let base = contended_from(200, contended(mapped(two(), &[(7, 0x800, "/bin/a")])), (WAIT, 2));
     let trace = base.switch(300, 0, 7, 0, "S").switch(400, 1, 8, 0, "S").build();
     let selection = Selection { from: Some(150), ..Selection::default() };
-    let variables = Some(Variables(Arc::new(OneVariable)));
+    let variables: Option<Source<dyn NamesVariables>> = Some(Source(Arc::new(OneVariable)));
     let a = analyze(&trace, &Options { variables, selection, ..Options::default() }).unwrap();
     let rows = Attribution::from(&a).waits(WaitsBy::Object);
     assert_eq!((rows[0].waits, rows[0].object.as_str()), (1, "/bin/a+0x800"));
