@@ -9,12 +9,12 @@
 //! if it had a CPU. Otherwise they poll for something outside, and nothing is gained if they stop.
 //!
 //! One thread may have most of the work while the others spin most of their time: then they wait
-//! at a barrier for it, and its work should be divided. Where the same holds of no thread, samples
-//! cannot tell a lock from a barrier at which another thread is the last one each time; a lock is
-//! the more general thing.
+//! at a barrier for it, and its work should be divided. It hardly waits for them in turn. Where the
+//! same holds of no thread, samples cannot tell a lock from a barrier at which another thread is
+//! the last one each time; a lock is the more general thing.
 
 use crate::leaf::Leaf;
-use crate::limits::{ENOUGH, Thresholds};
+use crate::limits::{ENOUGH, SERVER_ENDS, Thresholds};
 use holdup_passes::{Analysis, SampledRun, Slot, Thread};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
@@ -125,15 +125,18 @@ fn is_for_each_other(threads: &[Spinner]) -> bool {
     works * 2 >= longest.unwrap_or(0)
 }
 
-/// The thread that does most of the work of all, while the others spin at least half of their time
-/// and four times as much of it as this one.
+/// The thread that does most of the work of all, while the others spin most of their time, if it is
+/// the server of the others: of the time that it and one of them spin for each other, it ended the
+/// part that a server ends.
 fn straggler(threads: &[Spinner], thresholds: &Thresholds) -> Option<Slot> {
     let seen = |t: &&Spinner| thresholds.enough(t.samples.all, &ENOUGH);
     let most = threads.iter().filter(seen).max_by_key(|t| t.work_ns)?;
     let work: Nanos = threads.iter().map(|t| t.work_ns).sum();
     let others = || threads.iter().filter(seen).filter(|t| t.slot != most.slot);
-    let spins = others().map(Spinner::part).sum::<f64>() / others().count().max(1) as f64;
-    (most.work_ns * 2 >= work && spins >= 0.5 && spins >= 4.0 * most.part()).then_some(most.slot)
+    let theirs = others().map(Spinner::part).sum::<f64>() / others().count().max(1) as f64;
+    let ended = theirs * 100.0 / (theirs + most.part());
+    let has_most = most.work_ns * 2 >= work && theirs * 2.0 >= 1.0;
+    (has_most && thresholds.at_least(ended, &SERVER_ENDS).holds()).then_some(most.slot)
 }
 
 #[cfg(test)]
@@ -171,6 +174,16 @@ mod tests {
     fn threads_that_spin_alike_contend() {
         assert_eq!(last(&[thread(1, 5, 5, 0), thread(2, 5, 5, 0)]), None);
         assert_eq!(last(&[thread(1, 6, 4, 0), thread(2, 4, 6, 0)]), None);
+    }
+
+    #[test]
+    fn who_is_late_ends_as_much_of_the_waiting_as_a_server() {
+        let spins = |spun: u64| [thread(1, 100 - spun, spun, 0), thread(2, 20, 80, 0)];
+        assert_eq!(last(&spins(20)), Some(Slot(1)), "of 100 it ended 80");
+        assert_eq!(last(&spins(25)), None);
+        let mut strict = Thresholds::default();
+        strict.set(&SERVER_ENDS, 90.0);
+        assert_eq!(straggler(&spins(20), &strict), None);
     }
 
     #[test]

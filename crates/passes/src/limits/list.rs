@@ -44,7 +44,8 @@ limits! {
     SERVER_ENDS = "server.ends_pct", 80.0, "% of the waiting time",
         kind: Significance,
         meaning: "a thread is a server only if it ended at least this part of all time that \
-            threads waited for threads and services",
+            threads waited for threads and services; one that others spin for at a barrier, only \
+            if it ended this part of the time that it and one of them spin",
         source: "servers of the labelled corpus end 98 % and more; of two workers that alternate, \
                  each ends half, at most two thirds";
     ALONE = "server.alone_pct", 75.0, "% of the time",
