@@ -34,6 +34,7 @@ pub mod ledger;
 pub mod object;
 mod one_lock;
 pub mod path;
+mod peers;
 pub mod phases;
 mod resource;
 pub mod section;

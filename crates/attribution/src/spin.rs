@@ -6,9 +6,9 @@
 //! yield neither gain nor lose anything by it.
 
 use crate::limits::{LOOK, Thresholds};
+use crate::peers::{Peers, peers};
 use holdup_passes::{Again, Analysis, Slot};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 /// Threads of one program that wait for each other by yielding.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,36 +24,22 @@ pub struct Spinning {
 /// Every program that waits like this, most CPU time first.
 pub(crate) fn spinning(analysis: &Analysis, thresholds: &Thresholds) -> Vec<Spinning> {
     let short = (thresholds.get(&LOOK) * 1000.0) as u64;
-    let mut processes: BTreeMap<Option<u32>, Vec<(Slot, Again)>> = BTreeMap::new();
-    for (slot, yields) in analysis.yields() {
-        let again = yields.after_less_than(short);
-        if again.times > 0 {
-            let pid = analysis.pid(analysis.thread(slot));
-            processes.entry(pid).or_default().push((slot, again));
-        }
-    }
-    let mut out: Vec<Spinning> = Vec::new();
-    let mut lone: BTreeMap<Vec<u8>, Vec<(Slot, Again)>> = BTreeMap::new();
-    for threads in processes.into_values() {
-        match &threads[..] {
-            [(slot, again)] => {
-                let program = analysis.role(analysis.thread(*slot));
-                lone.entry(program).or_default().push((*slot, *again));
-            }
-            _ => out.push(together(threads, false)),
-        }
-    }
-    out.extend(lone.into_values().filter(|l| l.len() > 1).map(|l| together(l, true)));
+    let again = analysis.yields().map(|(slot, yields)| (slot, yields.after_less_than(short)));
+    let peers = peers(analysis, again.filter(|(_, again)| again.times > 0));
+    let mut out: Vec<Spinning> = peers.into_iter().map(Spinning::of).collect();
     out.retain(|s| works(s, analysis));
     out.sort_by_key(|s| (Reverse(s.sum.cpu_ns), s.threads.first().map(|t| t.0)));
     out
 }
 
-fn together(mut threads: Vec<(Slot, Again)>, between_processes: bool) -> Spinning {
-    threads.sort_by_key(|&(slot, again)| (Reverse(again.cpu_ns), slot));
-    let mut sum = Again::default();
-    threads.iter().for_each(|t| sum.add(t.1));
-    Spinning { between_processes, sum, threads }
+impl Spinning {
+    fn of(peers: Peers<Again>) -> Spinning {
+        let Peers { between_processes, mut threads } = peers;
+        threads.sort_by_key(|&(slot, again)| (Reverse(again.cpu_ns), slot));
+        let mut sum = Again::default();
+        threads.iter().for_each(|t| sum.add(t.1));
+        Spinning { between_processes, sum, threads }
+    }
 }
 
 /// Whether the yielding threads have anything to wait for.

@@ -15,10 +15,10 @@
 
 use crate::leaf::Leaf;
 use crate::limits::{ENOUGH, SERVER_ENDS, Thresholds};
+use crate::peers::{Peers, peers};
 use holdup_passes::{Analysis, SampledRun, Slot, Thread};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 /// Threads of one program that wait for each other by spinning in user mode.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,28 +47,11 @@ struct Spinner {
 
 /// Every program whose threads wait like this, most CPU time first.
 pub(crate) fn user_spinning(analysis: &Analysis, thresholds: &Thresholds) -> Vec<UserSpinning> {
-    let mut processes: BTreeMap<Option<u32>, Vec<Spinner>> = BTreeMap::new();
-    for (slot, t) in analysis.all_threads().filter(|(_, t)| !t.is_kthread()) {
-        let samples = analysis.sampled(slot);
-        if samples.all > 0 {
-            let spinner = Spinner::of(slot, t, samples);
-            processes.entry(analysis.pid(t)).or_default().push(spinner);
-        }
-    }
-    let mut groups: Vec<(bool, Vec<Spinner>)> = Vec::new();
-    let mut lone: BTreeMap<Vec<u8>, Vec<Spinner>> = BTreeMap::new();
-    for mut threads in processes.into_values() {
-        match threads.len() {
-            1 => {
-                let program = analysis.role(analysis.thread(threads[0].slot));
-                lone.entry(program).or_default().append(&mut threads);
-            }
-            _ => groups.push((false, threads)),
-        }
-    }
-    groups.extend(lone.into_values().filter(|l| l.len() > 1).map(|l| (true, l)));
-    let of = |(between, threads)| UserSpinning::of(analysis, between, threads, thresholds);
-    let mut out: Vec<UserSpinning> = groups.into_iter().filter_map(of).collect();
+    let sampled = analysis.all_threads().filter(|(_, t)| !t.is_kthread());
+    let sampled = sampled.map(|(slot, t)| (slot, Spinner::of(slot, t, analysis.sampled(slot))));
+    let peers = peers(analysis, sampled.filter(|(_, spinner)| spinner.samples.all > 0));
+    let of = |peers| UserSpinning::of(analysis, peers, thresholds);
+    let mut out: Vec<UserSpinning> = peers.into_iter().filter_map(of).collect();
     out.sort_by_key(|s| (Reverse(s.spun_ns), s.threads.first().map(|t| t.0)));
     out
 }
@@ -98,10 +81,11 @@ impl UserSpinning {
 
     fn of(
         analysis: &Analysis,
-        between_processes: bool,
-        mut threads: Vec<Spinner>,
+        peers: Peers<Spinner>,
         thresholds: &Thresholds,
     ) -> Option<UserSpinning> {
+        let between_processes = peers.between_processes;
+        let mut threads: Vec<Spinner> = peers.threads.into_iter().map(|t| t.1).collect();
         let samples: u64 = threads.iter().map(|t| t.samples.spinning()).sum();
         if !thresholds.enough(samples, &ENOUGH) || !is_for_each_other(&threads) {
             return None;
