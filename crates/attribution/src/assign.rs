@@ -78,13 +78,14 @@ pub(crate) fn bound(ledger: &mut Ledger, analysis: &Analysis, thresholds: &Thres
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
-    /// Programs that spin for more or less time than there is application code, and yield too.
-    #[test]
-    fn the_ledger_closes_whatever_spins() {
-        for (application, yields, spun) in
-            [(100, 0, 40), (100, 0, 400), (0, 0, 40), (100, 30, 20), (100, 30, 50), (100, 200, 50)]
-        {
+    proptest! {
+        /// Programs that spin for more or less time than there is application code, and yield too.
+        #[test]
+        fn what_spins_is_moved_once(
+            application in 0..400_u64, yields in 0..400_u64, spun in 0..400_u64,
+        ) {
             let leaves = [(Leaf::ApplicationUndivided, application), (Leaf::Spin, 7)];
             let mut ledger = Ledger::new(1_000, leaves);
             let mut yielding = Spinning::default();
@@ -93,9 +94,9 @@ mod tests {
             let between = UserSpinning { between_processes: true, ..user.clone() };
             spinning(&mut ledger, (&[yielding], &[user, between]), Leaf::ApplicationUndivided);
             let all: Nanos = ledger.leaves().map(|l| l.1).sum();
-            assert_eq!(all, application + 7, "{application} {yields} {spun}");
+            prop_assert_eq!(all, application + 7);
             let moved = ledger.ns(Leaf::Spin) - 7 + ledger.ns(Leaf::ServiceSpin);
-            assert_eq!(moved, (2 * spun).saturating_sub(yields).min(application));
+            prop_assert_eq!(moved, (2 * spun).saturating_sub(yields).min(application));
         }
     }
 }

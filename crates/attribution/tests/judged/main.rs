@@ -3,6 +3,7 @@
 
 mod background;
 mod calls;
+mod closing;
 mod machine;
 mod objects;
 mod samples;
