@@ -198,17 +198,18 @@ fn check(facts: &Facts<'_>) -> Finding {
     let (served, bound, serial) = (at(Leaf::OneServer), at(Leaf::Bound), at(Leaf::Serial));
     let spun = at(Leaf::BarrierSpin);
     let straggler = facts.judged.user_spinning.iter().find_map(|s| s.straggler);
-    let story = match (facts.judged.server, first) {
-        _ if spun > served.max(bound).max(serial) && straggler.is_some() => {
-            Story::SpinBarrier { slot: straggler.unwrap_or(Slot(0)) }
+    let straggler = straggler.filter(|_| spun > served.max(bound).max(serial));
+    let story = match (straggler, facts.judged.server, first) {
+        (Some(slot), ..) => Story::SpinBarrier { slot },
+        (_, Some(server), _) if served > 0 && served >= bound.max(serial) => {
+            Story::Server { server }
         }
-        (Some(server), _) if served > 0 && served >= bound.max(serial) => Story::Server { server },
-        (_, Some(slot)) if lone => Story::LoneThread { slot },
-        (_, Some(slot)) if !alone.few.is_empty() && serial >= bound => match alone.few.len() {
+        (.., Some(slot)) if lone => Story::LoneThread { slot },
+        (.., Some(slot)) if !alone.few.is_empty() && serial >= bound => match alone.few.len() {
             1 => Story::OneThread { slot },
             threads => Story::FewThreads { threads },
         },
-        (_, first) if serial > 0 && serial >= bound.max(served) => match first {
+        (.., first) if serial > 0 && serial >= bound.max(served) => match first {
             Some(slot) => Story::OneThread { slot },
             None => Story::Serial { part: alone.serial.value },
         },
