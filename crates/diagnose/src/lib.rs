@@ -19,6 +19,7 @@ mod counted;
 mod culprits;
 mod facts;
 pub mod guide;
+mod healthy;
 mod judged;
 mod measured;
 pub mod metrics;

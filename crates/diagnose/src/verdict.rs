@@ -3,13 +3,14 @@
 use crate::chosen;
 use crate::comparison::Source;
 use crate::facts::Facts;
+use crate::healthy;
 use crate::others::{background, unwanted_pct};
 use crate::record::again;
 use crate::report::{Class, Finding, Step, Verdict};
 use crate::too_little::too_little;
-use holdup_attribution::limits::{ALONE, MATTERS, NAMED, WELL_MET};
+use holdup_attribution::limits::{ALONE, MATTERS, NAMED};
 use holdup_attribution::{Leaf, Total};
-use holdup_passes::{Cause, ObjectKind, Outside, percent};
+use holdup_passes::{Cause, Outside};
 use holdup_trace::{EventDesc, EventKind, Nanos, Quality, QualityCode, shell_word};
 
 /// Decide. `findings` are sorted: those that hold first, then by worth.
@@ -42,7 +43,13 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
                         threads waited for is unknown";
             verdict(facts, Class::NotEnoughEvidence, 0.0, what.to_owned(), None)
         }
-        None => healthy(facts, findings),
+        None => match healthy::crowded_out(facts) {
+            Some(what) => verdict(facts, Class::NotEnoughEvidence, 0.0, what, None),
+            None => {
+                let (right, what) = healthy::claim(facts, findings);
+                verdict(facts, Class::Healthy, right, what, None)
+            }
+        },
     }
 }
 
@@ -89,99 +96,14 @@ fn unexplained(facts: &Facts<'_>, best: Option<&Finding>) -> Option<String> {
 /// No change would finish the chosen threads earlier.
 fn unhindered(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     let near = findings.iter().map(|f| f.worth.times).filter(|&times| times < facts.matters());
-    let most = at_most(near.fold(1.0, f64::max));
+    let most = healthy::at_most(near.fold(1.0, f64::max));
     let what = format!(
         "nothing delays {}: no simulated change gains {most}",
         chosen::chosen_words(facts).0
     );
-    verdict(facts, Class::Healthy, HEALTHY_RIGHT, what, None)
+    verdict(facts, Class::Healthy, healthy::RIGHT, what, None)
 }
 
-/// What no change gains that makes the work at most this many times as fast.
-fn at_most(times: f64) -> String {
-    match ((times - 1.0) * 100.0).round() {
-        0.0 => "anything".to_owned(),
-        most => format!("more than {most:.0} %"),
-    }
-}
-
-/// No change gains what matters: the largest gain, and whether there is work.
-fn healthy(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
-    let busy = facts.busy();
-    // A finding that a rule refused for a reason other than its size is no near miss.
-    let near = findings
-        .iter()
-        .filter(|f| f.class != Class::CpuOverload)
-        .filter(|f| f.is_too_little || f.worth.times < facts.matters())
-        .fold(1.0, |most: f64, f| most.max(f.worth.times));
-    let asleep = facts.replays.as_ref().and_then(|of| of.as_ref().ok()?.asleep());
-    let what = match asleep {
-        _ if busy * 2.0 >= 100.0 => {
-            format!("CPUs are {busy:.0} % busy, and there is no bottleneck")
-        }
-        Some(who) => {
-            format!("CPUs are {busy:.0} % busy because the work waits for timers or input ({who})")
-        }
-        None => format!("CPUs are {busy:.0} % busy because there is no more work"),
-    };
-    let what = match &facts.replays {
-        Some(Ok(replays)) => {
-            // Threads that hardly ever lack a CPU are no overload, whatever more CPUs would gain.
-            let cpus = replays.of_class(Class::CpuOverload);
-            let nothing = 1.0 + facts.limit(&WELL_MET) / 100.0;
-            let cpus = cpus.filter(|of| of.worth.times > near.max(nothing));
-            let but = cpus.map(|of| format!(", except more CPUs ({:.2}x)", of.worth.times));
-            let but = but.unwrap_or_default();
-            format!("{what}: no simulated change gains {}{but}", at_most(near))
-        }
-        _ => format!("{what}: removing one of the costs found does not gain {}", at_most(near)),
-    };
-    let order = facts.leaf(Leaf::Order);
-    let what = if facts.at_least(facts.wanted_pct(order), &MATTERS).holds() {
-        format!(
-            "{what}; {:.1} CPUs are idle while threads wait for the results of threads that are \
-             busy all the time: more of these busy threads would help, finer locks would not",
-            order as f64 / facts.wall.max(1) as f64
-        )
-    } else {
-        what
-    };
-    let what = match in_kernel(facts) {
-        Some(who) => format!("{what}; {who}, and more CPUs would not shorten that sleep"),
-        None => what,
-    };
-    let what = match facts.judged.alone.polls.first() {
-        Some(&slot) => format!(
-            "{what}; {} polls all the time and keeps a CPU busy with that",
-            facts.name(slot)
-        ),
-        None => what,
-    };
-    // A loss that would matter, but that no replay gains from, is a near miss too.
-    let lost = findings.iter().any(|f| f.is_too_little && f.demand >= facts.matters());
-    let is_near = lost || near - 1.0 > facts.limit(&WELL_MET) / 100.0;
-    verdict(facts, Class::Healthy, if is_near { HEALTHY_NEAR } else { HEALTHY_RIGHT }, what, None)
-}
-
-/// The thread that sleeps most while the kernel waits for neither a device nor a lock, for example
-/// for a grace period or a driver's answer.
-fn in_kernel(facts: &Facts<'_>) -> Option<String> {
-    let a = facts.analysis;
-    let most = a
-        .objects()
-        .filter(|o| o.kind == ObjectKind::Uninterruptible && o.wait_ns * 2 >= facts.wall)
-        .max_by_key(|o| o.wait_ns)?;
-    let name = a.object_name(most.object);
-    let function = name.strip_prefix("in ")?.split([' ', '+']).next()?;
-    let comm = a.comm(a.thread(most.first?));
-    let part = percent(most.wait_ns.min(facts.wall), facts.wall);
-    Some(format!("{comm} sleeps in the kernel function {function} for {part:.0} % of the time"))
-}
-
-/// How often `healthy` was right if no tried change gains more than the replay's error, and if one
-/// does (docs/verdicts.md).
-const HEALTHY_RIGHT: f64 = 0.95;
-const HEALTHY_NEAR: f64 = 0.88;
 /// How often a verdict was right whose finding has this worth (a factor): recordings of known
 /// workloads, for most of which no rule was made (docs/verdicts.md). Small gains easily have
 /// another cause; queues for CPUs come with many other things.
@@ -253,15 +175,6 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
             "too many events are missing"
         };
         return Some(format!("{unaccounted:.0} % of capacity is unaccounted for: {why}"));
-    }
-    let overload = |f: &Finding| f.class == Class::CpuOverload && f.ruled_out.is_none();
-    let others = unwanted_pct(facts, findings.iter().any(overload));
-    if others >= facts.too_much() {
-        return Some(format!(
-            "programs other than the traced ones took {others:.0} % of capacity ({}): record again \
-             without them",
-            background(facts).listed()
-        ));
     }
     let asleep = asleep_for_unknown(facts);
     if asleep >= facts.too_much() {
@@ -425,35 +338,8 @@ fn verdict(
         );
         doubt(1.0 - others / 100.0, why);
     }
-    // Time that was lost to nothing that a replay removed.
-    let unexplained = facts.leaf_pct(Leaf::Serial) + facts.leaf_pct(Leaf::Order);
-    let about_all = facts.judged.chosen.is_none();
-    if class == Class::Healthy && about_all && unexplained >= facts.limit(&MATTERS) {
-        let replayed = match &facts.replays {
-            Some(Ok(_)) => "no replay gains from dividing this work",
-            _ => "it was not simulated whether dividing this work gains anything",
-        };
-        let why = format!(
-            "CPUs are idle for {unexplained:.0} % of capacity while one thread at a time has work, \
-             and {replayed}"
-        );
-        doubt(1.0 - unexplained / 100.0, why);
-    }
-    // Of nine such verdicts on programs that ran untraced too (benches/pairs.tsv), four were wrong.
-    let slept = facts.leaf_pct(Leaf::NoWork);
-    if class == Class::Healthy && about_all && slept * 2.0 >= 100.0 {
-        let why = format!(
-            "CPUs are idle for {slept:.0} % of capacity while threads sleep for a set time or wait \
-             for input: queues inside a program, of asynchronous tasks or of requests, are not \
-             visible"
-        );
-        doubt(1.0 - slept / 200.0, why);
-    }
-    let unrecorded = facts.leaf(Leaf::KernelUnrecorded);
-    let outside = facts.pct(facts.application() + unrecorded);
-    if class == Class::Healthy && about_all && outside * 2.0 >= 100.0 {
-        let (factor, why) = outside_calls(facts, outside);
-        doubt(factor, why);
+    if class == Class::Healthy && facts.judged.chosen.is_none() {
+        healthy::doubts(facts).into_iter().for_each(|(factor, why)| doubt(factor, why));
     }
     if let Some(Err(_)) = &facts.replays {
         doubt(
@@ -551,32 +437,4 @@ fn work(facts: &Facts<'_>) -> Option<String> {
         |pid: Option<u32>| pid.is_some_and(|pid| facts.judged.background.work.contains(&pid));
     let threads = a.all_threads().filter(|(_, t)| !t.is_kthread() && is_work(a.pid(t)));
     threads.max_by_key(|(_, t)| t.running_ns).map(|(_, t)| a.comm(t))
-}
-
-/// How sure it is that CPUs work which are outside recorded calls for `outside` per cent of capacity,
-/// and why it is not certain. Of nine such verdicts on programs that ran untraced too, five were wrong
-/// (docs/models.md), three of them because threads spun.
-fn outside_calls(facts: &Facts<'_>, outside: f64) -> (f64, String) {
-    let sampled = facts.analysis.sampled_in_all();
-    let unknown = sampled.unknown as f64 * 100.0 / sampled.all.max(1) as f64;
-    let is_sampled = facts.enough(sampled.all);
-    // Some samples are always at code of no file, such as the kernel's own in a process.
-    let shows_spinning = is_sampled && unknown < facts.limit(&MATTERS);
-    let (part, spins) = if shows_spinning { (1_200.0, "") } else { (600.0, ", spins for a lock") };
-    let own = facts.pct(facts.application());
-    let mut why = format!(
-        "CPUs run application code for {own:.0} % of capacity, and whether it works{spins} or \
-         copies data is not visible"
-    );
-    let unrecorded = facts.leaf_pct(Leaf::KernelUnrecorded);
-    if unrecorded >= facts.limit(&MATTERS) {
-        why += &format!(
-            "; for another {unrecorded:.0} % they are in page faults or in calls that are not \
-             recorded"
-        );
-    }
-    if is_sampled && !shows_spinning {
-        why += &format!(": {unknown:.0} % of the samples are in code of no known file");
-    }
-    (1.0 - outside / part, why)
 }

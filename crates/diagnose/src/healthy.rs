@@ -1,0 +1,170 @@
+//! When there is no bottleneck: what is claimed then, and why it may be wrong.
+
+use crate::facts::Facts;
+use crate::others::{background, unwanted_pct};
+use crate::report::{Class, Finding};
+use holdup_attribution::Leaf;
+use holdup_attribution::limits::{MATTERS, WELL_MET};
+use holdup_passes::{ObjectKind, percent};
+
+/// How often `healthy` was right if no tried change gains more than the replay's error, and if one
+/// does (docs/verdicts.md).
+pub(crate) const RIGHT: f64 = 0.95;
+const NEAR: f64 = 0.88;
+
+/// No change gains what matters: how often that is right, and in words the largest gain and whether
+/// there is work.
+pub(crate) fn claim(facts: &Facts<'_>, findings: &[Finding]) -> (f64, String) {
+    let busy = facts.busy();
+    // A finding that a rule refused for a reason other than its size is no near miss.
+    let near = findings
+        .iter()
+        .filter(|f| f.class != Class::CpuOverload)
+        .filter(|f| f.is_too_little || f.worth.times < facts.matters())
+        .fold(1.0, |most: f64, f| most.max(f.worth.times));
+    let asleep = facts.replays.as_ref().and_then(|of| of.as_ref().ok()?.asleep());
+    let what = match asleep {
+        _ if busy * 2.0 >= 100.0 => {
+            format!("CPUs are {busy:.0} % busy, and there is no bottleneck")
+        }
+        Some(who) => {
+            format!("CPUs are {busy:.0} % busy because the work waits for timers or input ({who})")
+        }
+        None => format!("CPUs are {busy:.0} % busy because there is no more work"),
+    };
+    let what = match &facts.replays {
+        Some(Ok(replays)) => {
+            // Threads that hardly ever lack a CPU are no overload, whatever more CPUs would gain.
+            let cpus = replays.of_class(Class::CpuOverload);
+            let nothing = 1.0 + facts.limit(&WELL_MET) / 100.0;
+            let cpus = cpus.filter(|of| of.worth.times > near.max(nothing));
+            let but = cpus.map(|of| format!(", except more CPUs ({:.2}x)", of.worth.times));
+            let but = but.unwrap_or_default();
+            format!("{what}: no simulated change gains {}{but}", at_most(near))
+        }
+        _ => format!("{what}: removing one of the costs found does not gain {}", at_most(near)),
+    };
+    let order = facts.leaf(Leaf::Order);
+    let what = if facts.at_least(facts.wanted_pct(order), &MATTERS).holds() {
+        format!(
+            "{what}; {:.1} CPUs are idle while threads wait for the results of threads that are \
+             busy all the time: more of these busy threads would help, finer locks would not",
+            order as f64 / facts.wall.max(1) as f64
+        )
+    } else {
+        what
+    };
+    let what = match in_kernel(facts) {
+        Some(who) => format!("{what}; {who}, and more CPUs would not shorten that sleep"),
+        None => what,
+    };
+    let what = match facts.judged.alone.polls.first() {
+        Some(&slot) => format!(
+            "{what}; {} polls all the time and keeps a CPU busy with that",
+            facts.name(slot)
+        ),
+        None => what,
+    };
+    // A loss that would matter, but that no replay gains from, is a near miss too.
+    let lost = findings.iter().any(|f| f.is_too_little && f.demand >= facts.matters());
+    let is_near = lost || near - 1.0 > facts.limit(&WELL_MET) / 100.0;
+    (if is_near { NEAR } else { RIGHT }, what)
+}
+
+/// What no change gains that makes the work at most this many times as fast.
+pub(crate) fn at_most(times: f64) -> String {
+    match ((times - 1.0) * 100.0).round() {
+        0.0 => "anything".to_owned(),
+        most => format!("more than {most:.0} %"),
+    }
+}
+
+/// Why nothing found does not mean that there is nothing: what other programs leave to the work
+/// may be too little to show its bottleneck. One that shows nevertheless is one.
+pub(crate) fn crowded_out(facts: &Facts<'_>) -> Option<String> {
+    let others = unwanted_pct(facts, false);
+    (others >= facts.too_much()).then(|| {
+        format!(
+            "programs other than the traced ones took {others:.0} % of capacity ({}): record again \
+             without them",
+            background(facts).listed()
+        )
+    })
+}
+
+/// The thread that sleeps most while the kernel waits for neither a device nor a lock, for example
+/// for a grace period or a driver's answer.
+fn in_kernel(facts: &Facts<'_>) -> Option<String> {
+    let a = facts.analysis;
+    let most = a
+        .objects()
+        .filter(|o| o.kind == ObjectKind::Uninterruptible && o.wait_ns * 2 >= facts.wall)
+        .max_by_key(|o| o.wait_ns)?;
+    let name = a.object_name(most.object);
+    let function = name.strip_prefix("in ")?.split([' ', '+']).next()?;
+    let comm = a.comm(a.thread(most.first?));
+    let part = percent(most.wait_ns.min(facts.wall), facts.wall);
+    Some(format!("{comm} sleeps in the kernel function {function} for {part:.0} % of the time"))
+}
+
+/// What makes the claim less sure: a factor for its confidence, and why.
+pub(crate) fn doubts(facts: &Facts<'_>) -> Vec<(f64, String)> {
+    let mut doubts = Vec::new();
+    // Time that was lost to nothing that a replay removed.
+    let unexplained = facts.leaf_pct(Leaf::Serial) + facts.leaf_pct(Leaf::Order);
+    if unexplained >= facts.limit(&MATTERS) {
+        let replayed = match &facts.replays {
+            Some(Ok(_)) => "no replay gains from dividing this work",
+            _ => "it was not simulated whether dividing this work gains anything",
+        };
+        let why = format!(
+            "CPUs are idle for {unexplained:.0} % of capacity while one thread at a time has work, \
+             and {replayed}"
+        );
+        doubts.push((1.0 - unexplained / 100.0, why));
+    }
+    // Of nine such verdicts on programs that ran untraced too (benches/pairs.tsv), four were wrong.
+    let slept = facts.leaf_pct(Leaf::NoWork);
+    if slept * 2.0 >= 100.0 {
+        let why = format!(
+            "CPUs are idle for {slept:.0} % of capacity while threads sleep for a set time or wait \
+             for input: queues inside a program, of asynchronous tasks or of requests, are not \
+             visible"
+        );
+        doubts.push((1.0 - slept / 200.0, why));
+    }
+    let unrecorded = facts.leaf(Leaf::KernelUnrecorded);
+    let outside = facts.pct(facts.application() + unrecorded);
+    if outside * 2.0 >= 100.0 {
+        doubts.push(outside_calls(facts, outside));
+    }
+    doubts
+}
+
+/// How sure it is that CPUs work which are outside recorded calls for `outside` per cent of capacity,
+/// and why it is not certain. Of nine such verdicts on programs that ran untraced too, five were wrong
+/// (docs/models.md), three of them because threads spun.
+fn outside_calls(facts: &Facts<'_>, outside: f64) -> (f64, String) {
+    let sampled = facts.analysis.sampled_in_all();
+    let unknown = sampled.unknown as f64 * 100.0 / sampled.all.max(1) as f64;
+    let is_sampled = facts.enough(sampled.all);
+    // Some samples are always at code of no file, such as the kernel's own in a process.
+    let shows_spinning = is_sampled && unknown < facts.limit(&MATTERS);
+    let (part, spins) = if shows_spinning { (1_200.0, "") } else { (600.0, ", spins for a lock") };
+    let own = facts.pct(facts.application());
+    let mut why = format!(
+        "CPUs run application code for {own:.0} % of capacity, and whether it works{spins} or \
+         copies data is not visible"
+    );
+    let unrecorded = facts.leaf_pct(Leaf::KernelUnrecorded);
+    if unrecorded >= facts.limit(&MATTERS) {
+        why += &format!(
+            "; for another {unrecorded:.0} % they are in page faults or in calls that are not \
+             recorded"
+        );
+    }
+    if is_sampled && !shows_spinning {
+        why += &format!(": {unknown:.0} % of the samples are in code of no known file");
+    }
+    (1.0 - outside / part, why)
+}
