@@ -141,9 +141,9 @@ pub(crate) fn doubts(facts: &Facts<'_>) -> Vec<(f64, String)> {
     doubts
 }
 
-/// How sure it is that CPUs work which are outside recorded calls for `outside` per cent of capacity,
-/// and why it is not certain. Of nine such verdicts on programs that ran untraced too, five were wrong
-/// (docs/models.md), three of them because threads spun.
+/// How sure it is that CPUs work which are outside recorded calls for `outside` per cent of
+/// capacity, and why it is not certain. Of nine such verdicts on programs that ran untraced too,
+/// five were wrong (docs/models.md), three of them because threads spun.
 fn outside_calls(facts: &Facts<'_>, outside: f64) -> (f64, String) {
     let sampled = facts.analysis.sampled_in_all();
     let unknown = sampled.unknown as f64 * 100.0 / sampled.all.max(1) as f64;
