@@ -23,10 +23,11 @@ mod predicted;
 mod replay;
 mod rules;
 mod same_answer;
+mod samples;
 mod siblings;
 mod sleeps;
 mod spare_cpus;
-mod spins;
+
 mod taken_away;
 mod tasks;
 mod untraced_calls;

@@ -1,4 +1,5 @@
-//! Spinning in user mode on recordings: how much, who is to blame, and what its end gains.
+//! What samples of the running code show on recordings: spinning in user mode, how much of it, who
+//! is to blame, and what its end gains; and page faults.
 
 use crate::support::recording;
 use holdup_attribution::{Attribution, Leaf, analyze};
@@ -15,8 +16,8 @@ fn judged(scenario: &str) -> Diagnosis {
     diagnose_judged(reader.info(), &judged, None, limits)
 }
 
-/// CPU time at a leaf, and the waiting that the program measured itself, in ms.
-fn spun_and_waited(scenario: &str, leaf: Leaf) -> (u64, u64) {
+/// CPU time at a leaf, and the time that the program measured itself (`key`), in ms.
+fn seen_and_measured(scenario: &str, leaf: Leaf, key: &str) -> (u64, u64) {
     let reader = holdup_open::open(&recording(scenario)).expect("a recording");
     let analysis = analyze(&*reader, &Options::default()).expect("an analysis");
     let ledger = Attribution::from(&analysis).ledger;
@@ -25,7 +26,7 @@ fn spun_and_waited(scenario: &str, leaf: Leaf) -> (u64, u64) {
     let truth = recording(scenario).with_file_name("truth.json");
     let truth: serde_json::Value =
         serde_json::from_slice(&std::fs::read(truth).expect("a truth")).expect("JSON");
-    (ledger.ns(leaf) / 1_000_000, truth["wait_us"].as_u64().expect("a time") / 1_000)
+    (ledger.ns(leaf) / 1_000_000, truth[key].as_u64().expect("a time") / 1_000)
 }
 
 /// The first culprit of the verdict's finding, and the gain.
@@ -36,7 +37,7 @@ fn first(d: &Diagnosis) -> (String, f64) {
 
 #[test]
 fn threads_that_spin_for_a_lock_contend() {
-    let (spun, waited) = spun_and_waited("native_spin_lock", Leaf::Spin);
+    let (spun, waited) = seen_and_measured("native_spin_lock", Leaf::Spin, "wait_us");
     // The threads also waited without a CPU.
     assert!(spun <= waited && spun * 100 >= waited * 80, "{spun} of {waited} ms");
     let d = judged("native_spin_lock");
@@ -48,7 +49,7 @@ fn threads_that_spin_for_a_lock_contend() {
 
 #[test]
 fn threads_that_spin_until_one_thread_arrives_wait_for_a_straggler() {
-    let (spun, waited) = spun_and_waited("native_spin_barrier", Leaf::BarrierSpin);
+    let (spun, waited) = seen_and_measured("native_spin_barrier", Leaf::BarrierSpin, "wait_us");
     assert!(spun.abs_diff(waited) * 10 <= waited, "{spun} of {waited} ms");
     let d = judged("native_spin_barrier");
     assert_eq!(d.verdict.class, Class::WorkloadImbalance);
@@ -56,4 +57,16 @@ fn threads_that_spin_until_one_thread_arrives_wait_for_a_straggler() {
     assert!(culprit.contains("run of spin"), "{culprit}");
     // 10 parts of work and 1 part, divided: 10 / 5.5.
     assert!((1.75..=1.9).contains(&times), "{times}");
+}
+
+#[test]
+fn page_faults_are_no_application_code() {
+    let leaf = Leaf::KernelUnrecorded;
+    let (seen, measured) = seen_and_measured("native_page_faults", leaf, "fault_us");
+    // The program's clock also ran while its threads had no CPU.
+    assert!(seen <= measured && seen * 100 >= measured * 85, "{seen} of {measured} ms");
+    let d = judged("native_page_faults");
+    assert_eq!(d.verdict.class, Class::Healthy, "{}", d.verdict.summary);
+    let said = d.verdict.reservations.iter().any(|r| r.contains("they are in page faults"));
+    assert!(said, "{:?}", d.verdict.reservations);
 }
