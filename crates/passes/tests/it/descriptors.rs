@@ -1,12 +1,11 @@
 //! What descriptors refer to, if a recorder looked at them.
 
+use crate::pair::{READ, reads_until_written};
 use holdup_attribution::{Attribution, WaitsBy, analyze};
 use holdup_passes::Options;
 use holdup_testkit::{MemTrace, TraceBuilder};
 use holdup_trace::{DescriptorKind, Descriptors, Pid, Seen};
 
-const READ: u32 = 0;
-const WRITE: u32 = 1;
 const CLOSE: u32 = 3;
 const OPENAT: u32 = 257;
 
@@ -17,18 +16,7 @@ fn seen(pid: u32, fd: u32, looks: (u32, u32), kind: DescriptorKind, name: &str) 
 /// Thread 8 reads from descriptor 3, which no call created, until 7 writes; then it opens another
 /// descriptor of that number at 55, sleeps on it, and closes it at 85.
 fn trace(looks: Vec<(u64, u64)>, all: Vec<Seen>) -> MemTrace {
-    TraceBuilder::new(2)
-        .task(7, 7, None, "writer")
-        .task(8, 8, None, "reader")
-        .switch(0, 0, 0, 7, "R")
-        .switch(0, 1, 0, 8, "R")
-        .sys_enter_with(10, 1, 8, READ, &[3, 0, 1])
-        .switch(20, 1, 8, 0, "S")
-        .sys_enter_with(30, 0, 7, WRITE, &[4, 0, 1])
-        .waking(31, 0, 7, 8)
-        .sys_exit(32, 0, 7, WRITE, 1)
-        .switch(33, 1, 0, 8, "R")
-        .sys_exit(34, 1, 8, READ, 1)
+    reads_until_written(TraceBuilder::new(2))
         .sys_enter_with(40, 1, 8, CLOSE, &[3])
         .sys_exit(41, 1, 8, CLOSE, 0)
         .sys_enter_with(50, 1, 8, OPENAT, &[0, 0])

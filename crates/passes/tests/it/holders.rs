@@ -1,6 +1,6 @@
 //! What holders did while others waited, on traces built by hand: each part to the nanosecond.
 
-use crate::pair::{FUTEX, WAIT, WAKE, contended, two, woken};
+use crate::pair::{FUTEX, WAIT, WAKE, contended_again, woken};
 use holdup_attribution::{Attribution, WaitsBy, analyze};
 use holdup_passes::{HolderPart, Options};
 use holdup_testkit::TraceBuilder;
@@ -13,7 +13,7 @@ const WAIT_BITSET: u64 = 0x89;
 /// 8 has held the mutex since 62, and 7 waits for it from 70 on. Before that 7 held it, from 20 to
 /// 45, when it was not followed.
 fn held_by_8() -> TraceBuilder {
-    contended(two()).sys_enter_with(65, 0, 7, FUTEX, &[0x1000, WAIT, 2]).switch(70, 0, 7, 0, "S")
+    contended_again(0x1000)
 }
 
 /// 8 releases it at `at`; what it did since 70, in the order of `waits -j`, without 7's part.

@@ -1,7 +1,10 @@
-//! Two threads of one process, and a mutex that one holds and the other wants.
+//! Two threads, and what one of them waits for until the other lets it go on: a mutex of their
+//! process, or data.
 
 use holdup_testkit::TraceBuilder;
 
+pub(crate) const READ: u32 = 0;
+pub(crate) const WRITE: u32 = 1;
 pub(crate) const FUTEX: u32 = 202;
 pub(crate) const WAIT: u64 = 0x80;
 pub(crate) const WAKE: u64 = 0x81;
@@ -35,6 +38,35 @@ pub(crate) fn contended_from(
         .sys_exit(at + 52, 0, 7, FUTEX, 1)
         .switch(at + 60, 1, 0, 8, "R")
         .sys_exit(at + 62, 1, 8, FUTEX, 0)
+}
+
+/// The same, and then 7 waits for this word from 70 on.
+pub(crate) fn contended_again(word: u64) -> TraceBuilder {
+    contended(two()).sys_enter_with(65, 0, 7, FUTEX, &[word, WAIT, 2]).switch(70, 0, 7, 0, "S")
+}
+
+/// The same, until 8 wakes it at 81.
+pub(crate) fn contended_in_turn(word: u64) -> TraceBuilder {
+    contended_again(word)
+        .sys_enter_with(80, 1, 8, FUTEX, &[word, WAKE, 1])
+        .waking(81, 1, 8, 7)
+        .sys_exit(82, 1, 8, FUTEX, 1)
+        .switch(90, 0, 0, 7, "R")
+}
+
+/// 8, of another process than 7, reads from a descriptor from 10 on until 7 writes at 30.
+pub(crate) fn reads_until_written(base: TraceBuilder) -> TraceBuilder {
+    base.task(7, 7, None, "writer")
+        .task(8, 8, None, "reader")
+        .switch(0, 0, 0, 7, "R")
+        .switch(0, 1, 0, 8, "R")
+        .sys_enter_with(10, 1, 8, READ, &[3, 0, 1])
+        .switch(20, 1, 8, 0, "S")
+        .sys_enter_with(30, 0, 7, WRITE, &[4, 0, 1])
+        .waking(31, 0, 7, 8)
+        .sys_exit(32, 0, 7, WRITE, 1)
+        .switch(33, 1, 0, 8, "R")
+        .sys_exit(34, 1, 8, READ, 1)
 }
 
 /// A thread wakes the one that waits for the futex, which runs 10 ns later; each with its CPU.

@@ -1,7 +1,7 @@
 //! Words of the threads library: mutexes, semaphores, condition variables, barriers, joins.
 
 use super::{NANOSLEEP, first, run};
-use crate::pair::{FUTEX, WAIT, WAKE, contended, contended_from, two};
+use crate::pair::{FUTEX, WAIT, WAKE, contended, contended_from, contended_in_turn, two};
 use holdup_attribution::{Attribution, Leaf, WaitsBy};
 use holdup_passes::{Analysis, Group};
 use holdup_testkit::TraceBuilder;
@@ -28,15 +28,7 @@ fn a_mutex_its_waiter_and_its_inferred_holder() {
 
 #[test]
 fn the_next_hold_of_a_woken_waiter_is_observed_and_ends_with_its_wake() {
-    let a = run(&contended(two())
-        .sys_enter_with(65, 0, 7, FUTEX, &[0x1000, WAIT, 2])
-        .switch(70, 0, 7, 0, "S")
-        .sys_enter_with(80, 1, 8, FUTEX, &[0x1000, WAKE, 1])
-        .waking(81, 1, 8, 7)
-        .sys_exit(82, 1, 8, FUTEX, 1)
-        .switch(90, 0, 0, 7, "R")
-        .sys_exit(91, 0, 7, FUTEX, 0)
-        .build());
+    let a = run(&contended_in_turn(0x1000).sys_exit(91, 0, 7, FUTEX, 0).build());
     let row = first(&a);
     let holder = row.holders.iter().find(|h| h.tid == 8).unwrap();
     assert_eq!((holder.hold_ns, holder.inferred), (80 - 62, false));

@@ -8,8 +8,6 @@ use holdup_attribution::{Attribution, WaitsBy, WaitsRow, analyze};
 use holdup_passes::{Analysis, Detail, Options};
 use holdup_testkit::MemTrace;
 
-const READ: u32 = 0;
-const WRITE: u32 = 1;
 const NANOSLEEP: u32 = 35;
 
 fn run(trace: &MemTrace) -> Analysis {

@@ -1,7 +1,7 @@
 //! Who waits for whom: chains, graphs, paths, processes; and threads that wait without sleeping.
 
-use super::{READ, run};
-use crate::pair::{FUTEX, WAIT, WAKE, contended, two};
+use super::run;
+use crate::pair::{FUTEX, READ, WAIT, WAKE, contended_in_turn, two};
 use holdup_attribution::{Attribution, Leaf, WaitsBy};
 use holdup_passes::Group;
 use holdup_testkit::TraceBuilder;
@@ -101,14 +101,7 @@ fn threads_of_a_trace_without_process_ids_find_their_process_by_the_flags_of_clo
 
 #[test]
 fn two_that_wait_for_each_other_are_a_cycle() {
-    let a = run(&contended(two())
-        .sys_enter_with(65, 0, 7, FUTEX, &[0x2000, WAIT, 2])
-        .switch(70, 0, 7, 0, "S")
-        .sys_enter_with(80, 1, 8, FUTEX, &[0x2000, WAKE, 1])
-        .waking(81, 1, 8, 7)
-        .sys_exit(82, 1, 8, FUTEX, 1)
-        .switch(90, 0, 0, 7, "R")
-        .build());
+    let a = run(&contended_in_turn(0x2000).build());
     let graph = Attribution::from(&a).graph();
     assert_eq!(graph.cycles, [[7, 8]]);
     assert!(graph.nodes.iter().all(|n| n.cycle == Some(1)));

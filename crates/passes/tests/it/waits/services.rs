@@ -1,7 +1,7 @@
 //! What the kernel keeps for threads: pipes, locks of files, semaphores, latches between processes.
 
-use super::{NANOSLEEP, READ, WRITE, first, run};
-use crate::pair::two;
+use super::{NANOSLEEP, first, run};
+use crate::pair::{READ, WRITE, reads_until_written, two};
 use holdup_attribution::{Attribution, Leaf, WaitsBy};
 use holdup_passes::{Analysis, ObjectKind};
 use holdup_testkit::TraceBuilder;
@@ -15,20 +15,9 @@ const EPOLL_WAIT: u32 = 232;
 
 #[test]
 fn two_descriptors_of_one_pipe_are_one_object() {
-    let a = run(&TraceBuilder::new(2)
-        .records("sched", "sched_wakeup")
-        .records("irq", "irq_handler_entry")
-        .task(7, 7, None, "writer")
-        .task(8, 8, None, "reader")
-        .switch(0, 0, 0, 7, "R")
-        .switch(0, 1, 0, 8, "R")
-        .sys_enter_with(10, 1, 8, READ, &[3, 0, 1])
-        .switch(20, 1, 8, 0, "S")
-        .sys_enter_with(30, 0, 7, WRITE, &[4, 0, 1])
-        .waking(31, 0, 7, 8)
-        .sys_exit(32, 0, 7, WRITE, 1)
-        .switch(33, 1, 0, 8, "R")
-        .sys_exit(34, 1, 8, READ, 1)
+    let base =
+        TraceBuilder::new(2).records("sched", "sched_wakeup").records("irq", "irq_handler_entry");
+    let a = run(&reads_until_written(base)
         // The pipe is full: now the writer waits for the reader.
         .sys_enter_with(40, 0, 7, WRITE, &[4, 0, 1])
         .switch(41, 0, 7, 0, "S")
