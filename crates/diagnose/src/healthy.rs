@@ -1,7 +1,7 @@
 //! When there is no bottleneck: what is claimed then, and why it may be wrong.
 
 use crate::facts::Facts;
-use crate::others::{background, unwanted_pct};
+use crate::others::{took, unwanted_pct};
 use crate::report::{Class, Finding};
 use holdup_attribution::Leaf;
 use holdup_attribution::limits::{MATTERS, WELL_MET};
@@ -83,13 +83,8 @@ pub(crate) fn at_most(times: f64) -> String {
 /// may be too little to show its bottleneck. One that shows nevertheless is one.
 pub(crate) fn crowded_out(facts: &Facts<'_>) -> Option<String> {
     let others = unwanted_pct(facts, false);
-    (others >= facts.too_much()).then(|| {
-        format!(
-            "programs other than the traced ones took {others:.0} % of capacity ({}): record again \
-             without them",
-            background(facts).listed()
-        )
-    })
+    let took = || format!("{}: record again without them", took(facts, others));
+    (others >= facts.too_much()).then(took)
 }
 
 /// The thread that sleeps most while the kernel waits for neither a device nor a lock, for example

@@ -17,6 +17,12 @@ pub(crate) fn unwanted_pct(facts: &Facts<'_>, are_the_answer: bool) -> f64 {
     facts.pct(if are_the_answer { others.recorder_ns() } else { others.ns })
 }
 
+/// What other programs took, this share of capacity, and which they are.
+pub(crate) fn took(facts: &Facts<'_>, pct: f64) -> String {
+    let who = background(facts).listed();
+    format!("programs other than the traced ones took {pct:.0} % of capacity ({who})")
+}
+
 /// The background programs, as in the report.
 pub(crate) fn background(facts: &Facts<'_>) -> Background {
     let found = &facts.judged.background;

@@ -4,7 +4,7 @@ use crate::chosen;
 use crate::comparison::Source;
 use crate::facts::Facts;
 use crate::healthy;
-use crate::others::{background, unwanted_pct};
+use crate::others::{background, took, unwanted_pct};
 use crate::record::again;
 use crate::report::{Class, Finding, Step, Verdict};
 use crate::too_little::too_little;
@@ -332,11 +332,7 @@ fn verdict(
     }
     let others = unwanted_pct(facts, class == Class::CpuOverload);
     if others >= facts.doubtful() && facts.judged.chosen.is_none() {
-        let why = format!(
-            "programs other than the traced ones took {others:.0} % of capacity ({})",
-            background(facts).listed()
-        );
-        doubt(1.0 - others / 100.0, why);
+        doubt(1.0 - others / 100.0, took(facts, others));
     }
     if class == Class::Healthy && facts.judged.chosen.is_none() {
         healthy::doubts(facts).into_iter().for_each(|(factor, why)| doubt(factor, why));

@@ -13,11 +13,9 @@ impl Engine {
         // An interrupt is not the thread's own time.
         let interrupted = self.cpus.get(e.cpu).is_some_and(|c| !c.stack.is_empty());
         let t = &self.threads[slot];
-        if interrupted {
-            return;
-        }
         // The time in a recorded call is known without samples.
-        let Some(&address) = chain.first().filter(|_| t.living.call.is_none()) else { return };
+        let counts = !interrupted && t.living.call.is_none();
+        let Some(&address) = chain.first().filter(|_| counts) else { return };
         let address = (!in_kernel).then_some(address);
         let mapping = address.and_then(|address| self.waits.code_below(t.pid, address));
         self.code.sample(slot, address, mapping, &self.names);

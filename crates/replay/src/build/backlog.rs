@@ -7,19 +7,24 @@
 use holdup_passes::Hop;
 use holdup_trace::Nanos;
 
-/// The connections of a server from one time on.
-#[derive(Clone, Copy)]
-struct From {
+/// How many connections a server has from one time on.
+struct Count {
     at: Nanos,
     /// How many wait to be accepted.
     waiting: u64,
-    /// How many have been accepted and not closed.
+    /// How many have been accepted and not closed; below 0 only until it is known how many are
+    /// older than the recording.
     open: i64,
 }
 
-/// The connections of a server, each time that one is made, accepted or closed.
+/// The connections of a server.
 #[derive(Default)]
-pub(super) struct Backlog(Vec<From>);
+pub(super) struct Backlog {
+    /// Each time that one is made, accepted or closed.
+    counts: Vec<Count>,
+    /// How many there are while there are any.
+    usual: usize,
+}
 
 impl Backlog {
     /// From what happened to connections, in order of time.
@@ -31,7 +36,7 @@ impl Backlog {
     /// been accepted before the recording.
     pub(super) fn new(connections: impl IntoIterator<Item = (Nanos, Hop)>) -> Backlog {
         let (mut waiting, mut open, mut fewest) = (0_u64, 0_i64, 0_i64);
-        let mut all: Vec<From> = Vec::new();
+        let mut counts: Vec<Count> = Vec::new();
         for (at, hop) in connections {
             match hop {
                 Hop::Made => waiting += 1,
@@ -39,35 +44,41 @@ impl Backlog {
                 Hop::Closed => open -= 1,
             }
             fewest = fewest.min(open);
-            all.push(From { at, waiting, open });
+            counts.push(Count { at, waiting, open });
         }
         let mut never = u64::MAX;
-        for of in all.iter_mut().rev() {
+        for of in counts.iter_mut().rev() {
             never = never.min(of.waiting);
             of.waiting -= never;
             of.open -= fewest;
         }
-        Backlog(all)
+        let usual = usual(&counts);
+        Backlog { counts, usual }
     }
 
-    /// How many connections there are while there are any: the mean, rounded. Clients ask for one
-    /// thing at a time through each of them.
+    /// How many connections there are while there are any. Clients ask for one thing at a time
+    /// through each of them.
     pub(super) fn usual(&self) -> usize {
-        let (mut sum, mut time) = (0_u128, 0_u128);
-        for of in self.0.windows(2) {
-            let connections = u128::from(of[0].waiting + of[0].open.max(0) as u64);
-            let ns = u128::from(of[1].at.saturating_sub(of[0].at));
-            sum += ns * connections;
-            time += if connections > 0 { ns } else { 0 };
-        }
-        ((sum + time / 2) / time.max(1)) as usize
+        self.usual
     }
 
     /// Whether a connection waits at this time.
     pub(super) fn has_any(&self, at: Nanos) -> bool {
-        let next = self.0.partition_point(|of| of.at <= at);
-        next > 0 && self.0[next - 1].waiting > 0
+        let next = self.counts.partition_point(|of| of.at <= at);
+        next > 0 && self.counts[next - 1].waiting > 0
     }
+}
+
+/// The mean number of connections while there are any, rounded.
+fn usual(counts: &[Count]) -> usize {
+    let (mut sum, mut time) = (0_u128, 0_u128);
+    for of in counts.windows(2) {
+        let connections = u128::from(of[0].waiting + of[0].open.unsigned_abs());
+        let ns = u128::from(of[1].at.saturating_sub(of[0].at));
+        sum += ns * connections;
+        time += if connections > 0 { ns } else { 0 };
+    }
+    ((sum + time / 2) / time.max(1)) as usize
 }
 
 #[cfg(test)]
@@ -105,7 +116,7 @@ mod tests {
         assert_eq!(waits(&unseen, 6), [false, false, false, true, true, false]);
     }
 
-    fn usual(connections: &[(Nanos, Hop)]) -> usize {
+    fn usually(connections: &[(Nanos, Hop)]) -> usize {
         Backlog::new(connections.iter().copied()).usual()
     }
 
@@ -120,14 +131,14 @@ mod tests {
             (900, ACCEPTED),
             (990, ACCEPTED),
         ];
-        assert_eq!(usual(&three), 3);
-        assert_eq!(usual(&[]), 0);
+        assert_eq!(usually(&three), 3);
+        assert_eq!(usually(&[]), 0);
         let now_and_then = [(0, MADE), (1, ACCEPTED), (9, CLOSED), (900, MADE), (909, ACCEPTED)];
-        assert_eq!(usual(&now_and_then), 1, "while there are any");
+        assert_eq!(usually(&now_and_then), 1, "while there are any");
     }
 
     #[test]
     fn a_connection_that_is_closed_may_be_older_than_the_recording() {
-        assert_eq!(usual(&[(0, CLOSED), (10, CLOSED), (20, CLOSED)]), 2, "2 until 10, then 1");
+        assert_eq!(usually(&[(0, CLOSED), (10, CLOSED), (20, CLOSED)]), 2, "2 until 10, then 1");
     }
 }

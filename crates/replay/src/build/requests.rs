@@ -21,7 +21,7 @@ use super::ends::Ended;
 use crate::program::ReplayObject;
 use holdup_attribution::is_recorder;
 use holdup_passes::limits::NAMED;
-use holdup_passes::{Analysis, Hop, ObjectKind, Slot, Thread};
+use holdup_passes::{Analysis, Connection, Hop, ObjectKind, Slot, Thread};
 use holdup_trace::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
@@ -118,22 +118,26 @@ impl Asked {
         self.relays.retain(|_, relay| !relay.behind.is_empty());
         let relays = self.relays.values_mut();
         relays.for_each(|of| Rc::make_mut(&mut of.waited).spans.sort_by_key(|waited| waited.1));
-        self.find_backlogs(analysis);
+        let mut connections = analysis.connections().to_vec();
+        connections.sort_by_key(|of| of.at);
+        let accepted = connections.iter().filter(|of| of.hop == Hop::Accepted);
+        let accepting: FxHashSet<Slot> = accepted.map(|of| of.by).collect();
+        if !accepting.is_empty() {
+            self.leave_out(&accepting);
+            self.find_backlogs(analysis, &connections);
+        }
     }
 
-    fn find_backlogs(&mut self, analysis: &Analysis) {
-        let pid = |slot: Slot| analysis.pid(analysis.thread(slot));
-        let mut connections = analysis.connections().to_vec();
-        if !connections.iter().any(|of| of.hop == Hop::Accepted) {
-            return;
-        }
-        connections.sort_by_key(|of| of.at);
-        // The thread that accepts for its siblings is none of their clients.
-        let accepted = connections.iter().filter(|of| of.hop == Hop::Accepted).map(|of| of.by);
-        let accepting: FxHashSet<Slot> = accepted.collect();
-        for of in self.waited.values_mut().filter(|of| !of.clients.is_disjoint(&accepting)) {
+    /// The thread that accepts for its siblings is none of their clients.
+    fn leave_out(&mut self, accepting: &FxHashSet<Slot>) {
+        for of in self.waited.values_mut().filter(|of| !of.clients.is_disjoint(accepting)) {
             Rc::make_mut(of).clients.retain(|slot| !accepting.contains(slot));
         }
+    }
+
+    /// `connections` are in order of time.
+    fn find_backlogs(&mut self, analysis: &Analysis, connections: &[Connection]) {
+        let pid = |slot: Slot| analysis.pid(analysis.thread(slot));
         let mut by_role: BTreeMap<Vec<u8>, Vec<Slot>> = BTreeMap::new();
         for &slot in self.waiting.keys() {
             by_role.entry(analysis.role(analysis.thread(slot))).or_default().push(slot);

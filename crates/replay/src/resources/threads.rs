@@ -48,8 +48,7 @@ impl Finder<'_> {
                 };
                 let served_ns = t.ends_ns.saturating_sub(judged.contenders.ended_ns(t.slot));
                 if is_part(served_ns, p.traced_wall_ns, limits.get(&MATTERS)) {
-                    let change = self.divided(&[i]).remove(0);
-                    found.push(one(resource, change, false));
+                    found.push(one(resource, Change::Split(i, self.parts(&[i])), false));
                 } else if alone && is_part(t.run_ns, all, limits.get(&ALONE)) {
                     let faster = Change::Speed(i, f64::from(p.cpus));
                     found.push(one(Resource::Parallelism, faster, true));
@@ -98,17 +97,16 @@ impl Finder<'_> {
         })
     }
 
-    /// These threads, divided into so many that no request waits for one of them. A sleep needs no
-    /// CPU, so there may be more of them than CPUs.
-    fn divided(&self, threads: &[usize]) -> Vec<Change> {
+    /// In how many parts each of these threads is to be divided, so that no request waits for one
+    /// of them. A sleep needs no CPU, so there may be more of them than CPUs.
+    fn parts(&self, threads: &[usize]) -> u32 {
         let of: Vec<&ThreadProgram> = threads.iter().map(|&i| &self.program.threads[i]).collect();
         let cpus = self.program.cpus as usize / threads.len();
         let parts = match in_hand(&of) {
             times if times.is_finite() && of.iter().all(|t| t.keeps_waiting) => times.ceil() as u32,
             _ => *PARTS.start(),
         };
-        let parts = parts.max(cpus as u32).clamp(*PARTS.start(), *PARTS.end());
-        threads.iter().map(|&i| Change::Split(i, parts)).collect()
+        parts.max(cpus as u32).clamp(*PARTS.start(), *PARTS.end())
     }
 
     /// Threads of one role that sleep with requests in hand while others wait: there would be more
@@ -124,14 +122,17 @@ impl Finder<'_> {
                     .push(i);
             }
         }
-        let of = |all: Vec<usize>| Scarce {
-            resource: Resource::Server,
-            members: all.iter().map(|&i| Member::Thread(i)).collect(),
-            change: self.divided(&all),
-            weight: all.iter().map(|&i| self.program.threads[i].occupied_ns).sum(),
-            is_thread: true,
-            is_bound: false,
-            chained: Vec::new(),
+        let of = |all: Vec<usize>| {
+            let parts = self.parts(&all);
+            Scarce {
+                resource: Resource::Server,
+                members: all.iter().map(|&i| Member::Thread(i)).collect(),
+                change: all.iter().map(|&i| Change::Split(i, parts)).collect(),
+                weight: all.iter().map(|&i| self.program.threads[i].occupied_ns).sum(),
+                is_thread: true,
+                is_bound: false,
+                chained: Vec::new(),
+            }
         };
         by_role.into_values().filter(|all| all.len() > 1).map(of).collect()
     }
