@@ -151,15 +151,15 @@ fn outside_calls(facts: &Facts<'_>, outside: f64) -> (f64, String) {
         "CPUs run application code for {own:.0} % of capacity, and whether it works{spins} or \
          copies data is not visible"
     );
+    if is_sampled && !shows_spinning {
+        why += &format!(": {unknown:.0} % of the samples are in code of no known file");
+    }
     let unrecorded = facts.leaf_pct(Leaf::KernelUnrecorded);
     if unrecorded >= facts.limit(&MATTERS) {
         why += &format!(
             "; for another {unrecorded:.0} % they are in page faults or in calls that are not \
              recorded"
         );
-    }
-    if is_sampled && !shows_spinning {
-        why += &format!(": {unknown:.0} % of the samples are in code of no known file");
     }
     (1.0 - outside / part, why)
 }
