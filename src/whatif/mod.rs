@@ -2,23 +2,29 @@
 
 pub(crate) mod args;
 mod choose;
+mod fix;
+mod ranked;
 mod words;
 
 use crate::cli::SelectArgs;
 use crate::config::Config;
 use crate::exit::{self, Failure, Result, usage};
+use crate::profile::args::SymbolArgs;
+use crate::replay::{Asked as Wanted, read};
 use crate::tables::ENTRIES;
-use crate::write;
+use crate::write::write_report;
 use args::WhatifArgs;
 use choose::Chooser;
-use holdup_attribution::{Attribution, Resource, analyze};
+use holdup_attribution::{Resource, Thresholds};
+use holdup_diagnose::Basis;
 use holdup_passes::Detail;
 use holdup_passes::ObjectKind;
-use holdup_render::{Body, Format, UNCHANGED, WhatifBody, WhatifHead, WhatifRow, escape, schema};
-use holdup_replay as replay;
-use holdup_replay::{
-    Change, Depth, Estimate, Part, Prediction, Program, Seeds, estimate, off_pct, predict_all,
+use holdup_render::{
+    Body, Format, Report, TraceHead, UNCHANGED, WhatifBody, WhatifHead, WhatifRow, escape, schema,
 };
+use holdup_replay as replay;
+use holdup_replay::{Change, Part, Prediction, Program, Seeds, off_pct, predict_all};
+use ranked::ranked;
 
 /// Run the verb.
 pub(crate) fn run(args: &WhatifArgs) -> Result<u8> {
@@ -26,17 +32,19 @@ pub(crate) fn run(args: &WhatifArgs) -> Result<u8> {
     let (cpus, asked) = (args.numbers_of_cpus()?, args.changes()?);
     let config = Config::new(&args.common)?;
     let reader = holdup_open::open(&config.trace)?;
-    let mut options = config.judged_options(&*reader)?;
-    options.detail = Detail::Steps;
-    let analysis = analyze(&*reader, &options)?;
-    let program = Program::new(&analysis)
+    // The part of the trace that the verdict is about, all of it.
+    let wanted = Wanted { gain: true, detail: Detail::Steps, whole: false };
+    let limits = Thresholds::default();
+    let judged = read(&config, &*reader, &limits, &SymbolArgs::default(), wanted)?.judged;
+    let analysis = judged.replayed();
+    let program = Program::new(analysis)
         .map_err(|e| Failure::Unanswerable(format!("{}: {e}", config.trace.display())))?;
 
     let ranks = cpus.is_empty() && asked.is_empty();
     let answer = if ranks {
-        ranked(&program, &Attribution::from(&analysis))
+        ranked(reader.info(), &judged, &program)
     } else {
-        let chooser = Chooser::new(&analysis, &program);
+        let chooser = Chooser::new(analysis, &program);
         let changes = asked.iter().map(|a| chooser.change(a)).collect::<Result<Vec<_>>>()?;
         one_by_one(&program, &cpus, changes)?
     };
@@ -48,19 +56,27 @@ pub(crate) fn run(args: &WhatifArgs) -> Result<u8> {
         doubts: Vec::new(),
         conclusions,
     };
-    head.doubts = words::doubts(&head, &rows, &analysis, &program);
+    head.doubts = words::doubts(&head, &rows, analysis, &program);
     if matches!(config.format, Format::Csv { .. }) && !config.quiet {
         // CSV has no place for doubts.
         head.doubts.iter().for_each(|doubt| eprintln!("holdup: {}", escape(doubt)));
     }
-    write::write("whatif", config, &*reader, &analysis, |_, _, config| {
-        let mut table = schema::whatif(&rows, ranks);
-        // Requested changes are all shown; the unchanged replay does not count as a row.
-        let default = if ranks { ENTRIES } else { rows.len() };
-        table.entries = config.entries(args.entries.entries, default).map(|n| n.saturating_add(1));
-        table.notes = notes;
-        Ok(Body::Whatif(Box::new(WhatifBody { head, table })))
-    })?;
+    let mut table = schema::whatif(&rows, ranks);
+    // Requested changes are all shown; the unchanged replay does not count as a row.
+    let default = if ranks { ENTRIES } else { rows.len() };
+    table.entries = config.entries(args.entries.entries, default).map(|n| n.saturating_add(1));
+    table.notes = notes;
+    let trace = TraceHead::new(reader.info(), analysis);
+    let report = Report {
+        command: "whatif",
+        trace: match judged.part_of_ns {
+            Some(wall_ns) => trace.of_part(wall_ns),
+            None => trace,
+        },
+        quality: analysis.quality.entries(),
+        body: Body::Whatif(Box::new(WhatifBody { head, table })),
+    };
+    write_report(config, &report)?;
     Ok(exit::OK)
 }
 
@@ -71,29 +87,6 @@ struct Answer {
     rows: Vec<WhatifRow>,
     conclusions: Vec<String>,
     notes: Vec<String>,
-}
-
-/// The gain of each possible fix, ranked.
-fn ranked(program: &Program, judged: &Attribution<'_>) -> Answer {
-    let found = estimate(program, judged, Depth::Each);
-    let unchanged = &found.unchanged;
-    let mut fixes: Vec<Estimate> = Vec::new();
-    for fix in found.rows {
-        // If an object has one part, fixing the part equals fixing the object.
-        if !fixes.iter().any(|other| other.change == fix.change) {
-            fixes.push(fix);
-        }
-    }
-    fixes.sort_by_key(|fix| (fix.prediction.wall_ns, fix.resource));
-    let mut rows = vec![row(program, &[], unchanged, unchanged)];
-    rows.extend(fixes.iter().map(|fix| WhatifRow {
-        kind: fix.resource.word(),
-        fix: replay::words::fixes(program, &fix.change),
-        ..row(program, &fix.change, &fix.prediction, unchanged)
-    }));
-    let conclusions = words::conclusions(program, &fixes, &rows[1..]);
-    let off_pct = off_pct(program, unchanged);
-    Answer { off_pct, rows, conclusions, notes: words::notes(false) }
 }
 
 /// The requested changes.
@@ -186,7 +179,7 @@ fn row(
         _ => None,
     };
     WhatifRow {
-        change: shown(program, changes),
+        change: Some(shown(program, changes)),
         fix: match changes {
             [] => "nothing".to_owned(),
             _ => replay::words::each(program, changes),
@@ -196,6 +189,7 @@ fn row(
         wall_low_ns: found.wall_low_ns,
         wall_high_ns: found.wall_high_ns,
         gain: gain(found.wall_ns),
+        basis: Basis::Replayed,
         beyond_chance: found.is_beyond_chance(unchanged),
         throughput_pct: more(found.wall_ns),
         throughput_low_pct: more(found.wall_high_ns),

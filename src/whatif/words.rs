@@ -1,9 +1,11 @@
 //! Remarks in addition to the rows.
 
+use super::fix::{Fix, Known};
 use holdup_attribution::Resource;
+use holdup_diagnose::Basis;
 use holdup_passes::Analysis;
 use holdup_render::{WhatifHead, WhatifRow};
-use holdup_replay::words::{fixes, shown, subjects};
+use holdup_replay::words::{shown, subjects};
 use holdup_replay::{self as replay, Change, Estimate, LockChange, ObjectId, Program, next};
 
 /// Reasons not to trust the figures.
@@ -25,7 +27,8 @@ pub(super) fn doubts(
     }
     let fought = program.objects.iter().zip(0..).filter(|&(object, id)| {
         let gone = shown(program, &[Change::Lock(ObjectId(id), LockChange::None)]);
-        object.is_contended && rows.iter().any(|row| row.gains() && row.change.contains(&gone))
+        let is_gone = |row: &WhatifRow| row.change.as_ref().is_some_and(|of| of.contains(&gone));
+        object.is_contended && rows.iter().any(|row| row.gains() && is_gone(row))
     });
     for (object, _) in fought {
         doubts.push(format!(
@@ -55,37 +58,55 @@ pub(super) fn notes(alternatives: bool) -> Vec<String> {
 }
 
 /// The conclusions of a ranking: which fix gains most, and what the bottleneck is after that fix.
-/// `rows` are the rows of the ranking.
-pub(super) fn conclusions(
-    program: &Program,
-    ranking: &[Estimate],
-    rows: &[WhatifRow],
-) -> Vec<String> {
-    let gaining = || ranking.iter().zip(rows).filter(|(_, row)| row.gains());
-    let Some((best, row)) = gaining().next() else {
+/// `verdict` is the fix that `holdup diagnose` names, by its index.
+pub(super) fn conclusions(program: &Program, fixes: &[Fix], verdict: Option<usize>) -> Vec<String> {
+    let gaining = || fixes.iter().filter(|fix| fix.row.gains());
+    let Some(best) = verdict.map(|at| &fixes[at]).or_else(|| gaining().next()) else {
         return vec![
             "No change that was tried makes the work faster: what remains is to reduce the work, \
              or to divide it differently among threads."
                 .to_owned(),
         ];
     };
-    let alone = |of: &Estimate| fixes(program, &of.change);
-    let mut said = vec![format!("Worth most: {}, at most {}.", alone(best), row.gain_in_words())];
-    let next = next(program, ranking).and_then(|n| Some((ranking.get(n.row)?, n.gain)));
-    match next.filter(|_| ranking.first() == Some(best)) {
+    let most = match verdict {
+        Some(at) if at > 0 => "The surest gain",
+        _ => "Worth most",
+    };
+    let said = format!("{most}: {}, {}", best.row.fix, at_most(&best.row));
+    let estimate = match &best.known {
+        Known::Estimated(estimate) => estimate,
+        // A bound from the ledger, because no replay can make the change.
+        Known::Ledger(finding) => return vec![format!("{said}: {}.", finding.summary)],
+    };
+    let mut said = vec![format!("{said}.")];
+    let others = || fixes.iter().filter(|fix| !std::ptr::eq(*fix, best));
+    let order: Vec<&Fix> = std::iter::once(best).chain(others()).collect();
+    let estimates: Vec<Estimate> =
+        order.iter().filter_map(|fix| fix.known.estimate().cloned()).collect();
+    match next(program, &estimates).and_then(|n| Some((estimates.get(n.row)?, n.gain))) {
         Some((then, gain)) => said.push(format!(
             "After that, the next bottleneck is {}; {} as well gives another {gain:.2}x.",
             subjects(program, &then.change),
-            alone(then),
+            replay::words::fixes(program, &then.change),
         )),
         None => said.push("After that, no change that was tried gains more.".to_owned()),
     }
-    if best.resource == Resource::Cpus
-        && let Some((other, row)) = gaining().find(|(other, _)| other.resource != Resource::Cpus)
+    let of_cpus = |fix: &Fix| fix.row.kind == Resource::Cpus.word();
+    if estimate.resource == Resource::Cpus
+        && let Some(other) = gaining().find(|fix| !of_cpus(fix))
     {
-        let gain = row.gain_in_words();
-        said.push(format!("With the present number of CPUs: {}, at most {gain}.", alone(other)));
+        let gain = at_most(&other.row);
+        said.push(format!("With the present number of CPUs: {}, {gain}.", other.row.fix));
     }
     // One paragraph.
     vec![said.join(" ")]
+}
+
+/// A gain, which is no promise.
+fn at_most(row: &WhatifRow) -> String {
+    let gain = row.gain_in_words();
+    match row.basis {
+        Basis::Bound => gain,
+        Basis::Replayed | Basis::Chains => format!("at most {gain}"),
+    }
 }

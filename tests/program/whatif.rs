@@ -23,7 +23,7 @@ fn rows(answer: &Value) -> &[Value] {
 }
 
 fn changes(answer: &Value) -> Vec<&str> {
-    rows(answer).iter().map(|row| row["change"].as_str().unwrap()).collect()
+    rows(answer).iter().map(|row| row["change"].as_str().unwrap_or("n/a")).collect()
 }
 
 /// The row whose change begins so.
@@ -125,6 +125,35 @@ fn the_verdict_says_what_it_is_worth() {
                 "{trace}"
             );
         }
+    }
+}
+
+/// The ranking has the fix of the verdict, with the same gain, however the gain is known: by a
+/// replay, from chains, bounded for one thread, and bounded by the ledger alone.
+#[test]
+fn the_ranking_and_the_verdict_agree() {
+    for (trace, basis) in [
+        (DISK, "replayed"),
+        (MUTEX, "chains"),
+        ("fixtures/native_pipe_pair/perf.data", "bound"),
+        ("fixtures/ser_latch_c2/perf.data", "bound"),
+        ("fixtures/thr_yield_c2/perf.data", "bound"),
+        ("fixtures/real/postgres_row_one_g4.perf.data.zst", "bound"),
+    ] {
+        let diagnosis: Value = serde_json::from_str(&stdout(&["diagnose", "-j", trace])).unwrap();
+        let worth = &diagnosis["findings"][0]["worth"];
+        assert_eq!(worth["basis"], basis, "{trace}");
+        let ranked = json(trace, &["--rank", "-n", "0"]);
+        let mut same = rows(&ranked)[1..].iter().filter(|row| row["change"] == worth["change"]);
+        let same = same.next().unwrap_or_else(|| panic!("{trace}: {:?}", changes(&ranked)));
+        assert_eq!(same["basis"], basis, "{trace}");
+        let (gain, times) = (same["gain"].as_f64().unwrap(), worth["times"].as_f64().unwrap());
+        assert!((gain - times).abs() < 0.001, "{trace}: {gain} {times}");
+        // Rows that only a ranking tries do not change the ranges of the others.
+        let high = 1.0 + same["throughput_high_pct"].as_f64().unwrap() / 100.0;
+        assert!((high - worth["high"].as_f64().unwrap()).abs() < 0.001, "{trace}: {high}");
+        let said = ranked["conclusions"][0].as_str().unwrap();
+        assert!(said.contains(same["fix"].as_str().unwrap()), "{trace}: {said}");
     }
 }
 

@@ -18,11 +18,7 @@ impl Worth {
     fn replayed(program: &Program, (unchanged_ns, off_pct): (u64, f64), of: &Estimate) -> Worth {
         let missed = 1.0 + off_pct.abs() / 100.0;
         Worth {
-            basis: match (of.is_bound, of.by_chains) {
-                (true, _) => Basis::Bound,
-                (_, true) => Basis::Chains,
-                _ => Basis::Replayed,
-            },
+            basis: Basis::of(of),
             times: rounded(of.worth),
             low: rounded((of.low / missed).max(of.low.min(1.0))),
             high: rounded(of.high),
@@ -121,10 +117,22 @@ impl Replays {
     /// # Errors
     /// Why the replays of this trace mean nothing, in a sentence.
     pub fn of(judged: &Attribution<'_>) -> Result<Replays, String> {
+        let program = Program::new(judged.analysis).map_err(|e| e.to_string())?;
+        Replays::of_estimates(judged, &program, estimate(&program, judged, Depth::Resources))
+    }
+
+    /// From estimates that were made at any depth.
+    ///
+    /// # Errors
+    /// Those of [`Replays::of`].
+    pub fn of_estimates(
+        judged: &Attribution<'_>,
+        program: &Program,
+        estimates: Estimates,
+    ) -> Result<Replays, String> {
         let analysis = judged.analysis;
-        let program = Program::new(analysis).map_err(|e| e.to_string())?;
-        let Estimates { unchanged, rows, asleep } = estimate(&program, judged, Depth::Resources);
-        let off_pct = off_pct(&program, &unchanged);
+        let Estimates { unchanged, rows, asleep } = estimates;
+        let off_pct = off_pct(program, &unchanged);
         if let Some(doubt) = doubts(analysis, off_pct).into_iter().next() {
             return Err(doubt);
         }
@@ -138,13 +146,13 @@ impl Replays {
             let did: Vec<_> = did.into_values().flatten().collect();
             let lock = ObjectId(place as u32);
             let unchanged_ns = unchanged.wall_ns;
-            let worth = HolderWorth::of(&program, unchanged_ns, lock, &did, matters_pct);
+            let worth = HolderWorth::of(program, unchanged_ns, lock, &did, matters_pct);
             (!worth.is_empty()).then_some((object, worth))
         };
         let mut by_class: Vec<(Class, Replay)> = Vec::new();
-        for row in &rows {
+        for row in rows.iter().filter(|row| !row.is_single) {
             let Some(class) = Class::of(row.resource) else { continue };
-            let worth = Worth::replayed(&program, (unchanged.wall_ns, off_pct), row);
+            let worth = Worth::replayed(program, (unchanged.wall_ns, off_pct), row);
             let tids = row.members.iter().filter_map(|m| match m {
                 Member::Thread(i) => Some(program.threads.get(*i)?.tid),
                 Member::Object(_) => None,
@@ -168,7 +176,7 @@ impl Replays {
                 tids,
                 objects,
                 is_dealt: row.change.contains(&Change::Deal),
-                subjects: words::subjects(&program, &row.change),
+                subjects: words::subjects(program, &row.change),
             };
             match by_class.iter_mut().find(|(c, _)| *c == class) {
                 Some((_, best)) if best.worth.firm() >= replay.worth.firm() => {}
@@ -177,7 +185,7 @@ impl Replays {
             }
         }
         let asleep = asleep.filter(|of| of.ns.saturating_mul(2) >= of.of_ns);
-        Ok(Replays { by_class, asleep: asleep.map(|of| words::asleep(&program, &of)) })
+        Ok(Replays { by_class, asleep: asleep.map(|of| words::asleep(program, &of)) })
     }
 
     /// The thread whose sleeps the end of the work waits for most of the time, in words.

@@ -12,19 +12,41 @@
 //! Lost CPU time is not the cost: a lock that is held while sleeping costs hardly any CPU time and
 //! makes the work take four times as long. So if the trace can be replayed, the replay counts.
 
+use holdup_replay::Estimate;
 use serde::Serialize;
 
 /// How a [`Worth`] is known.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Basis {
     /// The trace was replayed without the resource being scarce.
+    #[default]
     Replayed,
     /// Estimated from the chains of wake-ups: the time that each thread saves without waiting for
     /// the resource.
     Chains,
     /// From the demand in the ledger alone.
     Bound,
+}
+
+impl Basis {
+    /// How this estimate is known.
+    pub fn of(estimate: &Estimate) -> Basis {
+        match (estimate.is_bound, estimate.by_chains) {
+            (true, _) => Basis::Bound,
+            (_, true) => Basis::Chains,
+            _ => Basis::Replayed,
+        }
+    }
+
+    /// In one word, as in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Basis::Replayed => "replayed",
+            Basis::Chains => "chains",
+            Basis::Bound => "bound",
+        }
+    }
 }
 
 /// How many times as fast the traced work is done without a resource being scarce.

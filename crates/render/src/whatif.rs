@@ -2,6 +2,7 @@
 
 use crate::Table;
 use crate::text::units::{count, duration};
+use holdup_diagnose::Basis;
 use serde::Serialize;
 
 /// The kind of the row without a change.
@@ -27,6 +28,9 @@ pub struct WhatifRow {
     pub wall_high_ns: u64,
     /// How many times as fast: `wall_ns` of the unchanged replay divided by `wall_ns` of this row.
     pub gain: Option<f64>,
+    /// How the gain is known: `replayed`, `chains` (estimated from who woke whom), or `bound` (the
+    /// gain is at most this).
+    pub basis: Basis,
     /// Whether all replays take less time than any unchanged replay, or all take more, so that the
     /// gain is not due to chance.
     pub beyond_chance: bool,
@@ -45,14 +49,15 @@ pub struct WhatifRow {
     /// Their time.
     pub wait_ns: Option<u64>,
     /// What is changed, in the syntax of the command line: `cpus 16`, `lock NAME=none`. `none` is
-    /// the replay without changes.
-    pub change: String,
+    /// the replay without changes; `null` if no replay can make the change.
+    pub change: Option<String>,
 }
 
 impl WhatifRow {
     /// The gain as text: `1.18x`, `none`, `1.02x (or chance)`.
     pub fn gain_in_words(&self) -> String {
-        gain_in_words(self.gain, self.kind == UNCHANGED || self.beyond_chance)
+        let certain = self.kind == UNCHANGED || self.beyond_chance;
+        gain_in_words(self.gain, certain, self.basis == Basis::Bound)
     }
 
     /// Whether the change makes the traced program faster beyond chance.
@@ -61,10 +66,11 @@ impl WhatifRow {
     }
 }
 
-pub(crate) fn gain_in_words(gain: Option<f64>, certain: bool) -> String {
+pub(crate) fn gain_in_words(gain: Option<f64>, certain: bool, is_bound: bool) -> String {
     match gain {
         None => "n/a".to_owned(),
         Some(gain) if (gain - 1.0).abs() < LEAST_GAIN => "none".to_owned(),
+        Some(gain) if is_bound => format!("up to {gain:.2}x"),
         Some(gain) if certain => format!("{gain:.2}x"),
         Some(gain) => format!("{gain:.2}x (may be chance)"),
     }
@@ -122,12 +128,13 @@ mod tests {
 
     #[test]
     fn gains_in_words() {
-        let words = |gain, certain| gain_in_words(gain, certain);
+        let words = |gain, certain| gain_in_words(gain, certain, false);
         assert_eq!(words(Some(1.182), true), "1.18x");
         assert_eq!(words(Some(0.852), true), "0.85x");
         assert_eq!(words(Some(1.02), false), "1.02x (may be chance)");
         assert_eq!(words(Some(1.004), true), "none");
         assert_eq!(words(Some(0.996), true), "none");
         assert_eq!(words(None, true), "n/a");
+        assert_eq!(gain_in_words(Some(1.182), true, true), "up to 1.18x");
     }
 }

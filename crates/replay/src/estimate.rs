@@ -41,6 +41,8 @@ pub struct Estimate {
     pub resource: Resource,
     /// All members at once; otherwise one of several.
     pub together: bool,
+    /// A part of a resource that only [`Depth::Each`] tries.
+    pub is_single: bool,
     /// The members.
     pub members: Vec<Member>,
     /// The change that removes it.
@@ -161,7 +163,8 @@ fn in_any_order(
     }
 }
 
-/// Replay the rows that gain anything again, for their ranges.
+/// Replay the rows that gain anything again, for their ranges. What is tried at any depth has the
+/// same range at any depth, so that a ranking and a verdict say the same.
 fn see_again(
     program: &Program,
     unchanged: &Prediction,
@@ -170,8 +173,13 @@ fn see_again(
     rows: &mut [Estimate],
 ) {
     let mut gain: Vec<&mut Estimate> = rows.iter_mut().filter(|row| row.worth > gains).collect();
-    gain.sort_by(|a, b| b.worth.total_cmp(&a.worth));
-    gain.truncate(BANDS);
+    gain.sort_by(|a, b| a.is_single.cmp(&b.is_single).then(b.worth.total_cmp(&a.worth)));
+    let (mut whole, mut single) = (0, 0);
+    gain.retain(|row| {
+        let so_far = if row.is_single { &mut single } else { &mut whole };
+        *so_far += 1;
+        *so_far <= BANDS
+    });
     let sets: Vec<Vec<Change>> = gain.iter().map(|row| row.change.clone()).collect();
     let again = predict_all(program, &sets, Seeds::of(program));
     for (seen, made) in gain.into_iter().zip(again) {
@@ -333,6 +341,7 @@ impl Estimate {
         let mut row = Estimate {
             resource: of.resource,
             together,
+            is_single: !together && !of.is_thread,
             members: of.members,
             change: of.change,
             prediction: made.clone(),
@@ -426,6 +435,7 @@ mod tests {
         let mut row = Estimate {
             resource: Resource::Server,
             together: false,
+            is_single: false,
             members: Vec::new(),
             change: vec![Change::Split(0, 2), Change::Split(1, 2)],
             prediction: unchanged.clone(),

@@ -5,12 +5,13 @@ use crate::table::layout::{Field, Show::*, When, block, field, only};
 use crate::table::{Cell, Line, Table};
 use crate::text::units::{count, duration};
 use crate::whatif::{UNCHANGED, WhatifRow, gain_in_words};
+use holdup_diagnose::Basis;
 
 pub(crate) const VERB: Verb<WhatifRow> = Verb {
     name: "whatif",
     columns: columns! { WhatifRow {
         fix Text, kind Text, wall_ns Ns, wall_low_ns Ns, wall_high_ns Ns, gain Ratio,
-        beyond_chance Flag, throughput_pct Percent, throughput_low_pct Percent,
+        basis Text(|r: &WhatifRow| r.basis.word()), beyond_chance Flag, throughput_pct Percent, throughput_low_pct Percent,
         throughput_high_pct Percent, forced Count, waits Count, wait_ns Ns, change Text,
     } },
     shapes: &[&ASKED, &RANKED],
@@ -27,7 +28,7 @@ const RANKED: Shape =
 const BAND: &[&str] = &["kind", "throughput_low_pct", "throughput_high_pct"];
 
 const FIELDS: &[Field] = &[
-    field("", "gain", Words(&["gain", "beyond_chance", "kind"], gain), 0),
+    field("", "gain", Words(&["gain", "beyond_chance", "kind", "basis"], gain), 0),
     field("time of the work ({})", "median", Key("wall_ns"), 0),
     field("time of the work ({})", "shortest", Key("wall_low_ns"), 4),
     field("time of the work ({})", "longest", Key("wall_high_ns"), 4),
@@ -47,7 +48,8 @@ fn gain(l: Line<'_>) -> String {
         Some(&Cell::Float(x)) => Some(x),
         _ => None,
     };
-    gain_in_words(of("gain"), l.get("beyond_chance") == Some(&Cell::Bool(true)))
+    let certain = l.get("beyond_chance") == Some(&Cell::Bool(true));
+    gain_in_words(of("gain"), certain, l.text("basis") == Basis::Bound.word())
 }
 
 /// `6.368 s, 899 waits`; empty if no thread waits for the changed object.
