@@ -425,10 +425,6 @@ impl Threads {
         if thread.tid.task().is_none() {
             self.map(thread.tid, slot);
         }
-        // With very many threads, room for twice as many would be most of the memory.
-        if slot as usize == self.threads.capacity() {
-            self.threads.reserve_exact((slot as usize / 4).max(64));
-        }
         self.threads.push(thread);
         if !self.follow.threads.is_empty() {
             self[Slot(slot)].lane = self.follow.of_thread(Slot(slot));
