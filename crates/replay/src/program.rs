@@ -62,6 +62,9 @@ pub struct ThreadProgram {
     pub comm: String,
     /// It does the work: the work ends when these threads end.
     pub works: bool,
+    /// Its program was there before the recorded command, whose threads wait for it for a part of
+    /// the time that matters.
+    pub(crate) serves_work: bool,
     /// CPU time of all its steps.
     pub run_ns: Nanos,
     /// The part of it that is interrupts on top of the thread.
@@ -241,6 +244,11 @@ impl ThreadProgram {
     /// known to be outside the work.
     pub(crate) fn may_ask(&self) -> bool {
         !self.is_background && !self.is_kthread && !is_recorder(&self.comm)
+    }
+
+    /// Whether the work is done sooner if it has less to do.
+    pub(crate) fn takes_part(&self) -> bool {
+        self.works || self.serves_work
     }
 
     /// When its work was done in the trace. It has taken a step.

@@ -63,6 +63,7 @@ pub(crate) fn program(cpus: u32, threads: &[Vec<Op>]) -> Program {
             tid: i,
             comm: format!("t{i}"),
             works: true,
+            serves_work: false,
             run_ns,
             irq_ns: 0,
             is_softirq: false,

@@ -178,6 +178,7 @@ impl Builder<'_> {
             slot,
             tid: t.tid.0,
             works: false,
+            serves_work: false,
             run_ns,
             irq_ns: t.irq_ns,
             is_softirq: comm.starts_with("ksoftirqd"),

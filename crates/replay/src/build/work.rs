@@ -4,7 +4,7 @@ use super::{Builder, is_part};
 use crate::program::{Op, ThreadProgram};
 use holdup_attribution::{is_recorder, who_works};
 use holdup_passes::Analysis;
-use holdup_passes::limits::WELL_MET;
+use holdup_passes::limits::{MATTERS, WELL_MET};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,6 +63,11 @@ pub(super) fn mark_workers(analysis: &Analysis, threads: &mut [ThreadProgram]) {
     for t in threads {
         let ends = t.ends.iter().filter(|of| counts[of.0 as usize]);
         t.ends_ns = ends.map(|of| of.1).sum();
+        t.serves_work = known.work_known
+            && !t.works
+            && t.may_ask()
+            && !known.started.contains(&pid(t))
+            && is_part(t.ends_ns, analysis.wall_ns(), analysis.limit(&MATTERS));
     }
 }
 

@@ -152,9 +152,9 @@ impl Finder<'_> {
         found
     }
 
-    /// Threads that do the work.
+    /// Threads that do the work, or serve those that do.
     fn works(&self) -> impl Iterator<Item = (usize, &ThreadProgram)> {
-        self.program.threads.iter().enumerate().filter(|(_, t)| t.works)
+        self.program.threads.iter().enumerate().filter(|(_, t)| t.takes_part())
     }
 
     /// These objects as one resource: no thread waits for any of them.

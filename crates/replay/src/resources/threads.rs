@@ -40,7 +40,7 @@ impl Finder<'_> {
                 continue;
             } else if t.is_kthread {
                 found.push(one(Resource::Driver, Change::Split(i, parts), false));
-            } else if t.works && !t.at_barriers {
+            } else if t.takes_part() && !t.at_barriers {
                 // More threads make a stage that others wait for faster too.
                 let resource = match t.keeps_waiting || self.serves(i) {
                     true => Resource::Server,
@@ -85,7 +85,7 @@ impl Finder<'_> {
             return None;
         }
         let part = (1.0 / f64::from(p.cpus)).max(*crate::FACTORS.start());
-        let factors = p.threads.iter().map(|t| if t.works { part } else { 1.0 }).collect();
+        let factors = p.threads.iter().map(|t| if t.takes_part() { part } else { 1.0 }).collect();
         Some(Scarce {
             resource: Resource::Parallelism,
             members: Vec::new(),

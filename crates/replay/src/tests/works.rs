@@ -1,8 +1,10 @@
 //! Which threads' work is replayed.
 
 use crate::change::Change;
+use crate::estimate::Depth;
 use crate::program::{ObjectId, Op};
-use crate::tests::{LOCK, US, built, program, wall};
+use crate::tests::{LOCK, READ, US, WRITE, built, estimated, program, wall};
+use holdup_attribution::Resource;
 use holdup_testkit::TraceBuilder;
 
 /// For a fifth of a second a program creates one thread after the other. An unrelated player runs
@@ -71,4 +73,50 @@ fn who_sets_the_pace_goes_on_to() {
     (p.threads[0].works, p.threads[0].watches) = (false, true);
     assert_eq!(wall(&p, &[]), 90_000_001);
     assert!(wall(&p, &[Change::Speed(1, 5.0)]) >= 90_000_000);
+}
+
+/// `perf record` starts two clients. A server that ran before, with another parent, answers one of
+/// them every millisecond, and computes all the time.
+fn asked_by_the_recorded(server_is_recorded: bool) -> TraceBuilder {
+    let mut b = TraceBuilder::new(2)
+        .task(5, 5, None, "perf")
+        .task(10, 10, server_is_recorded.then_some(5), "server")
+        .task(20, 20, Some(5), "client")
+        .task(21, 21, Some(5), "client")
+        .switch(0, 0, 0, 10, "R");
+    for (at, tid) in [(10, 20), (20, 21)] {
+        b = b
+            .wakeup_to(at * US, 0, 10, tid, 1)
+            .switch((at + 1) * US, 1, 0, tid, "R")
+            .sys_enter_with((at + 2) * US, 1, tid, READ, &[3])
+            .switch((at + 3) * US, 1, tid, 0, "S");
+    }
+    for i in 1..200 {
+        let (at, tid) = (i * 1000, 20 + i as u32 % 2);
+        b = b
+            .sys_enter_with(at * US, 0, 10, WRITE, &[7])
+            .wakeup_to((at + 1) * US, 0, 10, tid, 1)
+            .sys_exit((at + 2) * US, 0, 10, WRITE, 1)
+            .switch((at + 3) * US, 1, 0, tid, "R")
+            .sys_exit((at + 4) * US, 1, tid, READ, 1)
+            .sys_enter_with((at + 50) * US, 1, tid, WRITE, &[3])
+            .sys_exit((at + 51) * US, 1, tid, WRITE, 1)
+            .sys_enter_with((at + 52) * US, 1, tid, READ, &[3])
+            .switch((at + 53) * US, 1, tid, 0, "S");
+    }
+    b.switch(200_000 * US, 0, 10, 0, "S")
+}
+
+/// `redis-server` was there before the benchmark that was recorded: only the benchmark's threads
+/// could be divided, and the verdict was healthy.
+#[test]
+fn a_server_that_was_there_before_the_recorded_command_can_be_divided() {
+    for server_is_recorded in [true, false] {
+        let (_, program, found) = estimated(asked_by_the_recorded(server_is_recorded), Depth::Each);
+        let works = |comm: &str| program.threads.iter().any(|t| t.comm == comm && t.works);
+        assert_eq!((works("client"), works("server")), (true, server_is_recorded));
+        let server = found.rows.iter().find(|row| row.resource == Resource::Server);
+        let worth = server.map_or(1.0, |row| row.worth);
+        assert!(worth > 1.7 && worth <= 2.0, "{worth}");
+    }
 }
