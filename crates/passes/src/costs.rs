@@ -191,6 +191,22 @@ impl CostTable {
         }
     }
 
+    /// CPU time on the way into the kernel and back that lies outside of a call's two events, with
+    /// most of what it takes to record them. Neither the shortest calls nor the shortest times
+    /// between two calls are shorter than that, as far as there are `enough` of them.
+    pub(crate) fn around_call_ns(&self, enough: f64) -> Nanos {
+        let (mut calls, mut between) = (Costing::default(), Costing::default());
+        for costs in self.calls.iter().flatten() {
+            calls.merge(&costs.calls());
+            between.merge(&costs.user_intervals);
+        }
+        let shortest = |of: &Costing| match of.count as f64 {
+            count if count >= enough => of.quantile_ns(enough / count),
+            _ => 0,
+        };
+        shortest(&calls).min(shortest(&between))
+    }
+
     pub(crate) fn get(&self, nr: u32) -> Option<&Costs> {
         self.calls.get(nr as usize)?.as_deref()
     }
@@ -231,5 +247,24 @@ mod tests {
         }
         let e = table.get(1).unwrap().exclusion();
         assert!(e.observed > 100.0 && (0.8..1.25).contains(&(e.observed / e.expected)), "{e:?}");
+    }
+
+    /// A malloc with one arena makes a million futex calls in two seconds. Each takes 0.7 us between
+    /// its events and as long around them, which was the application's time.
+    #[test]
+    fn the_way_into_the_kernel_is_as_long_as_the_shortest_calls_and_times_between() {
+        let around = |calls: Nanos, between: Nanos, count: u64| {
+            let mut table = CostTable::default();
+            for _ in 0..count {
+                table.call(202, 0, Slot(1), calls, Some(true), true);
+                table.user_interval(202, between);
+            }
+            (0..100).for_each(|_| table.user_interval(1, 50_000));
+            table.around_call_ns(20.0)
+        };
+        assert!((640..=768).contains(&around(700, 800, 1000)));
+        assert!((640..=768).contains(&around(700, 16_000, 1000)), "it computes between its calls");
+        assert!((640..=768).contains(&around(5_000, 700, 1000)), "its calls do something");
+        assert_eq!(around(700, 800, 10), 0, "too few to know");
     }
 }

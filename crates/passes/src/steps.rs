@@ -94,6 +94,14 @@ pub struct Contended {
     pub to: Nanos,
 }
 
+/// A thread's calls by which threads contend for a mutex.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Turn {
+    /// CPU time in them.
+    pub(crate) ns: Nanos,
+    pub(crate) calls: u64,
+}
+
 /// The steps of one thread, and up to when they are written.
 #[derive(Clone, Debug, Default)]
 struct Course {
@@ -101,7 +109,7 @@ struct Course {
     held: Vec<Held>,
     contended: Vec<Contended>,
     contends: Option<(Nanos, u64)>,
-    turns: FxHashMap<Object, Nanos>,
+    turns: FxHashMap<Object, Turn>,
     /// The CPUs that it ran on, by the lowest six bits of their number.
     cpus: u64,
     /// The CPUs that it waited for although others idled, likewise.
@@ -169,10 +177,10 @@ pub(crate) struct Steps {
 }
 
 impl Steps {
-    /// CPU time of a thread in calls by which threads contend for a mutex, by mutex.
-    pub(crate) fn fought_for(&self, slot: Slot) -> impl Iterator<Item = (Object, Nanos)> {
+    /// Calls of a thread by which threads contend for a mutex, by mutex.
+    pub(crate) fn fought_for(&self, slot: Slot) -> impl Iterator<Item = (Object, Turn)> {
         let course = self.courses.get(slot.0 as usize);
-        course.into_iter().flat_map(|c| c.turns.iter().map(|(&object, &ns)| (object, ns)))
+        course.into_iter().flat_map(|c| c.turns.iter().map(|(&object, &turn)| (object, turn)))
     }
 
     /// How long threads keep a CPU that others queue for, on average.
@@ -376,7 +384,8 @@ impl Steps {
 
     /// `slot` spent `ns` of CPU time in a call by which threads contend for a mutex.
     pub(crate) fn contended(&mut self, slot: Slot, mutex: Object, ns: Nanos) {
-        *self.course(slot).turns.entry(mutex).or_default() += ns;
+        let turn = self.course(slot).turns.entry(mutex).or_default();
+        (turn.ns, turn.calls) = (turn.ns + ns, turn.calls + 1);
     }
 
     /// `slot` begins to wait for the lock of the kernel at this address, or waits for none any
