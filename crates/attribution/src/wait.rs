@@ -108,6 +108,10 @@ fn cause(end: &WaitEnd) -> Cause {
             true => Cause::KernelService,
             false => Cause::KernelLock,
         },
+        // Only one thread at a time changes the layout of an address space.
+        Some(WaitKind::AddressSpace) if sleep.uninterruptible && !end.contention_recorded => {
+            Cause::KernelLock
+        }
         _ if sleep.is_for_device() => Cause::Io,
         // A driver's reply, the end of a grace period or an untraced call: unknown.
         _ if sleep.uninterruptible => Cause::Unknown,
@@ -328,6 +332,8 @@ mod tests {
             assert_eq!(cause(&ended(called(kind), None)), Cause::Io, "{kind:?}");
         }
         assert_eq!(cause(&ended(of(None, Outside::NoCall), None)), Cause::Io, "a page fault");
+        let mapping = called(WaitKind::AddressSpace);
+        assert_eq!(cause(&ended(mapping, None)), Cause::KernelLock, "mprotect, its waker unseen");
         // Some kernels never say what real-time threads slept for.
         let unsaid = |kind| Sleep { blocked_for: Some(BlockedFor::Unsaid), ..called(kind) };
         assert_eq!(cause(&ended(unsaid(WaitKind::ReadWrite), None)), Cause::Unknown);

@@ -30,8 +30,9 @@ pub enum WaitKind {
     /// Names and metadata: directory and inode locks, the journal, the disk below. A sleep in it
     /// with idle disks points at a lock in the kernel (one directory, one inode).
     FileSystem,
-    /// The address space: its lock (`mmap_lock`), shared by all threads of a process, or memory to
-    /// be reclaimed.
+    /// The layout of the address space: its lock (`mmap_lock`), shared by all threads of a process.
+    AddressSpace,
+    /// Pages of the address space: its lock, memory to be reclaimed, or a disk to read from.
     Memory,
     /// The network, or a peer on this machine: no data, no room, no answer. A server in `recv` is
     /// usually just idle.
@@ -174,27 +175,19 @@ pub fn wait_kind(name: &str) -> WaitKind {
         | "statmount" | "listmount" | "swapon" | "swapoff" | "quotactl" | "quotactl_fd"
         | "acct" | "bdflush" => FileSystem,
 
-        "mmap"
-        | "mmap2"
-        | "mmap_pgoff"
-        | "old_mmap"
-        | "munmap"
-        | "mprotect"
-        | "pkey_mprotect"
-        | "mremap"
-        | "remap_file_pages"
-        | "madvise"
+        "mmap" | "mmap2" | "mmap_pgoff" | "old_mmap" | "munmap" | "mprotect" | "pkey_mprotect"
+        | "mremap" | "remap_file_pages" | "brk" | "mseal" | "map_shadow_stack" | "shmat"
+        | "shmdt" => AddressSpace,
+
+        "madvise"
         | "process_madvise"
         | "process_mrelease"
-        | "brk"
         | "mlock"
         | "mlock2"
         | "mlockall"
         | "munlock"
         | "munlockall"
         | "mincore"
-        | "mseal"
-        | "map_shadow_stack"
         | "mbind"
         | "get_mempolicy"
         | "set_mempolicy"
@@ -204,9 +197,7 @@ pub fn wait_kind(name: &str) -> WaitKind {
         | "process_vm_readv"
         | "process_vm_writev"
         | "memfd_create"
-        | "memfd_secret"
-        | "shmat"
-        | "shmdt" => Memory,
+        | "memfd_secret" => Memory,
 
         "recvfrom" | "recvmsg" | "recvmmsg" | "recv" | "sendto" | "sendmsg" | "sendmmsg"
         | "send" | "connect" | "socketcall" | "socket" | "socketpair" | "bind" | "listen"
@@ -332,6 +323,7 @@ mod tests {
             ("newfstatat", FileSystem),
             ("newfstat", FileSystem),
             ("utimensat_time64", FileSystem),
+            ("munmap", AddressSpace),
             ("munlockall", Memory),
             ("recvmmsg_time64", Socket),
             ("socketcall", Socket),
@@ -385,6 +377,7 @@ mod tests {
                 ReadWrite,
                 DiskSync,
                 FileSystem,
+                AddressSpace,
                 Memory,
                 Socket,
                 Poll,
