@@ -3,8 +3,8 @@
 use crate::facts::Facts;
 use crate::others::{took, unwanted_pct};
 use crate::report::{Class, Finding};
-use holdup_attribution::Leaf;
 use holdup_attribution::limits::{MATTERS, WELL_MET};
+use holdup_attribution::{Leaf, Total};
 use holdup_passes::{ObjectKind, percent};
 
 /// How often `healthy` was right if no tried change gains more than the replay's error, and if one
@@ -102,22 +102,31 @@ fn in_kernel(facts: &Facts<'_>) -> Option<String> {
     Some(format!("{comm} sleeps in the kernel function {function} for {part:.0} % of the time"))
 }
 
+/// How much of capacity is idle although there is work, in per cent, and that in words; `None` if
+/// it does not matter. No change that was tried gains it back.
+fn unexplained(facts: &Facts<'_>) -> Option<(f64, String)> {
+    let no_work = facts.leaf(Leaf::NoWork);
+    let pct = facts.pct(facts.total(Total::Idle).saturating_sub(no_work));
+    let replayed = match &facts.replays {
+        Some(Ok(_)) => "no replay gains from a change",
+        _ => "it was not simulated whether a change gains anything",
+    };
+    let why =
+        format!("CPUs are idle for {pct:.0} % of capacity although there is work, and {replayed}");
+    (pct >= facts.limit(&MATTERS)).then_some((pct, why))
+}
+
+/// Why there is no verdict if the claim is more likely wrong than right, for time that nothing in
+/// the trace explains.
+pub(crate) fn unlikely(facts: &Facts<'_>, confidence: f64) -> Option<String> {
+    let (_, why) = unexplained(facts).filter(|_| confidence < 0.5)?;
+    Some(format!("{why}: the trace does not show what the work waits for"))
+}
+
 /// What makes the claim less sure: a factor for its confidence, and why.
 pub(crate) fn doubts(facts: &Facts<'_>) -> Vec<(f64, String)> {
     let mut doubts = Vec::new();
-    // Time that was lost to nothing that a replay removed.
-    let unexplained = facts.leaf_pct(Leaf::Serial) + facts.leaf_pct(Leaf::Order);
-    if unexplained >= facts.limit(&MATTERS) {
-        let replayed = match &facts.replays {
-            Some(Ok(_)) => "no replay gains from dividing this work",
-            _ => "it was not simulated whether dividing this work gains anything",
-        };
-        let why = format!(
-            "CPUs are idle for {unexplained:.0} % of capacity while one thread at a time has work, \
-             and {replayed}"
-        );
-        doubts.push((1.0 - unexplained / 100.0, why));
-    }
+    doubts.extend(unexplained(facts).map(|(pct, why)| (1.0 - pct / 100.0, why)));
     // Of nine such verdicts on programs that ran untraced too (benches/pairs.tsv), four were wrong.
     let slept = facts.leaf_pct(Leaf::NoWork);
     if slept * 2.0 >= 100.0 {

@@ -47,7 +47,11 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
             Some(what) => verdict(facts, Class::NotEnoughEvidence, 0.0, what, None),
             None => {
                 let (right, what) = healthy::claim(facts, findings);
-                verdict(facts, Class::Healthy, right, what, None)
+                let claimed = verdict(facts, Class::Healthy, right, what, None);
+                match healthy::unlikely(facts, claimed.confidence) {
+                    Some(what) => verdict(facts, Class::NotEnoughEvidence, 0.0, what, None),
+                    None => claimed,
+                }
             }
         },
     }
