@@ -411,7 +411,8 @@ impl Engine {
         let counted = self.waits.ends(&finished, waker, &mut self.blame);
         let timed_out = end.waker.is_none() && !end.early;
         let progress = self.progress(over_at, slot);
-        self.waits.wakes_up(slot, progress, wait.object, timed_out);
+        let comm = self.threads[slot].comm;
+        self.waits.wakes_up((slot, comm), progress, wait.object, timed_out);
         if let (Some(facts), Some(object)) = (&mut self.facts, counted) {
             let (start, waker) = (wait.start, end.waker);
             let slept = Slept { start, end: over_at, slot, object, cause, nr, waker, ended };

@@ -4,6 +4,9 @@ use super::processes::Group;
 use super::turns::{Progress, Turns};
 use super::{Key, Object, ObjectKind, Thing, Waits};
 use crate::slot::Slot;
+use crate::threads::Thread;
+use holdup_syscalls::WaitKind;
+use holdup_trace::NameId;
 
 /// Which threads may take turns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,15 +15,28 @@ pub(super) enum At {
     Word(Object),
     /// Those of this process, of which one timed out at a futex of its own.
     Group(u32),
+    /// Those with this name, in any process, that nap.
+    Nappers(NameId),
 }
 
 impl Waits {
-    /// A thread no longer sleeps for this object; `timed_out` if no thread woke it.
-    pub(crate) fn wakes_up(&mut self, slot: Slot, at: Progress, object: Object, timed_out: bool) {
+    /// A thread of this name no longer sleeps for this object; `timed_out` if no thread woke it.
+    pub(crate) fn wakes_up(
+        &mut self,
+        (slot, comm): (Slot, NameId),
+        at: Progress,
+        object: Object,
+        timed_out: bool,
+    ) {
         let object = self.find(object);
         let Thing { kind, group, .. } = self.things[object.0 as usize];
         let counts = |of: &Group| of.turns.is_some();
+        let naps = matches!(kind, ObjectKind::Timer | ObjectKind::Poll | ObjectKind::PolledLock);
         let turns = match kind {
+            // Who also contends for an interpreter's lock takes turns with that.
+            _ if naps && timed_out && comm != NameId::NONE => {
+                self.waiter(slot).turns_at.or(Some(At::Nappers(comm)))
+            }
             ObjectKind::Futex if timed_out => Some(self.turns_at(object)),
             ObjectKind::Futex if self.groups.get(group as usize).is_some_and(counts) => {
                 Some(At::Group(group))
@@ -45,8 +61,30 @@ impl Waits {
                 Some(group) => &mut group.turns,
                 None => return,
             },
+            At::Nappers(comm) => {
+                return self.nappers.entry(comm).or_default().add(slot, since, at);
+            }
         };
         turns.get_or_insert_default().add(slot, since, at);
+    }
+
+    /// The lock that a thread naps for which goes to sleep in a call of this kind: threads of its
+    /// name take turns with something, and mostly are awake only for a try.
+    pub(super) fn polls_for(
+        &mut self,
+        slot: Slot,
+        t: &Thread,
+        kind: Option<WaitKind>,
+    ) -> Option<Object> {
+        if !matches!(kind, Some(WaitKind::Timer | WaitKind::Poll)) {
+            return None;
+        }
+        let turns = self.nappers.get(&t.comm)?;
+        if !(turns.found && turns.mostly_tries && turns.takers.contains(&slot)) {
+            return None;
+        }
+        let group = self.group(slot, t.pid);
+        Some(self.intern(Key::PolledLock { comm: t.comm }, ObjectKind::PolledLock, group))
     }
 
     /// Where the turns are counted of a thread that times out at this futex.

@@ -18,6 +18,8 @@ pub enum ObjectKind {
     Flock,
     /// A lock on a whole file.
     PosixLock,
+    /// A lock that threads try for between naps, in ways that the trace does not show.
+    PolledLock,
     /// A pipe or terminal that a thread writes to.
     Pipe,
     /// A socket.
@@ -64,6 +66,7 @@ impl ObjectKind {
             ObjectKind::Mqueue => "mqueue",
             ObjectKind::Flock => "flock",
             ObjectKind::PosixLock => "posix-lock",
+            ObjectKind::PolledLock => "polled-lock",
             ObjectKind::Pipe => "pipe",
             ObjectKind::Socket => "socket",
             ObjectKind::Accept => "accept",

@@ -71,7 +71,7 @@ use crate::variables::Images;
 use calls::Called;
 use chains::Segment;
 use files::Ids;
-use holdup_trace::{Nanos, Pid};
+use holdup_trace::{NameId, Nanos, Pid};
 use processes::Group;
 use rustc_hash::FxHashMap;
 pub(crate) use turns::{Progress, Turns};
@@ -175,6 +175,8 @@ pub(crate) struct Waits {
     index: FxHashMap<Key, Object>,
     threads: Waiters,
     groups: Vec<Group>,
+    /// When threads are awake that nap, by their name.
+    nappers: FxHashMap<NameId, Turns>,
     by_pid: FxHashMap<Pid, u32>,
     ids: Ids,
     spaces: u32,
@@ -203,6 +205,7 @@ impl Waits {
             index: FxHashMap::default(),
             threads: Waiters::default(),
             groups: Vec::new(),
+            nappers: FxHashMap::default(),
             by_pid: FxHashMap::default(),
             ids: Ids::default(),
             spaces: 0,
@@ -249,6 +252,7 @@ impl Waits {
         for group in &mut self.groups {
             group.turns = None;
         }
+        self.nappers.clear();
         self.threads.restart(now, g);
         if let Some(steps) = &mut self.steps {
             steps.restart(now);

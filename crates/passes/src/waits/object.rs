@@ -37,6 +37,10 @@ pub(crate) enum Key {
         group: u32,
         nr: u32,
     },
+    /// What threads with this name take turns with, between naps.
+    PolledLock {
+        comm: NameId,
+    },
     /// Asleep outside system calls: a page fault.
     Fault {
         group: u32,
@@ -395,7 +399,10 @@ impl Thing {
             ObjectKind::Semop | ObjectKind::MessageQueue | ObjectKind::Mqueue => {
                 self.acquired > 0 && !self.is_shared()
             }
-            ObjectKind::Flock | ObjectKind::PosixLock | ObjectKind::KernelLock => true,
+            ObjectKind::Flock
+            | ObjectKind::PosixLock
+            | ObjectKind::PolledLock
+            | ObjectKind::KernelLock => true,
             _ => false,
         }
     }

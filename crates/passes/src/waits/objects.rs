@@ -161,6 +161,7 @@ impl Analysis {
             }
             Key::Call { nr: u32::MAX, .. } => "no recorded call".to_owned(),
             Key::Call { nr, .. } => self.call_name(nr),
+            Key::PolledLock { .. } => "tried for between naps".to_owned(),
             Key::Fault { .. } => format!("memory{}", of_process()),
             Key::Blocked { .. } => format!("not recorded{}", of_process()),
             Key::In { caller: Caller::Name(name), .. } => {

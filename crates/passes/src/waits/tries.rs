@@ -9,7 +9,7 @@
 //! Programs that fail to get one lock of several give the others back before they nap, so one call
 //! on the same file may succeed in between.
 
-use super::{Object, Waits};
+use super::{Object, ObjectKind, Waits};
 use crate::slot::Slot;
 use holdup_syscalls::WaitKind;
 
@@ -91,6 +91,9 @@ impl Waits {
 
     /// Whether it is a nap between two tries at the object, and not the first.
     pub(crate) fn retries(&self, slot: Slot, object: Object) -> bool {
+        if self.kind_of(object) == ObjectKind::PolledLock {
+            return true;
+        }
         let again = self.threads.get(slot).and_then(|w| w.tries.again);
         self.naps(slot, object) && again.is_some_and(|o| self.find(o) == self.find(object))
     }

@@ -41,6 +41,8 @@ pub(crate) struct Turns {
     /// Whether one thread at a time was awake, and whether one was at nearly all times.
     pub(super) found: bool,
     pub(super) always: bool,
+    /// Whether most times awake are much shorter than the mean: a try at the lock, in vain.
+    pub(super) mostly_tries: bool,
     /// Those that were for a part that matters of what each was on average.
     pub(super) takers: Vec<Slot>,
 }
@@ -65,6 +67,11 @@ impl Turns {
         self.found = self.moved && all.is_below(MATTERS.default, MISSING_ENDS.default);
         self.always = all.any_pct() >= 100.0 - MATTERS.default;
         self.takers = all.who_matters(MATTERS.default);
+        let mut lengths: Vec<Nanos> = self.awake.iter().map(|of| of.1 - of.0).collect();
+        lengths.sort_unstable();
+        let mean = lengths.iter().sum::<Nanos>() as f64 / lengths.len() as f64;
+        let median = lengths[lengths.len() / 2] as f64;
+        self.mostly_tries = median * 100.0 <= mean * MATTERS.default;
         let early = self.awake.len().saturating_sub(KEPT);
         for (from, to, slot) in self.awake.drain(..early) {
             self.counted.add(slot, from, to);

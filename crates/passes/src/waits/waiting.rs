@@ -46,7 +46,7 @@ impl Waits {
                 group,
             );
         }
-        if let Some(lock) = self.naps_for(slot, kind) {
+        if let Some(lock) = self.naps_for(slot, kind).or_else(|| self.polls_for(slot, t, kind)) {
             return lock;
         }
         let w = self.called(slot);

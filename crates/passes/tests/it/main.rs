@@ -10,6 +10,7 @@ mod locks;
 mod monitors;
 mod pair;
 mod places;
+mod polled_locks;
 mod processes;
 mod reasons;
 mod some_tasks;

@@ -44,7 +44,9 @@ impl Finder<'_> {
                     _ if o.is_lock => found.push(self.of_objects(self.futex(&[id]), vec![id])),
                     _ => words.entry(self.process(&[id])).or_default().push(id),
                 },
-                ObjectKind::Flock | ObjectKind::PosixLock => files.push(id),
+                ObjectKind::Flock | ObjectKind::PosixLock | ObjectKind::PolledLock => {
+                    files.push(id)
+                }
                 ObjectKind::Semop | ObjectKind::MessageQueue | ObjectKind::Mqueue => {
                     found.push(self.of_objects(Resource::Service, vec![id]));
                 }
