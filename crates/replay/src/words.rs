@@ -145,7 +145,7 @@ fn scaled(part: &Part) -> String {
     match part {
         Part::Call(call, by) => format!("syscall {call}*{by}"),
         Part::Contention => "the additional cost of contended calls".to_owned(),
-        Part::MoreContention => "more contention for kernel locks".to_owned(),
+        Part::MoreContention => "more contention for locks".to_owned(),
         Part::Stolen => "the stolen CPU time".to_owned(),
         Part::Spinning => "spinning in user mode".to_owned(),
         Part::Shared { comm } => {

@@ -2,7 +2,7 @@
 
 use super::{Finder, Scarce};
 use crate::change::{Change, Part};
-use crate::program::{ObjectId, Op};
+use crate::program::{ObjectId, Op, ThreadProgram};
 use holdup_attribution::Resource;
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
@@ -13,6 +13,9 @@ pub(super) struct Contention {
     left: Vec<f64>,
     /// The rest of all threads.
     lost_ns: Nanos,
+    /// For each thread, the part of its CPU time in calls that it makes because others want the
+    /// same mutex.
+    turns: Vec<f64>,
 }
 
 impl Contention {
@@ -20,8 +23,10 @@ impl Contention {
     /// other CPUs.
     pub(super) fn on(&self, cpus: u32, before: u32) -> Option<Change> {
         let others = f64::from(cpus - 1) / f64::from(before.max(2) - 1);
-        let factors = self.left.iter().map(|left| left + (1.0 - left) * others).collect();
-        (self.lost_ns > 0).then_some(Change::Scale { part: Part::MoreContention, factors })
+        let lost = self.left.iter().zip(&self.turns).map(|(left, turns)| 1.0 - left + turns);
+        let factors: Vec<f64> = lost.map(|lost| 1.0 + lost.min(1.0) * (others - 1.0)).collect();
+        let any = factors.iter().any(|&factor| factor > 1.0);
+        any.then_some(Change::Scale { part: Part::MoreContention, factors })
     }
 }
 
@@ -48,7 +53,7 @@ impl Finder<'_> {
         for (ns, id) in spun {
             found.push(Scarce { weight: ns, ..self.of_objects(Resource::KernelLock, vec![id]) });
         }
-        let Contention { left: factors, lost_ns: weight } = contention;
+        let Contention { left: factors, lost_ns: weight, .. } = contention;
         found.extend((weight > 0).then(|| Scarce {
             resource: Resource::KernelLock,
             members: Vec::new(),
@@ -75,9 +80,14 @@ impl Finder<'_> {
                 Some((c.nr, (c.lost_ns as f64 / cpu.max(1) as f64).min(1.0)))
             })
             .collect();
+        let of_turns = |t: &ThreadProgram| {
+            let ns: Nanos = t.turns.iter().map(|turn| turn.1).sum();
+            ns as f64 / t.run_ns.max(1) as f64
+        };
+        let turns = p.threads.iter().map(of_turns).collect();
         let mut factors = vec![1.0; p.threads.len()];
         if lost.is_empty() {
-            return Contention { left: factors, lost_ns: 0 };
+            return Contention { left: factors, lost_ns: 0, turns };
         }
         let mut by_tid: FxHashMap<u32, f64> = FxHashMap::default();
         for (tid, nr, ns) in self.analysis.cpu_in_calls() {
@@ -96,6 +106,29 @@ impl Finder<'_> {
                 weight += lost;
             }
         }
-        Contention { left: factors, lost_ns: weight as Nanos }
+        Contention { left: factors, lost_ns: weight as Nanos, turns }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn factors(left: f64, turns: f64, cpus: u32) -> Option<Vec<f64>> {
+        let of = Contention { left: vec![left, 1.0], lost_ns: 0, turns: vec![turns, 0.0] };
+        of.on(cpus, 2).map(|change| match change {
+            Change::Scale { part: Part::MoreContention, factors } => factors,
+            other => panic!("{other:?}"),
+        })
+    }
+
+    /// Four threads that fight for malloc's only arena on two CPUs were an overload: 1.5 times as
+    /// fast with four CPUs.
+    #[test]
+    fn with_more_cpus_threads_fight_more_for_a_mutex_too() {
+        assert_eq!(factors(1.0, 0.0, 4), None, "nobody contends");
+        assert_eq!(factors(0.75, 0.0, 4), Some(vec![1.5, 1.0]), "calls: a quarter, three times");
+        assert_eq!(factors(1.0, 0.25, 4), Some(vec![1.5, 1.0]), "a mutex, likewise");
+        assert_eq!(factors(0.75, 0.25, 3), Some(vec![1.5, 1.0]), "both: a half, twice");
     }
 }
