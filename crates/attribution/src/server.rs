@@ -260,8 +260,9 @@ fn one_way(by_object: &ObjectThreads) -> BTreeSet<Object> {
 /// Objects of event loops that only threads of their own process wake. Processes that wake each
 /// other's loops may hand something on, as PostgreSQL's do.
 fn loops(analysis: &Analysis, by_object: &ObjectThreads) -> BTreeSet<Object> {
-    let epoll = |o: &ObjectStats| o.kind == ObjectKind::Epoll;
-    let mut loops: BTreeSet<Object> = analysis.objects().filter(epoll).map(|o| o.object).collect();
+    let is_loop = |o: &ObjectStats| matches!(o.kind, ObjectKind::Epoll | ObjectKind::Poll);
+    let mut loops: BTreeSet<Object> =
+        analysis.objects().filter(is_loop).map(|o| o.object).collect();
     let mut pids: BTreeMap<Object, Option<u32>> = BTreeMap::new();
     for (object, threads) in by_object.around() {
         if !loops.contains(&object) {
