@@ -136,6 +136,9 @@ pub(crate) struct Awaited<'a> {
     one_way: BTreeSet<Object>,
     /// Threads that are busy nearly all the time.
     busy: BTreeSet<Slot>,
+    /// The thread that ends most of the waiting for an object, as far as that is seen: likely the
+    /// one that ends a wait whose end is not seen.
+    usual: BTreeMap<Object, Slot>,
     /// The leaf of waits for the partner in a ping-pong pair.
     in_turn: Leaf,
     /// Objects that only programs outside the work wait for.
@@ -167,6 +170,7 @@ impl Awaited<'_> {
             between_two: between_two(by_object, contenders),
             one_way: one_way(by_object),
             busy: analysis.all_threads().filter(|t| busy(t.1)).map(|t| t.0).collect(),
+            usual: usual(by_object),
             in_turn: if serial.holds() { Leaf::Serial } else { Leaf::NoWork },
             unrelated: unrelated(analysis, by_object, work),
             once: analysis.objects().filter(is_event).map(|o| o.object).collect(),
@@ -189,9 +193,10 @@ impl Awaited<'_> {
         // Waiting for a producer is no contention: a busy thread cannot deliver earlier.
         let order = || {
             // At latches each thread is woken at an object of its own: one way, and yet contention.
+            let waker = || r.waker.or(self.usual.get(&object).copied());
             r.cause == Cause::ThreadSync
                 && self.one_way.contains(&object)
-                && r.waker.is_some_and(|w| self.busy.contains(&w))
+                && waker().is_some_and(|w| self.busy.contains(&w))
         };
         match r.cause {
             _ if r.cause.is_ended_by_thread() && self.once.contains(&object) => Leaf::NoWork,
@@ -242,6 +247,15 @@ fn unrelated(
     };
     let waited = by_object.waited_by.iter();
     waited.filter(|(_, by)| !by.keys().any(is_work)).map(|(&object, _)| object).collect()
+}
+
+/// The thread that ends most of the waiting for each object.
+fn usual(by_object: &ObjectThreads) -> BTreeMap<Object, Slot> {
+    let most = |(&object, by): (&Object, &BTreeMap<Slot, PairSum>)| {
+        let most = by.iter().max_by_key(|(slot, sum)| (sum.wait_ns, std::cmp::Reverse(**slot)))?;
+        Some((object, *most.0))
+    };
+    by_object.ended_by.iter().filter_map(most).collect()
 }
 
 /// Objects whose wakers mostly do not wait for them themselves.

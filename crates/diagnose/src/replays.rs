@@ -8,8 +8,8 @@ use holdup_attribution::{Attribution, Thresholds};
 use holdup_passes::limits::MATTERS;
 use holdup_passes::{HolderDid, HolderPart, Object, percent};
 use holdup_replay::{
-    Change, Depth, Estimate, Estimates, LockChange, Member, ObjectId, Program, ReplayObject, Seeds,
-    doubts, estimate, off_pct, predict, words,
+    Change, Depth, Estimate, Estimates, LockChange, Member, ObjectId, Part, Program, ReplayObject,
+    Seeds, doubts, estimate, off_pct, predict, words,
 };
 use std::cmp::Reverse;
 
@@ -78,6 +78,8 @@ pub(crate) struct Replay {
     pub(crate) concerns: bool,
     /// It deals the work of rounds evenly.
     pub(crate) is_dealt: bool,
+    /// It deals the work of threads or processes of one kind evenly.
+    pub(crate) is_of_team: bool,
     /// What is changed, in words: threads, or what they wait for.
     subjects: String,
 }
@@ -149,6 +151,8 @@ impl Replays {
             let worth = HolderWorth::of(program, unchanged_ns, lock, &did, matters_pct);
             (!worth.is_empty()).then_some((object, worth))
         };
+        let is_of_team =
+            |change: &Change| matches!(change, Change::Scale { part: Part::Team { .. }, .. });
         let mut by_class: Vec<(Class, Replay)> = Vec::new();
         for row in rows.iter().filter(|row| !row.is_single) {
             let Some(class) = Class::of(row.resource) else { continue };
@@ -176,6 +180,7 @@ impl Replays {
                 tids,
                 objects,
                 is_dealt: row.change.contains(&Change::Deal),
+                is_of_team: row.change.iter().any(is_of_team),
                 subjects: words::subjects(program, &row.change),
             };
             match by_class.iter_mut().find(|(c, _)| *c == class) {

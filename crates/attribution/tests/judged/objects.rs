@@ -96,8 +96,8 @@ fn an_event_loop_that_its_own_process_wakes_is_no_service() {
 }
 
 /// 8 waits for work from 7. 7 mostly waits for requests, and computes a while before it has work
-/// for 8; or it computes all the time.
-fn pool(computes: bool) -> Analysis {
+/// for 8; or it computes all the time. Of every `seen` ends of 8's waits, the trace has one.
+fn pool(computes: bool, seen: u64) -> Analysis {
     const EPOLL_WAIT: u32 = 232;
     let trace = (0..5).fold(busy(2), |mut trace, i| {
         let (at, request) = (i * 20 * MS + MS, i * 20 * MS + 19 * MS);
@@ -109,14 +109,21 @@ fn pool(computes: bool) -> Analysis {
                 .switch(at + 11 * MS + 10, 0, 0, 7, "R")
                 .sys_exit(at + 11 * MS + 20, 0, 7, EPOLL_WAIT, 1);
         }
-        trace
-            .sys_enter_with(at + 30, 1, 8, FUTEX, &[0x1000, WAIT, 0])
-            .switch(at + 40, 1, 8, 0, "S")
-            .sys_enter_with(request, 0, 7, FUTEX, &[0x1000, WAKE, 1])
-            .waking(request + 10, 0, 7, 8)
-            .sys_exit(request + 20, 0, 7, FUTEX, 1)
-            .switch(request + 30, 1, 0, 8, "R")
-            .sys_exit(request + 40, 1, 8, FUTEX, 0)
+        trace = trace.sys_enter_with(at + 30, 1, 8, FUTEX, &[0x1000, WAIT, 0]).switch(
+            at + 40,
+            1,
+            8,
+            0,
+            "S",
+        );
+        if i % seen == 0 {
+            trace = trace
+                .sys_enter_with(request, 0, 7, FUTEX, &[0x1000, WAKE, 1])
+                .waking(request + 10, 0, 7, 8)
+                .sys_exit(request + 20, 0, 7, FUTEX, 1)
+                .switch(request + 30, 1, 0, 8, "R");
+        }
+        trace.sys_exit(request + 40, 1, 8, FUTEX, 0)
     });
     measured(&ends(trace, 2, 100 * MS))
 }
@@ -124,11 +131,22 @@ fn pool(computes: bool) -> Analysis {
 /// The compiler threads of an idle JVM were its bottleneck.
 #[test]
 fn a_pool_whose_listener_waits_for_requests_lacks_work() {
-    let idle = pool(false);
+    let idle = pool(false, 1);
     let (rule, lost) = rule_at(&idle, 0x1000);
     assert!(rule == WaitRule::IdleNoWork && lost < US, "{rule:?} {lost}");
-    let (rule, lost) = rule_at(&pool(true), 0x1000);
+    let (rule, lost) = rule_at(&pool(true, 1), 0x1000);
     assert!(rule.is_harmful() && lost > 50 * MS, "{rule:?} {lost}");
+}
+
+/// zstd's threads for reading and writing wait for its only thread that compresses. Where most
+/// wake-ups were not recorded, they contended.
+#[test]
+fn whoever_ends_the_waits_that_are_seen_ends_the_others_too() {
+    for seen in [1, 5] {
+        let ledger = Attribution::from(&pool(true, seen)).ledger;
+        assert!(ledger.ns(Leaf::Order) > 50 * MS, "{seen}: {ledger:?}");
+        assert!(ledger.ns(Leaf::ThreadSync) < MS, "{seen}: {ledger:?}");
+    }
 }
 
 /// The rule of a futex, and the idle time lost to waits for other threads.

@@ -135,6 +135,10 @@ pub const ALL: &[Rule] = &[
 const DIVIDE: &str = "divide the work of this thread: more worker threads or processes, shards, or \
                       a parallel mode of the program";
 
+/// What helps if one of several alike has the longest part.
+const LONGEST_FIRST: &str = "divide the longest part, or start it first: the others are done \
+                             before it";
+
 /// What helps if the workers of a server sleep while requests wait.
 const MORE_WORKERS: &str = "use more worker threads or processes, or handle other requests while \
                             one sleeps: these workers hardly use a CPU";
@@ -380,6 +384,7 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
         if f.advice.is_empty() && !threads.is_empty() {
             let advice = match replay.is_dealt {
                 true => EVENLY,
+                false if replay.is_of_team => LONGEST_FIRST,
                 false if all_sleep => MORE_WORKERS,
                 false => DIVIDE,
             };

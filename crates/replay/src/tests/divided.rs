@@ -144,6 +144,34 @@ fn uneven_work_of_a_team_is_dealt_evenly() {
     assert_eq!(dealt("tile-2", six, six), None, "even as it is");
 }
 
+/// `make` starts a driver for each file, and each driver one compiler. The last has six times as
+/// much to do as the others; it was no member of a team.
+#[test]
+fn uneven_work_of_processes_that_helpers_start_is_dealt_evenly() {
+    let dealt = |by_helpers: bool| {
+        let mut b = TraceBuilder::new(4).task(10, 10, None, "make");
+        for (cpu, at) in [(0, 0), (1, 0), (2, 0), (3, 0), (3, 1_000 * US)] {
+            b = b.switch(at, cpu, 14, 0, "S").switch(at + 1, cpu, 0, 14, "R");
+            b = b.switch(at + 2, cpu, 14, 0, "S");
+        }
+        for i in 0..3 {
+            let (driver, compiler) = (20 + i, 30 + i);
+            let ns = if i == 2 { 60_000 * US } else { 10_000 * US };
+            // A driver of another program is no helper of this team.
+            let above = if by_helpers { 10 } else { 40 + i };
+            b = b
+                .task(driver, driver, Some(above), "gcc")
+                .task(compiler, compiler, Some(driver), "cc1")
+                .switch(1_000 * US, i as u16, 0, compiler, "R")
+                .switch(1_000 * US + ns, i as u16, compiler, 0, "S");
+        }
+        let (_, _, found) = estimated(b, Depth::Resources);
+        let team = |e: &&Estimate| matches!(e.change[..], [Change::Scale { .. }]) && !e.is_bound;
+        found.rows.iter().find(team).map(|e| (e.worth * 100.0).round() / 100.0)
+    };
+    assert_eq!((dealt(true), dealt(false)), (Some(2.25), None));
+}
+
 /// Clients of one busy server wait at the set of semaphores through which it answers.
 #[test]
 fn what_clients_of_a_busy_server_wait_for_is_no_lock() {
