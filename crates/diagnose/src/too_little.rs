@@ -37,11 +37,11 @@ pub(crate) fn too_little(facts: &Facts<'_>) -> Option<String> {
             a.cpus
         ));
     }
-    // A window may leave out what a CPU did show.
+    // A window may leave out what a CPU did show; chosen tasks may never run on some CPUs.
     let whole = facts.info.span == Some((a.start, a.end));
     let silent = a.quality.count(QualityCode::SilentCpu);
     let pct = silent as f64 * 100.0 / f64::from(a.cpus.max(1));
-    if whole && silent > 0 && pct >= facts.too_much() {
+    if whole && !facts.tasks_only() && silent > 0 && pct >= facts.too_much() {
         return Some(format!(
             "{silent} of {} CPUs have no event that shows what they did: they may not have been \
                 recorded",

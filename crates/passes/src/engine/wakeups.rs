@@ -111,6 +111,10 @@ impl Engine {
         target: Cpu,
         early: bool,
     ) {
+        if !self.system_wide && self.threads[slot].state == State::Unseen {
+            // A recorded task wakes one that may not be recorded, and would be ready for ever.
+            return;
+        }
         self.settle_reason(now, slot);
         match self.threads[slot].state {
             State::Running(cpu) if self.is_presumed(slot, cpu) => {
