@@ -181,9 +181,14 @@ impl Awaited<'_> {
     /// The leaf of the ledger that a wait's share belongs to.
     pub(crate) fn leaf(&self, r: &WaitRow) -> Leaf {
         let object = self.analysis.final_object(r.object);
+        let one_way = r.cause == Cause::ThreadSync && self.one_way.contains(&object);
+        let waker = match r.waker {
+            None if one_way => self.usual.get(&object).copied(),
+            seen => seen,
+        };
         // At a barrier all threads wait for the last one.
         let one = r.cause.is_ended_by_thread()
-            && (self.server.is_some_and(|s| r.waker == Some(s.slot))
+            && (self.server.is_some_and(|s| waker == Some(s.slot))
                 || self.barriers.contains(&object));
         let partner = || {
             is_stream(self.analysis, r)
@@ -191,13 +196,8 @@ impl Awaited<'_> {
                 && self.between_two.contains(&object)
         };
         // Waiting for a producer is no contention: a busy thread cannot deliver earlier.
-        let order = || {
-            // At latches each thread is woken at an object of its own: one way, and yet contention.
-            let waker = || r.waker.or(self.usual.get(&object).copied());
-            r.cause == Cause::ThreadSync
-                && self.one_way.contains(&object)
-                && waker().is_some_and(|w| self.busy.contains(&w))
-        };
+        // At latches each thread is woken at an object of its own: one way, and yet contention.
+        let order = || one_way && waker.is_some_and(|w| self.busy.contains(&w));
         match r.cause {
             _ if r.cause.is_ended_by_thread() && self.once.contains(&object) => Leaf::NoWork,
             _ if one => Leaf::OneServer,

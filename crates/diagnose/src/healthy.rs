@@ -116,10 +116,10 @@ fn unexplained(facts: &Facts<'_>) -> Option<(f64, String)> {
     (pct >= facts.limit(&MATTERS)).then_some((pct, why))
 }
 
-/// Why there is no verdict if the claim is more likely wrong than right, for time that nothing in
-/// the trace explains.
-pub(crate) fn unlikely(facts: &Facts<'_>, confidence: f64) -> Option<String> {
-    let (_, why) = unexplained(facts).filter(|_| confidence < 0.5)?;
+/// Why nothing found does not mean that there is nothing: too much time is lost to nothing that the
+/// trace shows.
+pub(crate) fn unlikely(facts: &Facts<'_>) -> Option<String> {
+    let (_, why) = unexplained(facts).filter(|of| of.0 >= facts.too_much())?;
     Some(format!("{why}: the trace does not show what the work waits for"))
 }
 

@@ -43,15 +43,11 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
                         threads waited for is unknown";
             verdict(facts, Class::NotEnoughEvidence, 0.0, what.to_owned(), None)
         }
-        None => match healthy::crowded_out(facts) {
+        None => match healthy::crowded_out(facts).or_else(|| healthy::unlikely(facts)) {
             Some(what) => verdict(facts, Class::NotEnoughEvidence, 0.0, what, None),
             None => {
                 let (right, what) = healthy::claim(facts, findings);
-                let claimed = verdict(facts, Class::Healthy, right, what, None);
-                match healthy::unlikely(facts, claimed.confidence) {
-                    Some(what) => verdict(facts, Class::NotEnoughEvidence, 0.0, what, None),
-                    None => claimed,
-                }
+                verdict(facts, Class::Healthy, right, what, None)
             }
         },
     }
