@@ -111,7 +111,7 @@ pub use slot::Slot;
 pub use source::Source;
 pub use spaces::SpaceCosts;
 pub use spins::{FindsSpins, SampledRun, plainness};
-pub use steps::{Contended, Did, Held, Step, ThreadSteps};
+pub use steps::{Contended, Did, Held, Step, ThreadSteps, Turn};
 pub use stolen::Stolen;
 pub use tables::{
     HolderFunction, HolderObject, HolderTime, add_holder_times, errno_word, tell_functions,

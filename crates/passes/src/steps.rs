@@ -96,10 +96,11 @@ pub struct Contended {
 
 /// A thread's calls by which threads contend for a mutex.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Turn {
+pub struct Turn {
     /// CPU time in them.
-    pub(crate) ns: Nanos,
-    pub(crate) calls: u64,
+    pub ns: Nanos,
+    /// How many there were.
+    pub calls: u64,
 }
 
 /// The steps of one thread, and up to when they are written.

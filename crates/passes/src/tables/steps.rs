@@ -4,19 +4,22 @@ use crate::analysis::Analysis;
 use crate::connections::Connection;
 use crate::limits::ENOUGH;
 use crate::slot::Slot;
-use crate::steps::ThreadSteps;
+use crate::steps::{ThreadSteps, Turn};
 use crate::waits::{Key, Object};
 use holdup_trace::Nanos;
 
 impl Analysis {
-    /// CPU time that calls cost a thread by which threads contend for a mutex, by mutex, unordered:
-    /// in the calls, and on the way into the kernel and back. Without other threads there would be
-    /// no such calls.
-    pub fn fought_for(&self, slot: Slot) -> impl Iterator<Item = (Object, Nanos)> {
-        let around_ns = self.engine.costs.around_call_ns(self.limit(&ENOUGH));
+    /// Calls of a thread by which threads contend for a mutex, by mutex, unordered. Without other
+    /// threads there would be no such calls.
+    pub fn fought_for(&self, slot: Slot) -> impl Iterator<Item = (Object, Turn)> {
         let steps = self.engine.waits.steps.as_ref();
-        let turns = steps.into_iter().flat_map(move |steps| steps.fought_for(slot));
-        turns.map(move |(mutex, turn)| (mutex, turn.ns + turn.calls * around_ns))
+        steps.into_iter().flat_map(move |steps| steps.fought_for(slot))
+    }
+
+    /// CPU time that any call costs in addition to the time between its events: on the way into the
+    /// kernel and back. 0 if too few calls show that.
+    pub fn around_call_ns(&self) -> Nanos {
+        self.engine.costs.around_call_ns(self.limit(&ENOUGH))
     }
 
     /// The connections that were made, accepted and closed, in the order in which the calls

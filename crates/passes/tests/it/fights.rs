@@ -35,7 +35,7 @@ fn ends(trace: TraceBuilder) -> Analysis {
 fn turns(a: &Analysis) -> (u64, Vec<(u32, u64)>) {
     let at = |tid| {
         let slot = a.all_threads().find(|(_, t)| t.tid.0 == tid).map(|(slot, _)| slot).unwrap();
-        (tid, a.fought_for(slot).map(|(_, ns)| ns).sum())
+        (tid, a.fought_for(slot).map(|(_, turn)| turn.ns).sum())
     };
     (a.sleep_and_wake_ns(WaitKind::is_library), vec![at(7), at(8)])
 }

@@ -93,6 +93,8 @@ struct Builder<'a> {
     ops: Vec<Op>,
     times: Vec<Nanos>,
     usual_delay: Nanos,
+    /// CPU time of a call outside of its events.
+    around_call_ns: Nanos,
     looks_ns: Nanos,
 }
 
@@ -136,6 +138,7 @@ impl Program {
             ops: Vec::new(),
             times: Vec::new(),
             usual_delay: 0,
+            around_call_ns: analysis.around_call_ns(),
             looks_ns: 0,
         };
         builder.name_objects();

@@ -7,7 +7,7 @@ use super::writer::Writer;
 use super::{Builder, is_part, polls, work};
 use crate::program::{ObjectId, Op, ThreadProgram};
 use holdup_passes::limits::{MATTERS, NAMED, WELL_MET};
-use holdup_passes::{Did, ObjectKind};
+use holdup_passes::{Did, ObjectKind, Turn};
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
 
@@ -149,8 +149,10 @@ impl Builder<'_> {
         for &(from, to, id) in &holds {
             self.objects[id.0 as usize].hold_ns += to - from;
         }
+        let around = self.around_call_ns;
+        let costs = |turn: Turn| turn.ns + turn.calls * around;
         let mut turns: Vec<(ObjectId, Nanos)> =
-            analysis.fought_for(slot).map(|(mutex, ns)| (self.id(mutex), ns)).collect();
+            analysis.fought_for(slot).map(|(mutex, turn)| (self.id(mutex), costs(turn))).collect();
         turns.sort_unstable();
         let comm = analysis.comm(t);
         let done =
