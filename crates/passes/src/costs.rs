@@ -249,8 +249,8 @@ mod tests {
         assert!(e.observed > 100.0 && (0.8..1.25).contains(&(e.observed / e.expected)), "{e:?}");
     }
 
-    /// A malloc with one arena makes a million futex calls in two seconds. Each takes 0.7 us between
-    /// its events and as long around them, which was the application's time.
+    /// A malloc with one arena makes a million futex calls in two seconds. Each takes 0.7 us
+    /// between its events and as long around them, which was the application's time.
     #[test]
     fn the_way_into_the_kernel_is_as_long_as_the_shortest_calls_and_times_between() {
         let around = |calls: Nanos, between: Nanos, count: u64| {
