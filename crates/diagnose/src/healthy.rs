@@ -116,10 +116,12 @@ fn unexplained(facts: &Facts<'_>) -> Option<(f64, String)> {
     (pct >= facts.limit(&MATTERS)).then_some((pct, why))
 }
 
-/// Why nothing found does not mean that there is nothing: too much time is lost to nothing that the
-/// trace shows.
+/// Why nothing found does not mean that there is nothing: there is work nearly all the time, too
+/// much time is lost, and replays gain none of it.
 pub(crate) fn unlikely(facts: &Facts<'_>) -> Option<String> {
-    let (_, why) = unexplained(facts).filter(|of| of.0 >= facts.too_much())?;
+    facts.replays.as_ref()?.as_ref().ok()?;
+    let paused = facts.at_least(facts.leaf_pct(Leaf::NoWork), &MATTERS).holds();
+    let (_, why) = unexplained(facts).filter(|of| !paused && of.0 >= facts.too_much())?;
     Some(format!("{why}: the trace does not show what the work waits for"))
 }
 
