@@ -226,3 +226,15 @@ fn application_code_may_spin_instead_of_working() {
     let v = verdict(&two_that_change_memory([70, 80]));
     assert!(v.class == Class::Healthy && !doubted(&v), "CPUs are busy in system calls: {v:?}");
 }
+
+/// The only thread of a server computes on CPU 0 of two, and no other task is recorded.
+#[test]
+fn of_some_tasks_a_cpu_without_events_is_no_gap() {
+    let mut b = TraceBuilder::new(2).of_some_tasks().task(71, 71, None, "server");
+    b = b.switch(0, 0, 0, 71, "R");
+    for i in 0..400 {
+        b = b.sys_enter(i * MS, 0, 71, 1).sys_exit(i * MS + US, 0, 71, 1, 1);
+    }
+    let v = verdict(&b.switch(400 * MS, 0, 71, 0, "S").build());
+    assert!(!v.summary.contains("have no event"), "{}", v.summary);
+}

@@ -61,6 +61,18 @@ fn who_was_not_recorded_has_no_cpu_time() {
     assert_eq!((thread(&alone, 99).running_ns, thread(&alone, 98).running_ns), (0, 0));
 }
 
+/// A recorded server wakes its clients, which are not recorded: they were ready from then on.
+#[test]
+fn who_was_not_recorded_is_not_ready_for_ever() {
+    let server = |recorded: bool| {
+        let b = TraceBuilder::new(1).task(7, 7, None, "server").task(99, 99, None, "client");
+        let b = if recorded { b.of_some_tasks() } else { b };
+        run(&b.switch(0, 0, 0, 7, "R").waking(1_000, 0, 7, 99).switch(9_000, 0, 7, 0, "S").build())
+    };
+    assert_eq!(thread(&server(true), 99).woken_ns, 0);
+    assert!(thread(&server(false), 99).woken_ns > 0, "all tasks: it is ready");
+}
+
 #[test]
 fn a_thread_that_has_ended_waits_for_nothing() {
     let a = run(&TraceBuilder::new(1)
