@@ -6,6 +6,7 @@ mod divided;
 mod holders;
 mod joins;
 mod kernel;
+mod polled;
 mod queues;
 mod requests;
 mod slices;

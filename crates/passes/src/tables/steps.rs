@@ -22,6 +22,11 @@ impl Analysis {
         self.engine.costs.around_call_ns(self.limit(&ENOUGH))
     }
 
+    /// The lock that a thread tries for between naps, if it does.
+    pub fn polled_lock(&self, slot: Slot) -> Option<Object> {
+        self.engine.waits.polled_lock(slot, self.thread(slot).comm)
+    }
+
     /// The connections that were made, accepted and closed, in the order in which the calls
     /// returned; none without [`crate::Detail::Steps`].
     pub fn connections(&self) -> &[Connection] {

@@ -76,15 +76,23 @@ impl Waits {
         t: &Thread,
         kind: Option<WaitKind>,
     ) -> Option<Object> {
-        if !matches!(kind, Some(WaitKind::Timer | WaitKind::Poll)) {
-            return None;
-        }
-        let turns = self.nappers.get(&t.comm)?;
-        if !(turns.found && turns.mostly_tries && turns.takers.contains(&slot)) {
+        let naps = matches!(kind, Some(WaitKind::Timer | WaitKind::Poll));
+        if !naps || !self.polls_a_lock(slot, t.comm) {
             return None;
         }
         let group = self.group(slot, t.pid);
         Some(self.intern(Key::PolledLock { comm: t.comm }, ObjectKind::PolledLock, group))
+    }
+
+    fn polls_a_lock(&self, slot: Slot, comm: NameId) -> bool {
+        let polls = |of: &Turns| of.found && of.mostly_tries && of.takers.contains(&slot);
+        self.nappers.get(&comm).is_some_and(polls)
+    }
+
+    /// The lock that a thread of this name naps for, by all that is known at the end.
+    pub(crate) fn polled_lock(&self, slot: Slot, comm: NameId) -> Option<Object> {
+        let lock = || self.index.get(&Key::PolledLock { comm }).copied();
+        self.polls_a_lock(slot, comm).then(lock).flatten()
     }
 
     /// Where the turns are counted of a thread that times out at this futex.

@@ -62,20 +62,27 @@ impl Turns {
         }
         self.next = self.pieces + (self.pieces / 2).clamp(enough, KEPT);
         self.awake.sort_unstable();
-        let mut all = self.counted.clone();
-        self.awake.iter().for_each(|&(from, to, slot)| all.add(slot, from, to));
-        self.found = self.moved && all.is_below(MATTERS.default, MISSING_ENDS.default);
-        self.always = all.any_pct() >= 100.0 - MATTERS.default;
-        self.takers = all.who_matters(MATTERS.default);
         let mut lengths: Vec<Nanos> = self.awake.iter().map(|of| of.1 - of.0).collect();
         lengths.sort_unstable();
         let mean = lengths.iter().sum::<Nanos>() as f64 / lengths.len() as f64;
-        let median = lengths[lengths.len() / 2] as f64;
-        self.mostly_tries = median * 100.0 <= mean * MATTERS.default;
+        let is_try = |ns: Nanos| ns as f64 * 100.0 <= mean * MATTERS.default;
+        self.mostly_tries = is_try(lengths[lengths.len() / 2]);
+        // Whoever tries for the lock is awake while another has it.
+        let mut all = self.counted.clone();
         let early = self.awake.len().saturating_sub(KEPT);
-        for (from, to, slot) in self.awake.drain(..early) {
-            self.counted.add(slot, from, to);
+        for (i, &(from, to, slot)) in self.awake.iter().enumerate() {
+            if is_try(to - from) {
+                continue;
+            }
+            all.add(slot, from, to);
+            if i < early {
+                self.counted.add(slot, from, to);
+            }
         }
+        self.awake.drain(..early);
+        self.found = self.moved && all.is_below(MATTERS.default, MISSING_ENDS.default);
+        self.always = all.any_pct() >= 100.0 - MATTERS.default;
+        self.takers = all.who_matters(MATTERS.default);
     }
 }
 

@@ -5,7 +5,7 @@ use super::queues::{delay, ran_to};
 use super::requests::is_nap;
 use super::writer::Writer;
 use super::{Builder, is_part, polls, work};
-use crate::program::{ObjectId, Op, ThreadProgram};
+use crate::program::{ObjectId, Op, ReplayObject, ThreadProgram};
 use holdup_passes::limits::{MATTERS, NAMED, WELL_MET};
 use holdup_passes::{Did, ObjectKind, Turn};
 use holdup_trace::Nanos;
@@ -43,6 +43,7 @@ impl Builder<'_> {
         let mut requests = self.requests(slot, t);
         let (mut occupied_ns, mut slept_ns) = (0, 0);
         let mut ends: FxHashMap<u32, Nanos> = FxHashMap::default();
+        let polled = analysis.polled_lock(slot).map(|lock| self.id(lock));
         for (i, step) in of.steps.iter().enumerate() {
             writer.marks_until(step.at);
             let next = of.steps.get(i + 1);
@@ -66,13 +67,18 @@ impl Builder<'_> {
                     let op = if !self.woken.contains(wait) {
                         let known = self.objects.get(object.0 as usize);
                         let to = step.at + ns;
-                        let object = match is_nap(known) && requests.keeps_waiting(step.at, to) {
-                            true => ObjectId::REQUEST,
-                            false => object,
+                        let unknown_then = polled.filter(|_| is_timed(known));
+                        let object = match is_nap(known) {
+                            true if requests.keeps_waiting(step.at, to) => ObjectId::REQUEST,
+                            _ => unknown_then.unwrap_or(object),
                         };
                         if object == ObjectId::REQUEST {
                             occupied_ns += ns;
-                        } else {
+                        } else if let Some(lock) = unknown_then {
+                            // Its first naps, when the lock was not known yet, are waits too.
+                            let lock = &mut self.objects[lock.0 as usize];
+                            (lock.waits, lock.wait_ns) = (lock.waits + 1, lock.wait_ns + ns);
+                        } else if Some(object) != polled {
                             let for_device = known.is_some_and(|o| o.is_device);
                             napped_ns += if for_device { 0 } else { ns };
                         }
@@ -202,4 +208,9 @@ impl Builder<'_> {
 
 fn narrow(ns: Nanos) -> u32 {
     ns.min(u64::from(u32::MAX)) as u32
+}
+
+/// Whether a sleep for it ends when its time is up.
+fn is_timed(object: Option<&ReplayObject>) -> bool {
+    object.is_some_and(|o| matches!(o.kind, ObjectKind::Timer | ObjectKind::Poll))
 }
