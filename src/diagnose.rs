@@ -72,10 +72,7 @@ fn of_trace(args: &DiagnoseArgs, measured: &[Measured], thresholds: Thresholds) 
     diagnosis.not_replayed = diagnosis.not_replayed.or(not_replayed);
     config.lead_on(&mut diagnosis.next);
     let verdict = diagnosis.verdict.class;
-    let mut head = TraceHead::new(reader.info(), &judged.analysis);
-    if let Some(wall_ns) = judged.part_of_ns {
-        head = head.of_part(wall_ns);
-    }
+    let mut head = TraceHead::new(reader.info(), &judged.analysis).of_part(judged.part_of_ns);
     if let Some(again) = &args.unkept {
         // No suggested command may name a file that will be deleted.
         let gone = shell_word(&head.path);

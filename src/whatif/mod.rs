@@ -66,13 +66,9 @@ pub(crate) fn run(args: &WhatifArgs) -> Result<u8> {
     let default = if ranks { ENTRIES } else { rows.len() };
     table.entries = config.entries(args.entries.entries, default).map(|n| n.saturating_add(1));
     table.notes = notes;
-    let trace = TraceHead::new(reader.info(), analysis);
     let report = Report {
         command: "whatif",
-        trace: match judged.part_of_ns {
-            Some(wall_ns) => trace.of_part(wall_ns),
-            None => trace,
-        },
+        trace: TraceHead::new(reader.info(), analysis).of_part(judged.part_of_ns),
         quality: analysis.quality.entries(),
         body: Body::Whatif(Box::new(WhatifBody { head, table })),
     };

@@ -18,7 +18,7 @@ pub(super) fn ranked(info: &TraceInfo, judged: &Judged, program: &Program) -> An
     let limits = Thresholds::default();
     let attribution = Attribution::new(judged.replayed(), &limits);
     let found = estimate(program, &attribution, Depth::Each);
-    let holding = holding(info, judged, &attribution, program, found.clone());
+    let holding = holding(info, judged, &attribution, program, &found);
     let Estimates { unchanged, rows, .. } = found;
     let mut fixes: Vec<Fix> = Vec::new();
     for estimate in rows {
@@ -54,7 +54,7 @@ fn holding(
     judged: &Judged,
     attribution: &Attribution<'_>,
     program: &Program,
-    found: Estimates,
+    found: &Estimates,
 ) -> Vec<Finding> {
     let replays = Replays::of_estimates(attribution, program, found);
     let limits = Thresholds::default();

@@ -1,7 +1,7 @@
 //! Whether waiting for an object costs anything, and why.
 
 use crate::leaf::Leaf;
-use crate::server::Server;
+use crate::server::{Server, top_waker};
 use crate::wait::Wait;
 use holdup_passes::{Analysis, ByThread, FutexUse, Object, ObjectKind, ObjectStats, PairSum, Slot};
 use holdup_trace::Nanos;
@@ -107,11 +107,6 @@ pub struct JudgedObject {
     pub top_waker: Option<(Slot, Nanos)>,
     /// Why its waits count as harmful or idle.
     pub rule: WaitRule,
-}
-
-/// The thread with most waiting time.
-pub(crate) fn top_waker(ended_by: &BTreeMap<Slot, Nanos>) -> Option<(Slot, Nanos)> {
-    ended_by.iter().max_by_key(|(s, ns)| (**ns, std::cmp::Reverse(**s))).map(|(&s, &ns)| (s, ns))
 }
 
 /// Judge every object.

@@ -45,6 +45,11 @@ fn pct(part: Nanos, whole: Nanos) -> f64 {
     part as f64 * 100.0 / whole.max(1) as f64
 }
 
+/// The thread that ended most of the waiting time, and that time.
+pub(crate) fn top_waker(ended_by: &BTreeMap<Slot, Nanos>) -> Option<(Slot, Nanos)> {
+    ended_by.iter().max_by_key(|(s, ns)| (**ns, std::cmp::Reverse(**s))).map(|(&s, &ns)| (s, ns))
+}
+
 /// A wait for what another thread sends through a pipe or socket. A kernel service in an untraced
 /// call counts too: those in which threads contend are always traced.
 fn is_stream(analysis: &Analysis, row: &WaitRow) -> bool {
@@ -91,9 +96,6 @@ pub(crate) fn server(
             }
         }
     }
-    let most = |by: &BTreeMap<Slot, Nanos>| {
-        by.iter().max_by_key(|&(&s, &ns)| (ns, std::cmp::Reverse(s))).map(|(&s, &ns)| (s, ns))
-    };
     let candidate = |(slot, ended_wait_ns): (Slot, Nanos), at_barriers: bool| {
         let t = analysis.thread(slot);
         let all_wait_ns = if at_barriers { all_at_barriers } else { all };
@@ -103,11 +105,11 @@ pub(crate) fn server(
     let is_busy = |s: &Server| thresholds.at_least(s.busy_pct(), &ALONE).holds();
     let ends = |s: &Server| thresholds.at_least(s.ended_pct(), &SERVER_ENDS).holds();
     let most_of = |part: Nanos, whole: Nanos| part * 2 > whole;
-    most(&ended)
+    top_waker(&ended)
         .map(|m| candidate(m, false))
         .filter(|s| ends(s) && is_busy(s) && most_of(s.life_ns * 2, analysis.wall_ns()))
         .or_else(|| {
-            most(&last).map(|m| candidate(m, true)).filter(|s| {
+            top_waker(&last).map(|m| candidate(m, true)).filter(|s| {
                 most_of(s.ended_wait_ns, s.all_wait_ns) && most_of(all_at_barriers, all)
             })
         })
@@ -181,6 +183,7 @@ impl Awaited<'_> {
     /// The leaf of the ledger that a wait's share belongs to.
     pub(crate) fn leaf(&self, r: &WaitRow) -> Leaf {
         let object = self.analysis.final_object(r.object);
+        // At latches each thread is woken at an object of its own: one way, and yet contention.
         let one_way = r.cause == Cause::ThreadSync && self.one_way.contains(&object);
         let waker = match r.waker {
             None if one_way => self.usual.get(&object).copied(),
@@ -196,7 +199,6 @@ impl Awaited<'_> {
                 && self.between_two.contains(&object)
         };
         // Waiting for a producer is no contention: a busy thread cannot deliver earlier.
-        // At latches each thread is woken at an object of its own: one way, and yet contention.
         let order = || one_way && waker.is_some_and(|w| self.busy.contains(&w));
         match r.cause {
             _ if r.cause.is_ended_by_thread() && self.once.contains(&object) => Leaf::NoWork,
@@ -252,8 +254,8 @@ fn unrelated(
 /// The thread that ends most of the waiting for each object.
 fn usual(by_object: &ObjectThreads) -> BTreeMap<Object, Slot> {
     let most = |(&object, by): (&Object, &BTreeMap<Slot, PairSum>)| {
-        let most = by.iter().max_by_key(|(slot, sum)| (sum.wait_ns, std::cmp::Reverse(**slot)))?;
-        Some((object, *most.0))
+        let by = by.iter().map(|(&slot, sum)| (slot, sum.wait_ns)).collect();
+        Some((object, top_waker(&by)?.0))
     };
     by_object.ended_by.iter().filter_map(most).collect()
 }

@@ -1,7 +1,8 @@
 //! The table of waits: by object, kind or thread.
 
 use crate::leaf::Leaf;
-use crate::object::{JudgedObject, WaitRule, top_waker};
+use crate::object::{JudgedObject, WaitRule};
+use crate::server::top_waker;
 use crate::{Attribution, ObjectThreads};
 use holdup_passes::{
     FutexUse, HoldSum, HolderTime, Object, ObjectKind, PairSum, Slot, WaitSum, add_holder_times,

@@ -120,7 +120,7 @@ impl Replays {
     /// Why the replays of this trace mean nothing, in a sentence.
     pub fn of(judged: &Attribution<'_>) -> Result<Replays, String> {
         let program = Program::new(judged.analysis).map_err(|e| e.to_string())?;
-        Replays::of_estimates(judged, &program, estimate(&program, judged, Depth::Resources))
+        Replays::of_estimates(judged, &program, &estimate(&program, judged, Depth::Resources))
     }
 
     /// From estimates that were made at any depth.
@@ -130,11 +130,11 @@ impl Replays {
     pub fn of_estimates(
         judged: &Attribution<'_>,
         program: &Program,
-        estimates: Estimates,
+        estimates: &Estimates,
     ) -> Result<Replays, String> {
         let analysis = judged.analysis;
         let Estimates { unchanged, rows, asleep } = estimates;
-        let off_pct = off_pct(program, &unchanged);
+        let off_pct = off_pct(program, unchanged);
         if let Some(doubt) = doubts(analysis, off_pct).into_iter().next() {
             return Err(doubt);
         }
@@ -189,8 +189,8 @@ impl Replays {
                 None => by_class.push((class, replay)),
             }
         }
-        let asleep = asleep.filter(|of| of.ns.saturating_mul(2) >= of.of_ns);
-        Ok(Replays { by_class, asleep: asleep.map(|of| words::asleep(program, &of)) })
+        let asleep = asleep.as_ref().filter(|of| of.ns.saturating_mul(2) >= of.of_ns);
+        Ok(Replays { by_class, asleep: asleep.map(|of| words::asleep(program, of)) })
     }
 
     /// The thread whose sleeps the end of the work waits for most of the time, in words.

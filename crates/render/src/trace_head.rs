@@ -72,10 +72,10 @@ impl TraceHead {
         }
     }
 
-    /// The head for a part of the trace that was judged alone.
+    /// The head for a part that was judged alone of a trace of this length, if it is a part.
     #[must_use]
-    pub fn of_part(self, wall_ns: u64) -> TraceHead {
-        TraceHead { part_of: Some(wall_ns), ..self }
+    pub fn of_part(self, wall_ns: Option<u64>) -> TraceHead {
+        TraceHead { part_of: wall_ns, ..self }
     }
 
     /// The head from a quick look at tables and samples.

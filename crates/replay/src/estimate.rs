@@ -173,13 +173,10 @@ fn see_again(
     rows: &mut [Estimate],
 ) {
     let mut gain: Vec<&mut Estimate> = rows.iter_mut().filter(|row| row.worth > gains).collect();
-    gain.sort_by(|a, b| a.is_single.cmp(&b.is_single).then(b.worth.total_cmp(&a.worth)));
-    let (mut whole, mut single) = (0, 0);
-    gain.retain(|row| {
-        let so_far = if row.is_single { &mut single } else { &mut whole };
-        *so_far += 1;
-        *so_far <= BANDS
-    });
+    gain.sort_by(|a, b| b.worth.total_cmp(&a.worth));
+    let (single, whole): (Vec<_>, Vec<_>) = gain.into_iter().partition(|row| row.is_single);
+    let gain: Vec<_> =
+        [whole, single].into_iter().flat_map(|of| of.into_iter().take(BANDS)).collect();
     let sets: Vec<Vec<Change>> = gain.iter().map(|row| row.change.clone()).collect();
     let again = predict_all(program, &sets, Seeds::of(program));
     for (seen, made) in gain.into_iter().zip(again) {

@@ -117,26 +117,36 @@ fn one_at_a_time_gains_what_is_left_of_the_time_if_all_work_is_divided() {
     assert_eq!([true, false].map(gain), [Some(1.99), Some(1.22)]);
 }
 
+/// What nothing is known of is no idle CPU.
+fn four_idle_cpus() -> TraceBuilder {
+    let mut b = TraceBuilder::new(4);
+    for (cpu, at) in [(0, 0), (1, 0), (2, 0), (3, 0), (3, 1_000 * US)] {
+        b = b.switch(at, cpu, 14, 0, "S").switch(at + 1, cpu, 0, 14, "R");
+        b = b.switch(at + 2, cpu, 14, 0, "S");
+    }
+    b
+}
+
+/// What is gained if the work of a team is dealt evenly, if there is one.
+fn worth_of_a_team(b: TraceBuilder) -> Option<f64> {
+    let (_, _, found) = estimated(b, Depth::Resources);
+    let team = |e: &&Estimate| matches!(e.change[..], [Change::Scale { .. }]) && !e.is_bound;
+    found.rows.iter().find(team).map(|e| (e.worth * 100.0).round() / 100.0)
+}
+
 /// Three threads of one kind begin to compute at once; the third has six times as much to do as the
 /// others and goes on alone.
 #[test]
 fn uneven_work_of_a_team_is_dealt_evenly() {
     let dealt = |name: &str, others: Nanos, third: Nanos| {
-        // What nothing is known of is no idle CPU.
-        let mut b = TraceBuilder::new(4);
-        for (cpu, at) in [(0, 0), (1, 0), (2, 0), (3, 0), (3, 1_000 * US)] {
-            b = b.switch(at, cpu, 14, 0, "S").switch(at + 1, cpu, 0, 14, "R");
-            b = b.switch(at + 2, cpu, 14, 0, "S");
-        }
+        let mut b = four_idle_cpus();
         for (i, ns) in [others, others, third].into_iter().enumerate() {
             let (cpu, tid) = (i as u16, 11 + i as u32);
             let comm = if tid == 13 { name } else { "tile-0" };
             b = b.task(tid, 10, Some(10), comm).switch(1_000 * US, cpu, 0, tid, "R");
             b = b.switch(1_000 * US + ns, cpu, tid, 0, "S");
         }
-        let (_, _, found) = estimated(b, Depth::Resources);
-        let team = |e: &&Estimate| matches!(e.change[..], [Change::Scale { .. }]) && !e.is_bound;
-        found.rows.iter().find(team).map(|e| (e.worth * 100.0).round() / 100.0)
+        worth_of_a_team(b)
     };
     let (one, six) = (10_000 * US, 60_000 * US);
     assert_eq!(dealt("tile-2", one, six), Some(2.25), "80 ms of work by three, instead of 60");
@@ -149,11 +159,7 @@ fn uneven_work_of_a_team_is_dealt_evenly() {
 #[test]
 fn uneven_work_of_processes_that_helpers_start_is_dealt_evenly() {
     let dealt = |by_helpers: bool| {
-        let mut b = TraceBuilder::new(4).task(10, 10, None, "make");
-        for (cpu, at) in [(0, 0), (1, 0), (2, 0), (3, 0), (3, 1_000 * US)] {
-            b = b.switch(at, cpu, 14, 0, "S").switch(at + 1, cpu, 0, 14, "R");
-            b = b.switch(at + 2, cpu, 14, 0, "S");
-        }
+        let mut b = four_idle_cpus().task(10, 10, None, "make");
         for i in 0..3 {
             let (driver, compiler) = (20 + i, 30 + i);
             let ns = if i == 2 { 60_000 * US } else { 10_000 * US };
@@ -165,9 +171,7 @@ fn uneven_work_of_processes_that_helpers_start_is_dealt_evenly() {
                 .switch(1_000 * US, i as u16, 0, compiler, "R")
                 .switch(1_000 * US + ns, i as u16, compiler, 0, "S");
         }
-        let (_, _, found) = estimated(b, Depth::Resources);
-        let team = |e: &&Estimate| matches!(e.change[..], [Change::Scale { .. }]) && !e.is_bound;
-        found.rows.iter().find(team).map(|e| (e.worth * 100.0).round() / 100.0)
+        worth_of_a_team(b)
     };
     assert_eq!((dealt(true), dealt(false)), (Some(2.25), None));
 }
