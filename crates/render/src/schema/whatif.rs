@@ -12,7 +12,8 @@ pub(crate) const VERB: Verb<WhatifRow> = Verb {
     columns: columns! { WhatifRow {
         fix Text, kind Text, wall_ns Ns, wall_low_ns Ns, wall_high_ns Ns, gain Ratio,
         basis Text(|r: &WhatifRow| r.basis.word()), beyond_chance Flag, throughput_pct Percent,
-        throughput_low_pct Percent, throughput_high_pct Percent, forced Count, waits Count, wait_ns Ns, change Text,
+        throughput_low_pct Percent, throughput_high_pct Percent, forced Count, waits Count,
+        wait_ns Ns, change Text,
     } },
     shapes: &[&ASKED, &RANKED],
     // The shown range is from the longest to the shortest replay.
