@@ -145,7 +145,7 @@ impl Living {
     #[inline(never)]
     fn begin(&mut self) -> &mut Moment {
         let moment = self.now.insert(Box::new(Moment::NOTHING));
-        for (nr, stats) in packed::unpack(&std::mem::take(&mut self.calls)) {
+        for (nr, stats) in packed::unpack(&std::mem::take(&mut self.calls), |_| true) {
             *moment.calls.entry(nr) = stats;
         }
         moment
@@ -185,9 +185,20 @@ impl Living {
 
     /// Finished system calls by number.
     pub(crate) fn calls(&self) -> impl Iterator<Item = (u32, Cow<'_, CallStats>)> {
-        let packed = packed::unpack(&self.calls).map(|(nr, stats)| (nr, Cow::Owned(stats)));
+        self.calls_of(|_| true)
+    }
+
+    /// Finished system calls with these numbers.
+    pub(crate) fn calls_of(
+        &self,
+        wanted: impl Fn(u32) -> bool + Copy,
+    ) -> impl Iterator<Item = (u32, Cow<'_, CallStats>)> {
+        let packed = packed::unpack(&self.calls, wanted);
         let counted = self.now.iter().flat_map(|moment| moment.calls.iter());
-        counted.map(|(nr, stats)| (nr, Cow::Borrowed(stats))).chain(packed)
+        counted
+            .filter(move |(nr, _)| wanted(*nr))
+            .map(|(nr, stats)| (nr, Cow::Borrowed(stats)))
+            .chain(packed.map(|(nr, stats)| (nr, Cow::Owned(stats))))
     }
 
     /// Whether it made a system call that has finished.

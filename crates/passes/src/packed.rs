@@ -38,12 +38,16 @@ fn fields(s: &mut CallStats) -> [&mut u64; 14] {
     ]
 }
 
-/// Appends the calls to a byte string.
+/// Appends the calls to a byte string: number, length, sums.
 pub(crate) fn pack<'a>(calls: impl Iterator<Item = (u32, Cow<'a, CallStats>)>) -> Box<[u8]> {
-    let mut out = Writer::default();
+    // Enough for most threads, so that the strings need not grow.
+    let (mut out, mut sums) = (Writer(Vec::with_capacity(512)), Writer(Vec::with_capacity(64)));
     for (nr, stats) in calls {
+        sums.0.clear();
+        pack_one(&mut sums, stats.into_owned());
         out.number(nr.into());
-        pack_one(&mut out, stats.into_owned());
+        out.number(sums.0.len() as u64);
+        out.0.extend_from_slice(&sums.0);
     }
     out.0.into_boxed_slice()
 }
@@ -64,7 +68,7 @@ fn pack_one(out: &mut Writer, mut s: CallStats) {
         flags |= u64::from(n != 0) << (FIELDS + i);
     }
     out.number(flags);
-    sums.iter().filter(|n| **n != 0).for_each(|&n| out.number(n));
+    bits(flags >> FIELDS).for_each(|i| out.number(sums[i]));
     if s.errors > 0 {
         out.number(s.errnos.len() as u64);
     }
@@ -77,20 +81,41 @@ fn pack_one(out: &mut Writer, mut s: CallStats) {
     }
 }
 
-/// Reads back what [`pack`] wrote, call by call.
-pub(crate) fn unpack(bytes: &[u8]) -> impl Iterator<Item = (u32, CallStats)> + '_ {
+/// Reads back what [`pack`] wrote of the calls with these numbers.
+pub(crate) fn unpack(
+    bytes: &[u8],
+    wanted: impl Fn(u32) -> bool,
+) -> impl Iterator<Item = (u32, CallStats)> {
     let mut from = Reader(bytes);
     std::iter::from_fn(move || {
-        (!from.0.is_empty()).then(|| (from.number() as u32, unpack_one(&mut from)))
+        while !from.0.is_empty() {
+            let (nr, len) = (from.number() as u32, from.number() as usize);
+            let (sums, rest) = from.0.split_at_checked(len)?;
+            from.0 = rest;
+            if wanted(nr) {
+                return Some((nr, unpack_one(&mut Reader(sums))));
+            }
+        }
+        None
+    })
+}
+
+/// The places of the bits that are set, ascending.
+fn bits(mut flags: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let first = flags.trailing_zeros() as usize;
+        flags &= flags.checked_sub(1)?;
+        Some(first)
     })
 }
 
 fn unpack_one(from: &mut Reader<'_>) -> CallStats {
     let mut s = CallStats::default();
     let flags = from.number();
-    for (i, field) in fields(&mut s).into_iter().enumerate() {
-        if flags & (1 << (FIELDS + i)) != 0 {
-            *field = from.number();
+    let mut sums = fields(&mut s);
+    for i in bits(flags >> FIELDS) {
+        if let Some(sum) = sums.get_mut(i) {
+            **sum = from.number();
         }
     }
     if flags & ONE != 0 {
@@ -139,8 +164,10 @@ mod tests {
         }
         let text = |calls: &[(u32, CallStats)]| format!("{calls:?}");
         let bytes = pack(borrowed(&calls));
-        let back: Vec<_> = unpack(&bytes).collect();
+        let back: Vec<_> = unpack(&bytes, |_| true).collect();
         assert_eq!(text(&back), text(&calls));
+        let back: Vec<_> = unpack(&bytes, |nr| nr == 202).collect();
+        assert_eq!(text(&back), text(&calls[3..4]));
         assert!(pack(borrowed(&calls[..1])).len() <= 8);
     }
 }

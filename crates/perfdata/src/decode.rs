@@ -2,13 +2,13 @@
 
 use crate::format::context;
 use crate::lately::Lately;
-use crate::layout::{FIELD, NEAR, Variable};
+use crate::layout::Variable;
 use crate::schema::{Class, Decodable, Schema, When};
 use crate::{mapped, record};
 use holdup_trace::{
     Batch, Cpu, Event, EventId, Frame, LocalNames, NameId, Pid, QualityCode, Reading, Tid, What,
 };
-use holdup_tracepoint::{Endian, Plan, sys_enter_64, sys_exit_64};
+use holdup_tracepoint::{Endian, Plan};
 use rustc_hash::FxHashMap;
 
 /// Memory of a decoder that the next one can use.
@@ -90,6 +90,13 @@ impl<'a> Decoder<'a> {
         used
     }
 
+    /// Append the event of the record at the start of `bytes` if it is a system call that is
+    /// wanted; returns whether it is.
+    #[inline(always)]
+    pub(crate) fn is_call<E: Endian>(&mut self, bytes: &[u8], batch: &mut Batch) -> bool {
+        !self.only_switches && self.schema.calls.is_decoded::<E>(bytes, batch)
+    }
+
     /// Append the event of one record, if it is one, to `batch`.
     #[inline]
     pub(crate) fn record<E: Endian>(&mut self, kind: u32, rec: &[u8], batch: &mut Batch) {
@@ -113,41 +120,6 @@ impl<'a> Decoder<'a> {
         let l = &d.layout;
         if l.cgroup != 0 {
             self.group::<E>(d, rec, batch);
-        }
-        // Fast path: most events of most traces are system calls.
-        if let (true, Class::Tracepoint(plan), Some(head)) =
-            (l.near, &d.class, rec.first_chunk::<NEAR>())
-        {
-            let at = |field: u16| (field & FIELD) as usize;
-            let ts = E::u64(head, at(l.time));
-            let size = E::u32(head, at(l.raw)) as usize;
-            if ts != u64::MAX
-                && let Some(raw) = rec[at(l.raw) + 4..].get(..size)
-            {
-                let pid = Pid(E::u32(head, at(l.tid)));
-                let tid = Tid(E::u32(head, at(l.tid) + 4));
-                let cpu = cpu(E::u32(head, at(l.cpu)));
-                let event =
-                    |what| Event { ts, tid, pid, comm: NameId::NONE, cpu, id: d.event, what };
-                // Each kind is pushed on its own, so that it goes from registers to the batch. A
-                // common push would assemble the `What` in memory field by field and load it again
-                // in larger pieces: a store-forwarding stall for every event.
-                match plan {
-                    Plan::SysEnter64 => {
-                        if let Some((nr, args)) = sys_enter_64::<E>(raw, batch) {
-                            self.last = ts;
-                            return batch.events.push(event(What::SysEnter { nr, args }));
-                        }
-                    }
-                    Plan::SysExit64 => {
-                        if let Some((nr, ret)) = sys_exit_64::<E>(raw) {
-                            self.last = ts;
-                            return batch.events.push(event(What::SysExit { nr, ret }));
-                        }
-                    }
-                    _ => {}
-                }
-            }
         }
         self.any_sample::<E>(d, rec, batch);
     }

@@ -32,17 +32,9 @@ pub(crate) struct Layout {
     pub(crate) cgroup: u16,
     /// READ or CALLCHAIN are present, so [`Layout::walk`] must find what follows.
     pub(crate) variable: bool,
-    /// Thread, time, CPU and payload are all present and found in the first [`NEAR`] bytes.
-    pub(crate) near: bool,
     sample_type: u64,
     read_format: u64,
 }
-
-/// Fixed fields are 8 bytes each at multiples of 8. If all fields of interest begin in the first
-/// NEAR bytes of a record, as in tracepoints recorded by perf, one length check serves for all: an
-/// offset masked with [`FIELD`] is within them, which the compiler can prove.
-pub(crate) const NEAR: usize = 64;
-pub(crate) const FIELD: u16 = NEAR as u16 - 8;
 
 /// Distances from the end of a record; 0 means absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -114,7 +106,6 @@ impl Layout {
             l.raw = at;
             l.min += 4;
         }
-        l.near = [l.tid, l.time, l.cpu, l.raw].iter().all(|&at| at != 0 && at & FIELD == at);
         l
     }
 

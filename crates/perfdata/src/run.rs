@@ -195,8 +195,11 @@ impl<'a, E: Endian> RunReader<'a, E> {
                 self.order = Order::ByTime(next);
                 return Ok(true);
             }
-            if let Some((kind, rec)) = next_record::<E>(bytes, at as usize) {
-                decoder.last = time;
+            let at = at as usize;
+            decoder.last = time;
+            if !decoder.is_call::<E>(bytes.get(at..).unwrap_or_default(), batch)
+                && let Some((kind, rec)) = next_record::<E>(bytes, at)
+            {
                 decoder.record::<E>(kind, rec, batch);
             }
             next += 1;

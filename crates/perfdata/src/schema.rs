@@ -1,7 +1,7 @@
 //! From a record to the attr it belongs to, and to its time.
 
 use crate::attr::{Attr, flag, kind, sample};
-use crate::calls::{Call, Calls};
+use crate::calls::{Call, Calls, Usual};
 use crate::layout::{Layout, Trailer};
 use crate::probe::Probe;
 use crate::{mapped, record};
@@ -41,17 +41,22 @@ pub(crate) enum Class {
 }
 
 /// What the samples with each id are; `events[i]` belongs to `attrs[i]`.
-fn calls_by_id(attrs: &[Attr], events: &[Decodable]) -> Vec<(u64, Call)> {
+fn calls_by_id(attrs: &[Attr], events: &[Decodable]) -> Calls {
+    let is_call = |event: &&Decodable| {
+        matches!(event.class, Class::Tracepoint(Plan::SysEnter64 { .. } | Plan::SysExit64 { .. }))
+    };
+    let mut usual = events.iter().filter(is_call).filter_map(|event| Usual::of(&event.layout));
+    let usual = usual.next().unwrap_or_default();
     let of = |event: &Decodable| match &event.class {
-        Class::Tracepoint(plan) => Call::of(event.event, &event.layout, Some(plan)),
-        Class::Probe(_) | Class::Counter => Call::of(event.event, &event.layout, None),
+        Class::Tracepoint(plan) => Call::of(event.event, &event.layout, Some(plan), usual),
+        Class::Probe(_) | Class::Counter => Call::of(event.event, &event.layout, None, usual),
         Class::NoFormat => Call::Not,
     };
     let each = |(attr, event): (&Attr, &Decodable)| {
         let call = of(event);
         attr.ids.iter().map(|&id| (id, call)).collect::<Vec<_>>()
     };
-    attrs.iter().zip(events).flat_map(each).collect()
+    Calls::new(&attrs.iter().zip(events).flat_map(each).collect::<Vec<_>>(), usual)
 }
 
 /// How to find the event of a sample.
@@ -127,6 +132,14 @@ pub(crate) enum When {
     Never,
 }
 
+impl When {
+    /// The time field's value.
+    #[inline(always)]
+    fn stamp(time: u64) -> When {
+        if time == u64::MAX { When::Unsaid } else { When::At(time) }
+    }
+}
+
 /// All events of a file, and how to find the event of a record.
 #[derive(Debug)]
 pub(crate) struct Schema {
@@ -136,7 +149,9 @@ pub(crate) struct Schema {
     /// System calls by id, if samples are found by it.
     pub(crate) calls: Calls,
     /// Offset of a sample's time if it is the same for all events.
-    pub(crate) sample_time: Option<u16>,
+    sample_time: Option<u16>,
+    /// Bytes of a sample up to the end of its time and id; 0 if they are not at fixed offsets.
+    pub(crate) head_of_samples: u16,
     /// The trailer of other records if it is the same for all events.
     trailer: Option<Trailer>,
     /// Distance of the id from the end of other records if trailers differ.
@@ -215,6 +230,12 @@ impl Schema {
             Lookup::First => events.first().map(|e| e.layout.time),
             _ => same(&|e| e.layout.time),
         };
+        let times = || events.iter().map(|e| e.layout.time);
+        let head_of_samples = match (sample_time, &lookup) {
+            (None, Lookup::CommonType(_)) => 0,
+            _ if times().all(|at| at == 0) => 0,
+            _ => times().max().unwrap_or(0).max(id) + 8,
+        };
         let first = events.first().map(|e| e.trailer);
         let trailer = first.filter(|t| !by_id || events.iter().all(|e| e.trailer == *t));
         let trailer_id = same(&|e| e.trailer.id).unwrap_or(0);
@@ -222,10 +243,21 @@ impl Schema {
         let ids = Ids::new(attrs);
         let maps = attrs.iter().any(|attr| shows_code(attr) || attr.has(flag::BUILD_ID));
         let calls = match lookup {
-            Lookup::Id(_) => Calls::new(&calls_by_id(attrs, &events)),
+            Lookup::Id(_) => calls_by_id(attrs, &events),
             _ => Calls::default(),
         };
-        Schema { maps, ids, calls, events, lookup, sample_time, trailer, trailer_id, witnesses }
+        Schema {
+            maps,
+            ids,
+            calls,
+            events,
+            lookup,
+            sample_time,
+            head_of_samples,
+            trailer,
+            trailer_id,
+            witnesses,
+        }
     }
 
     /// The event a sample belongs to.
@@ -290,27 +322,34 @@ impl Schema {
 
     /// The time of a record of any type. Index and decoder both use this, so that a run's events
     /// are in the order that the index found.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn when<E: Endian>(&self, kind: u32, rec: &[u8]) -> When {
-        let stamp = |at: usize| match E::u64(rec, at) {
-            u64::MAX => When::Unsaid,
-            t => When::At(t),
-        };
+        if kind != record::SAMPLE {
+            return self.when_else::<E>(kind, rec);
+        }
+        match self.time_at::<E>(rec) {
+            None => When::Never,
+            Some(0) => When::Unsaid,
+            Some(at) => rec
+                .get(at..)
+                .and_then(|rest| rest.first_chunk::<8>())
+                .map_or(When::Never, |time| When::stamp(E::u64(time, 0))),
+        }
+    }
+
+    /// Where a sample has its time: 0 if it has none, `None` if it belongs to no event.
+    #[inline(always)]
+    pub(crate) fn time_at<E: Endian>(&self, sample: &[u8]) -> Option<usize> {
+        match self.sample_time {
+            Some(at) => Some(at.into()),
+            None => Some(self.of_sample::<E>(sample)?.layout.time.into()),
+        }
+    }
+
+    #[inline(never)]
+    fn when_else<E: Endian>(&self, kind: u32, rec: &[u8]) -> When {
+        let stamp = |at: usize| When::stamp(E::u64(rec, at));
         match kind {
-            record::SAMPLE => {
-                let time = match self.sample_time {
-                    Some(t) => t,
-                    None => match self.of_sample::<E>(rec) {
-                        Some(e) => e.layout.time,
-                        None => return When::Never,
-                    },
-                };
-                match time as usize {
-                    0 => When::Unsaid,
-                    t if rec.len() < t + 8 => When::Never,
-                    t => stamp(t),
-                }
-            }
             record::MMAP | record::MMAP2 | record::KSYMBOL if !self.maps => When::Never,
             record::COMM
             | record::FORK

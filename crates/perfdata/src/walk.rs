@@ -1,8 +1,9 @@
 //! One pass over the headers of all records of a segment.
 //!
 //! Finds the pieces: records that follow each other without a gap and, unless marked otherwise,
-//! without a step back in time. Most of a file is samples whose time is at the same offset, so the
-//! loop is a load of the header, a load of the time and a few compares.
+//! without a step back in time. Most of a file is samples, and the offset of their time is the same
+//! or depends on their id, so the loop is a load of the header, a load of the time and a few
+//! compares.
 
 use crate::record::{self, payload};
 use crate::rounds::{Passed, Rounds};
@@ -187,13 +188,12 @@ impl Walk<'_> {
     /// Take records from `buf` (which is at offset `base`) while they are complete and start before
     /// `stop`. Returns the bytes used, including payloads after the last record.
     fn window<E: Endian>(&mut self, buf: &[u8], base: u64, stop: usize) -> u64 {
-        // Without a common offset of the time, no type takes the fast path.
-        let (fast, sample_time) = match self.schema.sample_time {
-            Some(t) if t != 0 => (record::SAMPLE, t as usize),
-            _ => (u32::MAX, 0),
+        let schema = self.schema;
+        // Bytes of a sample that the loop reads. Without them, no type takes the fast path.
+        let (fast, need) = match schema.head_of_samples {
+            0 => (u32::MAX, record::HEADER),
+            head => (record::SAMPLE, head.into()),
         };
-        // Bytes of a sample that the loop reads.
-        let need = (sample_time + 8).max(record::HEADER);
         let end = stop.min(buf.len());
         let mut samples = 0;
         // Earliest and latest time of the samples taken here, and latest time of the open piece.
@@ -207,7 +207,10 @@ impl Walk<'_> {
                 && let Some(rec) = buf[at..].get(..need)
             {
                 let (kind, size) = head::<E>(rec, 0);
-                let time = E::u64(rec, sample_time);
+                let time = match schema.time_at::<E>(rec) {
+                    Some(at) if at != 0 => E::u64(rec, at),
+                    _ => u64::MAX,
+                };
                 // `last` is never 0, and u64::MAX while there is no piece to continue; 0 and
                 // u64::MAX are no times.
                 if kind != fast
@@ -224,7 +227,7 @@ impl Walk<'_> {
                 }
                 samples += 1;
                 last = time;
-                if self.schema.calls.may_switch::<E>(rec) {
+                if schema.calls.may_switch::<E>(rec) {
                     self.mark(base + at as u64);
                 }
                 at += size;

@@ -4,6 +4,7 @@ use crate::descriptors::Descriptors;
 use crate::groups::Groups;
 use crate::runtime::Runtimes;
 use crate::spins::Spins;
+use crate::symbols::SymbolTable;
 use crate::{Built, Capabilities, Cpu, Cut, NameId, Names, Nanos, Pid, Tid};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -212,82 +213,6 @@ pub fn is_recorder(function: &str) -> bool {
     ["trace_event_raw_event_", "trace_event_buffer_commit", "__traceiter_"]
         .iter()
         .any(|start| function.starts_with(start))
-}
-
-/// Kernel symbols by address.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SymbolTable {
-    /// Functions, ascending by address.
-    symbols: Vec<(u64, Box<str>)>,
-    /// Variables, ascending by address.
-    data: Vec<(u64, Box<str>)>,
-}
-
-impl SymbolTable {
-    /// From `/proc/kallsyms` text: `address type name [module]`. Lines that do not parse are
-    /// skipped; so are all-zero tables (read without privilege).
-    pub fn from_kallsyms(text: &[u8]) -> SymbolTable {
-        let (mut symbols, mut data) = (Vec::new(), Vec::new());
-        for line in text.split(|&b| b == b'\n') {
-            let Ok(line) = std::str::from_utf8(line) else { continue };
-            let mut words = line.split_ascii_whitespace();
-            let (Some(addr), Some(kind), Some(name)) = (words.next(), words.next(), words.next())
-            else {
-                continue;
-            };
-            let Ok(addr) = u64::from_str_radix(addr, 16) else { continue };
-            match kind {
-                _ if addr == 0 => {}
-                "t" | "T" | "w" | "W" => symbols.push((addr, name.into())),
-                "d" | "D" | "b" | "B" => data.push((addr, name.into())),
-                _ => {}
-            }
-        }
-        symbols.sort();
-        data.sort();
-        SymbolTable { symbols, data }
-    }
-
-    /// Whether there are no functions.
-    pub fn is_empty(&self) -> bool {
-        self.symbols.is_empty()
-    }
-
-    /// The functions, ascending by address.
-    pub fn functions(&self) -> impl Iterator<Item = (u64, &str)> {
-        self.symbols.iter().map(|(address, name)| (*address, &**name))
-    }
-
-    /// Address ranges of the functions whose names are `wanted`: first address of each function and
-    /// of the next one; ascending.
-    pub fn ranges(&self, wanted: impl Fn(&str) -> bool) -> Vec<(u64, u64)> {
-        let mut ranges = Vec::new();
-        let mut open = None;
-        for (address, name) in self.functions() {
-            if let Some(start) = open.take_if(|start| *start < address) {
-                ranges.push((start, address));
-            }
-            if wanted(name) {
-                open = Some(address);
-            }
-        }
-        ranges
-    }
-
-    /// Name of the variable that contains `address`, and the offset into it: at most a page.
-    pub fn variable(&self, address: u64) -> Option<(&str, u64)> {
-        let i = self.data.partition_point(|s| s.0 <= address).checked_sub(1)?;
-        let (start, name) = &self.data[i];
-        (address - start < 4096).then_some((&**name, address - start))
-    }
-
-    /// Name of the function `address` lies in, and the offset into it. Addresses more than 1 MiB
-    /// past a symbol belong to none.
-    pub fn lookup(&self, address: u64) -> Option<(&str, u64)> {
-        let i = self.symbols.partition_point(|s| s.0 <= address).checked_sub(1)?;
-        let (start, name) = &self.symbols[i];
-        (address - start < 1 << 20).then_some((&**name, address - start))
-    }
 }
 
 /// The CPU list syntax of the kernel and of perf's `-C`: `0-3,5`.

@@ -38,6 +38,7 @@ mod spins;
 mod state;
 mod state_table;
 mod switches;
+mod symbols;
 
 pub use batch::{Batch, Frame, FrameName, Reading};
 pub use calls::Calls;
@@ -47,9 +48,7 @@ pub use error::{ErrorKind, ReadError, Result};
 pub use event::{Cpu, Event, EventId, Nanos, Pid, StatKind, Tid, What, in_irq};
 pub use glance::Glance;
 pub use groups::{Container, GroupLimit, GroupName, Groups};
-pub use info::{
-    Clock, EventDesc, Presence, SymbolTable, Task, TraceInfo, is_recorder, kernel_version, union,
-};
+pub use info::{Clock, EventDesc, Presence, Task, TraceInfo, is_recorder, kernel_version, union};
 pub use kernel::{is_kernel_thread, kernel_thread};
 pub use kind::{Capabilities, EventKind, softirq_name};
 pub use mapping::{BuildId, Built, Mapping};
@@ -64,3 +63,4 @@ pub use spins::{Sampled, Spin, Spins, Spot};
 pub use state::TaskState;
 pub use state_table::StateTable;
 pub use switches::Switches;
+pub use symbols::SymbolTable;

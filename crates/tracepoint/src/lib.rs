@@ -14,6 +14,6 @@ mod print_fmt;
 pub use endian::{Big, Endian, Little};
 pub use format::{Field, Format, FormatError};
 pub use plan::{
-    Abi, Int, LockdepKind, Plan, SoftirqKind, Str, WakeKind, sys_enter_64, sys_exit_64,
+    Abi, CallNumber, Int, LockdepKind, Plan, SoftirqKind, Str, WakeKind, sys_enter_64, sys_exit_64,
 };
 pub use print_fmt::states;

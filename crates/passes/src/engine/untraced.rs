@@ -21,6 +21,7 @@ use crate::unsettled::Reason;
 use crate::waits::{Caller, Class};
 use holdup_syscalls::{Arch, WaitKind};
 use holdup_trace::{Cpu, Nanos, SymbolTable};
+use rustc_hash::FxHashMap;
 
 /// Names of the kernel function in which the call NAME begins: the entry in the table of calls, or
 /// the function that this entry calls if it leaves no frame of its own.
@@ -57,13 +58,23 @@ impl Sleeps {
     }
 }
 
-/// Where calls begin and where they sleep, and what was said about the next switch.
+/// What a kernel function means in a chain.
+#[derive(Clone, Copy, Debug, Default)]
+struct Function {
+    /// What a thread sleeps for in it.
+    sleeps: Option<Sleeps>,
+    /// The number of the call that begins in it.
+    call: Option<u32>,
+}
+
+/// What the chains of switches say about calls that are not recorded.
 #[derive(Clone, Debug, Default)]
 pub(super) struct UntracedCalls {
-    /// Functions, ascending by address: start, end, number of the call.
-    entries: Vec<(u64, u64, u32)>,
-    /// Functions that sleep, ascending by address: start, end, meaning.
-    sleeps: Vec<(u64, u64, Sleeps)>,
+    arch: Arch,
+    /// The kernel's functions; none if there are no such calls.
+    symbols: SymbolTable,
+    /// The functions of the addresses that chains had so far.
+    functions: FxHashMap<u64, Function>,
     /// About the next switch: CPU, number of the call, first argument.
     said: Option<(Cpu, u32, u64)>,
     /// What the thread then sleeps for, if the sleep is uninterruptible.
@@ -71,36 +82,40 @@ pub(super) struct UntracedCalls {
 }
 
 impl UntracedCalls {
-    /// Tables for a kernel with these functions.
+    /// Of a kernel with these functions.
     pub(super) fn new(outside: Outside, arch: Arch, symbols: &SymbolTable) -> UntracedCalls {
-        let mut calls = UntracedCalls::default();
-        if outside != Outside::UntracedCall {
-            return calls;
-        }
-        let mut functions = symbols.functions().peekable();
-        while let Some((start, name)) = functions.next() {
-            let end = functions.peek().map_or(start, |(next, _)| *next);
-            if let Some(sleeps) = Sleeps::of(name) {
-                calls.sleeps.push((start, end, sleeps));
-            }
-            let call = ENTRIES.iter().find_map(|entry| name.strip_prefix(entry));
-            if let Some(nr) = call.and_then(|call| holdup_syscalls::entry_number(arch, call)) {
-                calls.entries.push((start, end, nr));
-            }
-        }
-        calls
+        let symbols = match outside {
+            Outside::UntracedCall => symbols.clone(),
+            _ => SymbolTable::default(),
+        };
+        UntracedCalls { arch, symbols, ..UntracedCalls::default() }
+    }
+
+    /// What the function at this address of a chain means.
+    fn function(&mut self, address: u64) -> Function {
+        let (arch, symbols) = (self.arch, &self.symbols);
+        *self.functions.entry(address).or_insert_with(|| {
+            // A return address may equal the end of its function.
+            let names = [address, address.saturating_sub(1)];
+            let names = || names.into_iter().filter_map(|at| Some(symbols.lookup(at)?.0));
+            let call = |name: &str| {
+                let call = ENTRIES.iter().find_map(|entry| name.strip_prefix(entry))?;
+                holdup_syscalls::entry_number(arch, call)
+            };
+            Function { sleeps: names().find_map(Sleeps::of), call: names().find_map(call) }
+        })
     }
 
     /// The call to which the outermost functions of a chain belong.
-    fn of(&self, chain: &[u64]) -> Option<u32> {
-        chain.iter().rev().take(BEFORE).find_map(|&address| at(&self.entries, address))
+    fn of(&mut self, chain: &[u64]) -> Option<u32> {
+        chain.iter().rev().take(BEFORE).find_map(|&address| self.function(address).call)
     }
 
     /// What the innermost functions of a chain sleep for.
-    fn reason(&self, chain: &[u64]) -> Option<Reason> {
+    fn reason(&mut self, chain: &[u64]) -> Option<Reason> {
         let mut io_wait = false;
         for &address in chain {
-            let lock = match at(&self.sleeps, address) {
+            let lock = match self.function(address).sleeps {
                 Some(Sleeps::ForDevice) => {
                     io_wait = true;
                     continue;
@@ -113,14 +128,6 @@ impl UntracedCalls {
         }
         None
     }
-}
-
-/// What is known about the function at `address`.
-fn at<T: Copy>(functions: &[(u64, u64, T)], address: u64) -> Option<T> {
-    let after = functions.partition_point(|&(start, ..)| start <= address);
-    let &(_, end, known) = functions.get(after.checked_sub(1)?)?;
-    // A return address may equal the end of its function.
-    (address <= end).then_some(known)
 }
 
 impl Engine {
@@ -189,7 +196,7 @@ mod tests {
     #[test]
     fn the_outermost_function_names_the_call() {
         let symbols = SymbolTable::from_kallsyms(KERNEL);
-        let calls = UntracedCalls::new(Outside::UntracedCall, Arch::X86_64, &symbols);
+        let mut calls = UntracedCalls::new(Outside::UntracedCall, Arch::X86_64, &symbols);
         let at = |offset: u64| 0xffff_ffff_8100_0010 + offset;
         // sleep, read, entry
         assert_eq!(calls.of(&[at(0x5000), at(0x2000), at(0x1000), at(0)]), Some(0));
@@ -199,7 +206,7 @@ mod tests {
         assert_eq!(calls.of(&[at(0x5000), at(0x2000)]), None);
         assert_eq!(calls.of(&[]), None);
         // In a recording of all calls each call has an event of its own.
-        let all = UntracedCalls::new(Outside::NoCall, Arch::X86_64, &symbols);
+        let mut all = UntracedCalls::new(Outside::NoCall, Arch::X86_64, &symbols);
         assert_eq!(all.of(&receive), None);
     }
 
@@ -215,8 +222,8 @@ mod tests {
             ffffffff81007000 T schedule_timeout\n\
             ffffffff81008000 T _etext\n",
         );
-        let calls = UntracedCalls::new(Outside::UntracedCall, Arch::X86_64, &symbols);
-        let reason = |offsets: &[u64]| {
+        let mut calls = UntracedCalls::new(Outside::UntracedCall, Arch::X86_64, &symbols);
+        let mut reason = |offsets: &[u64]| {
             let chain: Vec<u64> = offsets.iter().map(|o| 0xffff_ffff_8100_0010 + o).collect();
             calls.reason(&chain).map(|r| (r.io_wait, r.lock, r.caller))
         };

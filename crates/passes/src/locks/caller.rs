@@ -13,10 +13,6 @@ use holdup_trace::SymbolTable;
 /// Half the length of the sections on common kernels.
 const NEAR: u64 = 16 << 10;
 
-/// Symbols at the bounds of sections in kallsyms.
-const SECTIONS: [(&str, &str); 2] =
-    [("__sched_text_start", "__sched_text_end"), ("__lock_text_start", "__lock_text_end")];
-
 /// Prefixes of names of locking functions, for tables without section bounds.
 const PREFIXES: &[&str] = &[
     "mutex_lock",
@@ -66,14 +62,15 @@ pub(crate) struct LockCode {
 
 impl LockCode {
     pub(crate) fn new(symbols: &SymbolTable) -> LockCode {
-        let mut bounds = [(None, None); SECTIONS.len()];
+        // Symbols at the bounds of the sections.
+        let mut bounds = [(None, None); 2];
         for (address, name) in symbols.functions() {
-            for (bound, (start, end)) in bounds.iter_mut().zip(SECTIONS) {
-                if name == start {
-                    bound.0 = Some(address);
-                } else if name == end {
-                    bound.1 = Some(address);
-                }
+            match name {
+                "__sched_text_start" => bounds[0].0 = Some(address),
+                "__sched_text_end" => bounds[0].1 = Some(address),
+                "__lock_text_start" => bounds[1].0 = Some(address),
+                "__lock_text_end" => bounds[1].1 = Some(address),
+                _ => {}
             }
         }
         let sections: Vec<(u64, u64)> = bounds

@@ -32,6 +32,11 @@ impl Analysis {
         })
     }
 
+    /// The numbers of the calls that any thread finished.
+    pub(crate) fn numbers_of_calls(&self) -> impl Iterator<Item = u32> {
+        self.calls().keys().copied()
+    }
+
     /// For each system call the sum of the squares of the threads' counts. Divided by the square of
     /// the total count it is the probability that two random calls come from the same thread.
     pub fn squares_of_calls(&self) -> BTreeMap<u32, u128> {

@@ -17,6 +17,9 @@ impl Analysis {
                 *held.entry(slot).or_default() += h.hold_ns;
             }
         }
+        let is_for_contention =
+            |nr: &u32| holdup_syscalls::wait_kind(&self.call_name(*nr)).is_for_contention();
+        let synchronising: Vec<u32> = self.numbers_of_calls().filter(is_for_contention).collect();
         self.engine
             .threads
             .iter()
@@ -27,19 +30,15 @@ impl Analysis {
                 let in_locks = match held.get(&slot) {
                     Some(&ns) => ns.min(execution),
                     None if waited > 0 => 0,
-                    None => Some(self.in_services(t)).filter(|&ns| ns > 0)?,
+                    None => Some(cpu_time_in(t, &synchronising)).filter(|&ns| ns > 0)?,
                 };
                 Some((slot, (in_locks, waited, execution)))
             })
             .collect()
     }
+}
 
-    /// CPU time of a thread in calls that synchronise.
-    fn in_services(&self, t: &Thread) -> Nanos {
-        t.living
-            .calls()
-            .filter(|(nr, _)| holdup_syscalls::wait_kind(&self.call_name(*nr)).is_for_contention())
-            .map(|(_, s)| s.running)
-            .sum()
-    }
+/// CPU time of a thread in the calls with these numbers.
+fn cpu_time_in(t: &Thread, numbers: &[u32]) -> Nanos {
+    t.living.calls_of(|nr| numbers.contains(&nr)).map(|(_, s)| s.running).sum()
 }

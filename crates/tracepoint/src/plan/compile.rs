@@ -1,7 +1,8 @@
 //! From formats to plans: which fields of an event are needed, and their names in different
 //! kernels.
 
-use super::{Abi, Int, LockdepKind, Plan, SoftirqKind, Str, WakeKind};
+use super::decode::ALL_ARGS;
+use super::{Abi, CallNumber, Int, LockdepKind, Plan, SoftirqKind, Str, WakeKind};
 use crate::{Field, Format, states};
 use holdup_trace::{EventKind, StatKind, StateTable};
 
@@ -251,22 +252,34 @@ impl Plan {
         };
         match (f.missing, plan) {
             (Some(field), _) => Plan::Incomplete(field),
-            // Half of most traces: offsets known at compile time halve the decoding time.
-            (
-                None,
-                Plan::SysEnter {
-                    id: Int { offset: 8, size: 8, .. }, args: 16, arg_size: 8, ..
-                },
-            ) => Plan::SysEnter64,
-            (
-                None,
-                Plan::SysExit {
-                    id: Int { offset: 8, size: 8, .. },
-                    ret: Int { offset: 16, size: 8, .. },
-                    ..
-                },
-            ) => Plan::SysExit64,
-            (None, plan) => plan,
+            (None, plan) => plan.of_64_bits().unwrap_or(plan),
+        }
+    }
+
+    /// Most events of most traces: offsets known at compile time halve the decoding time. `None` if
+    /// this is no system call in the layout of 64-bit kernels.
+    fn of_64_bits(&self) -> Option<Plan> {
+        let number = |nr: Int| match (nr.offset, nr.size) {
+            (8, 8) => Some(CallNumber::Long),
+            (8, 4) => Some(CallNumber::Int),
+            _ => None,
+        };
+        match *self {
+            Plan::SysEnter { id, args: 16, arg_size: 8, .. } => {
+                Some(Plan::SysEnter64 { nr: number(id)?, args: ALL_ARGS })
+            }
+            Plan::SysEnterNamed { nr, args, .. } => {
+                let here = |&(i, arg): &(usize, Option<Int>)| {
+                    arg.is_some_and(|a| (a.offset as usize, a.size) == (16 + 8 * i, 8))
+                };
+                let first = args.into_iter().enumerate().take_while(here).count();
+                let only = args[first..].iter().all(Option::is_none);
+                only.then_some(Plan::SysEnter64 { nr: number(nr)?, args: first as u8 })
+            }
+            Plan::SysExit { id, ret: Int { offset: 16, size: 8, .. }, .. } => {
+                Some(Plan::SysExit64 { nr: number(id)? })
+            }
+            _ => None,
         }
     }
 }

@@ -4,26 +4,58 @@ use super::{LockdepKind, Plan, SoftirqKind, WakeKind};
 use crate::Endian;
 use holdup_trace::{ArgsRef, Batch, LocalNames, NameId, StackRef, What, in_irq};
 
-/// Bytes of a [`Plan::SysEnter64`].
-const SYS_ENTER_64: usize = 64;
+/// Where a [`Plan::SysEnter64`] has its arguments.
+const ARGS: usize = 16;
+/// Arguments of `raw_syscalls`, and the most that a system call has.
+pub(super) const ALL_ARGS: u8 = 6;
+/// Bytes of a [`Plan::SysEnter64`] with all arguments.
+const SYS_ENTER_64: usize = ARGS + 8 * ALL_ARGS as usize;
 /// Bytes of a [`Plan::SysExit64`].
 const SYS_EXIT_64: usize = 24;
 
+/// The type of a system call's number in a payload, which is at 8.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CallNumber {
+    /// In `raw_syscalls`, 8 bytes.
+    Long,
+    /// In `syscalls`, 4 bytes; the 4 bytes after it may contain anything.
+    Int,
+}
+
+impl CallNumber {
+    #[inline(always)]
+    fn get<E: Endian>(self, raw: &[u8]) -> u32 {
+        E::u32(raw, if E::BIG && self == CallNumber::Long { 12 } else { 8 })
+    }
+}
+
 /// Decodes a [`Plan::SysEnter64`]: number and arguments.
 #[inline(always)]
-pub fn sys_enter_64<E: Endian>(raw: &[u8], batch: &mut Batch) -> Option<(u32, ArgsRef)> {
-    let raw = raw.first_chunk::<SYS_ENTER_64>()?;
+pub fn sys_enter_64<E: Endian>(
+    raw: &[u8],
+    nr: CallNumber,
+    args: u8,
+    batch: &mut Batch,
+) -> Option<(u32, ArgsRef)> {
     // The arguments do not go through this function's result, to avoid a copy of what was just
     // stored (see the reader of perf.data).
-    let args = batch.push_args(std::array::from_fn(|i| E::u64(raw, 16 + 8 * i)));
-    Some((E::u64(raw, 8) as u32, args))
+    let of_call = match raw.first_chunk::<SYS_ENTER_64>() {
+        Some(raw) if args == ALL_ARGS => {
+            batch.push_args(std::array::from_fn(|i| E::u64(raw, ARGS + 8 * i)))
+        }
+        _ => {
+            let raw = raw.get(ARGS..ARGS + 8 * args as usize)?;
+            batch.push_args(std::array::from_fn(|i| E::u64(raw, 8 * i)))
+        }
+    };
+    Some((nr.get::<E>(raw), of_call))
 }
 
 /// Decodes a [`Plan::SysExit64`]: number and result.
 #[inline(always)]
-pub fn sys_exit_64<E: Endian>(raw: &[u8]) -> Option<(u32, i64)> {
+pub fn sys_exit_64<E: Endian>(raw: &[u8], nr: CallNumber) -> Option<(u32, i64)> {
     let raw = raw.first_chunk::<SYS_EXIT_64>()?;
-    Some((E::u64(raw, 8) as u32, E::u64(raw, 16) as i64))
+    Some((nr.get::<E>(raw), E::u64(raw, 16) as i64))
 }
 
 impl Plan {
@@ -31,8 +63,8 @@ impl Plan {
     pub fn min_len(&self) -> usize {
         match *self {
             Plan::Other | Plan::Incomplete(_) => 0,
-            Plan::SysEnter64 => SYS_ENTER_64,
-            Plan::SysExit64 => SYS_EXIT_64,
+            Plan::SysEnter64 { args, .. } => ARGS + 8 * args as usize,
+            Plan::SysExit64 { .. } => SYS_EXIT_64,
             Plan::Switch { min, .. }
             | Plan::Wake { min, .. }
             | Plan::Migrate { min, .. }
@@ -74,11 +106,12 @@ impl Plan {
         names: &mut LocalNames,
         batch: &mut Batch,
     ) -> Option<What> {
-        match self {
-            Plan::SysEnter64 => {
-                sys_enter_64::<E>(raw, batch).map(|(nr, args)| What::SysEnter { nr, args })
+        match *self {
+            Plan::SysEnter64 { nr, args } => sys_enter_64::<E>(raw, nr, args, batch)
+                .map(|(nr, args)| What::SysEnter { nr, args }),
+            Plan::SysExit64 { nr } => {
+                sys_exit_64::<E>(raw, nr).map(|(nr, ret)| What::SysExit { nr, ret })
             }
-            Plan::SysExit64 => sys_exit_64::<E>(raw).map(|(nr, ret)| What::SysExit { nr, ret }),
             _ => self.decode_any::<E>(raw, names, batch),
         }
     }
@@ -95,7 +128,10 @@ impl Plan {
         }
         Some(match *self {
             // The last two are decoded above.
-            Plan::Other | Plan::Incomplete(_) | Plan::SysEnter64 | Plan::SysExit64 => What::Other,
+            Plan::Other
+            | Plan::Incomplete(_)
+            | Plan::SysEnter64 { .. }
+            | Plan::SysExit64 { .. } => What::Other,
             Plan::SysEnter { id, args, arg_size, .. } => {
                 let (at, size) = (args as usize, arg_size as usize);
                 let arg = |i| {

@@ -10,7 +10,7 @@ mod compile;
 mod decode;
 mod fields;
 
-pub use decode::{sys_enter_64, sys_exit_64};
+pub use decode::{CallNumber, sys_enter_64, sys_exit_64};
 pub use fields::{Int, Str};
 
 use holdup_trace::{StatKind, StateTable};
@@ -105,11 +105,17 @@ pub enum Plan {
         oldprio: Int,
         newprio: Int,
     },
-    /// `raw_syscalls:sys_enter` in the layout of 64-bit kernels: number at 8, six arguments of 8
-    /// bytes from 16.
-    SysEnter64,
-    /// `raw_syscalls:sys_exit` in the layout of 64-bit kernels: number at 8, result at 16.
-    SysExit64,
+    /// `raw_syscalls:sys_enter` or `syscalls:sys_enter_NAME` in the layout of 64-bit kernels: number
+    /// at 8, `args` arguments of 8 bytes from 16.
+    SysEnter64 {
+        nr: CallNumber,
+        args: u8,
+    },
+    /// `raw_syscalls:sys_exit` or `syscalls:sys_exit_NAME` in the layout of 64-bit kernels: number
+    /// at 8, result at 16.
+    SysExit64 {
+        nr: CallNumber,
+    },
     /// `raw_syscalls:sys_enter`: six longs.
     SysEnter {
         min: u16,
