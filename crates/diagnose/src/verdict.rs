@@ -166,9 +166,9 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
         return Some(why);
     }
     let unaccounted = facts.pct(facts.unseen());
-    let one_program = facts.tasks_only()
-        && findings.iter().any(|f| f.class == Class::WorkloadImbalance && f.ruled_out.is_none());
-    if unaccounted >= facts.too_much() && !one_program {
+    // What was seen of the recorded tasks holds, whatever the others did.
+    let is_seen = facts.tasks_only() && findings.iter().any(|f| f.ruled_out.is_none());
+    if unaccounted >= facts.too_much() && !is_seen {
         let why = if facts.tasks_only() {
             "only some tasks were recorded"
         } else {

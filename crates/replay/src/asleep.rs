@@ -72,7 +72,7 @@ mod tests {
     use crate::tests::{LOCK, program};
 
     fn asleep(p: &Program) -> Option<Asleep> {
-        Asleep::of(p, &Waits::of(p))
+        Asleep::of(p, &Waits::of(p, |_| false))
     }
 
     const NAP: Op = Op::Sleep(100, ObjectId::NONE);

@@ -67,7 +67,7 @@ impl Program {
 
     /// Rounds of fork and join.
     pub(crate) fn joins(&self) -> &Joins {
-        self.joins.get_or_init(|| Joins::of(self, &Waits::of(self)))
+        self.joins.get_or_init(|| Joins::of(self, &Waits::of(self, |_| false)))
     }
 
     /// What a thread runs in each round.

@@ -7,7 +7,7 @@ use crate::predict::{Seeds, compared_with, predict_all};
 use crate::prediction::Prediction;
 use crate::program::{Program, ThreadProgram};
 use crate::relief::{self, Waits};
-use crate::resources::{Member, Scarce, resources};
+use crate::resources::{Member, Scarce, is_handed_on, resources};
 use holdup_attribution::{Attribution, Resource, Total};
 use holdup_passes::limits::WELL_MET;
 use holdup_passes::{Object, Slot};
@@ -75,7 +75,7 @@ pub struct Estimates {
 
 /// Replay `program` without each scarce resource, and without the largest members of each.
 pub fn estimate(program: &Program, judged: &Attribution<'_>, depth: Depth) -> Estimates {
-    let waits = Waits::of(program);
+    let waits = Waits::of(program, |o| is_handed_on(judged, o));
     let all = resources(program, judged, &waits);
     let mut tries: Vec<(bool, Scarce)> = Vec::new();
     for of_one in all.chunk_by(|a, b| a.resource == b.resource) {

@@ -107,7 +107,7 @@ mod tests {
         let steps = vec![Op::Sleep(10, object); times as usize];
         let mut p = program(3, &[steps.clone(), steps.clone(), steps]);
         p.times = (0..3).flat_map(|i| (0..times).map(move |n| n * 30 + i * apart)).collect();
-        exclude_each_other(&p, &Waits::of(&p), &[], &[true; 3], &Thresholds::default())
+        exclude_each_other(&p, &Waits::of(&p, |_| false), &[], &[true; 3], &Thresholds::default())
     }
 
     #[test]
@@ -124,8 +124,8 @@ mod tests {
     fn one_that_sleeps_alone_excludes_nobody() {
         let p = program(2, &[vec![Op::Sleep(10, ObjectId::NONE); 50], vec![Op::Run(500)]]);
         let limits = Thresholds::default();
-        assert!(!exclude_each_other(&p, &Waits::of(&p), &[], &[true; 2], &limits));
-        assert!(!exclude_each_other(&p, &Waits::of(&p), &[], &[false; 2], &limits));
+        assert!(!exclude_each_other(&p, &Waits::of(&p, |_| false), &[], &[true; 2], &limits));
+        assert!(!exclude_each_other(&p, &Waits::of(&p, |_| false), &[], &[false; 2], &limits));
     }
 
     /// Four threads that sleep for 30 ns each, as soon as one of `pool` connections is free.
@@ -141,7 +141,7 @@ mod tests {
             times.iter().map(|of| vec![Op::Sleep(30, ObjectId::NONE); of.len()]).collect();
         let mut p = program(1, &steps);
         p.times = times.concat();
-        exclude_each_other(&p, &Waits::of(&p), &[], &[true; 4], &Thresholds::default())
+        exclude_each_other(&p, &Waits::of(&p, |_| false), &[], &[true; 4], &Thresholds::default())
     }
 
     #[test]
@@ -170,7 +170,13 @@ mod tests {
             let mut p = program(3, &steps);
             p.times = times.concat();
             let is_one = [true; 4];
-            exclude_each_other(&p, &Waits::of(&p), &[LOCK], &is_one, &Thresholds::default())
+            exclude_each_other(
+                &p,
+                &Waits::of(&p, |_| false),
+                &[LOCK],
+                &is_one,
+                &Thresholds::default(),
+            )
         };
         assert_eq!([true, false].map(exclusive), [true, false]);
     }

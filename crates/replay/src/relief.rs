@@ -15,11 +15,11 @@
 //! [`bound`]: crate::bound
 
 use crate::change::{Change, LockChange};
-use crate::program::{ObjectId, Op, Program};
+use crate::program::{ObjectId, Op, Program, ReplayObject};
 use crate::spans::Spans;
 use holdup_passes::{ObjectKind, Slot, role};
 use holdup_trace::Nanos;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
 /// A sleep of the trace.
@@ -45,7 +45,8 @@ pub(crate) struct Waits {
 }
 
 impl Waits {
-    pub(crate) fn of(program: &Program) -> Waits {
+    /// `is_lock` says of an object for any of several events that threads hand it to each other.
+    pub(crate) fn of(program: &Program, is_lock: impl Fn(&ReplayObject) -> bool) -> Waits {
         let mut ends: FxHashMap<u32, (Nanos, u32)> = FxHashMap::default();
         let mut last: Vec<(Nanos, u32)> = vec![(0, 0); program.rounds.len()];
         for (t, thread) in program.threads.iter().zip(0..) {
@@ -91,7 +92,7 @@ impl Waits {
         let mut in_loops = vec![Spans::default(); program.threads.len()];
         for w in &waits {
             let object = program.objects.get(w.object.0 as usize);
-            if object.is_some_and(|o| o.kind == ObjectKind::Epoll) {
+            if object.is_some_and(|o| o.kind == ObjectKind::Epoll && !is_lock(o)) {
                 in_loops[w.thread as usize].add(w.from, w.to, w.to - w.from);
             }
         }
@@ -143,6 +144,9 @@ impl Waits {
         // The latest three wakers.
         let mut latest: Vec<(u32, Nanos)> = Vec::new();
         let mut by: FxHashMap<ObjectId, Handed> = FxHashMap::default();
+        // A client that wakes them through the same object has no turn.
+        let takers: FxHashSet<u32> =
+            self.all.iter().filter(|w| is_one(w.object)).map(|w| w.thread).collect();
         for wait in self.all.iter().filter(|w| is_one(w.object)) {
             let ns = wait.to - wait.from;
             by.entry(wait.object).or_default().all += ns;
@@ -155,9 +159,11 @@ impl Waits {
                         ns - self.without_work(wait, waker);
                 }
             }
-            latest.retain(|(who, _)| *who != waker);
-            latest.insert(0, (waker, wait.to));
-            latest.truncate(3);
+            if takers.contains(&waker) {
+                latest.retain(|(who, _)| *who != waker);
+                latest.insert(0, (waker, wait.to));
+                latest.truncate(3);
+            }
             since.insert(wait.thread, (wait.to, waker));
         }
         by
@@ -266,13 +272,12 @@ pub(crate) fn left(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::ReplayObject;
     use crate::tests::{LOCK, program};
 
     const OTHER: ObjectId = ObjectId::NONE;
 
     fn without_lock(p: &Program) -> f64 {
-        left(p, &Waits::of(p), &[Change::Lock(LOCK, LockChange::None)], None).unwrap()
+        left(p, &Waits::of(p, |_| false), &[Change::Lock(LOCK, LockChange::None)], None).unwrap()
     }
 
     /// The first holds the lock while it runs; the second waits for it, and the third for what the
@@ -293,7 +298,7 @@ mod tests {
         let expected = (100.0 * 1.0 + 40.0 * 0.4 + 100.0 * 0.7) / 240.0;
         assert!((without_lock(&p) - expected).abs() < 1e-9, "{}", without_lock(&p));
         // Changes other than waiting for some objects have no such estimate.
-        assert_eq!(left(&p, &Waits::of(&p), &[Change::NoDevices], None), None);
+        assert_eq!(left(&p, &Waits::of(&p, |_| false), &[Change::NoDevices], None), None);
     }
 
     /// The first has the lock for 90 of 100 ns and the second for 10. Without it both work all the
@@ -309,7 +314,9 @@ mod tests {
         p.times = vec![0, 90, 90, 0, 90, 100];
         (p.threads[0].comm, p.threads[1].comm) = ("worker-0".into(), "worker-1".into());
         let changes = [Change::Lock(LOCK, LockChange::None)];
-        let of = |calls_ns: Option<&[Nanos]>| left(&p, &Waits::of(&p), &changes, calls_ns).unwrap();
+        let of = |calls_ns: Option<&[Nanos]>| {
+            left(&p, &Waits::of(&p, |_| false), &changes, calls_ns).unwrap()
+        };
         let none = of(Some(&[0, 0]));
         assert!((none - 0.5).abs() < 0.06, "{none}");
         assert!((of(None) - (90.0 * 1.0 + 10.0 * 0.1) / 100.0).abs() < 0.1, "{}", of(None));
@@ -328,7 +335,8 @@ mod tests {
             &[vec![wake(1, 1), wait(3)], vec![wait(1), wake(2, 2)], vec![wait(2), wake(0, 3)]],
         );
         lock.times = vec![10, 11, 0, 20, 0, 30];
-        let handed = |p: &Program| Waits::of(p).handed_on(|id| id == LOCK, |_| false)[&LOCK];
+        let handed =
+            |p: &Program| Waits::of(p, |_| false).handed_on(|id| id == LOCK, |_| false)[&LOCK];
         // The first had it from the beginning: a woken thread ended 39 of 49 ns of waiting.
         assert_eq!(handed(&lock), Handed { all: 49, handed: 39 });
         let mut pool = program(
@@ -353,15 +361,30 @@ mod tests {
             ],
         );
         turns.times = vec![10, 11, 12, 0, 20, 21, 0, 12];
-        let handed = |all| Waits::of(&turns).handed_on(|id| id == LOCK, |_| all)[&LOCK];
+        let handed = |all| Waits::of(&turns, |_| false).handed_on(|id| id == LOCK, |_| all)[&LOCK];
         assert_eq!((handed(false).handed, handed(true).handed), (0, 8 + 9));
+    }
+
+    /// The first hands its turn to the second, which later hands it back. A client wakes the first
+    /// in between, at the same object.
+    #[test]
+    fn a_client_that_wakes_them_has_no_turn() {
+        let wait = |number| Op::Wait { number, object: LOCK, delay: 0 };
+        let wake = |thread, number| Op::Wake { thread, number };
+        let mut p = program(
+            3,
+            &[vec![wake(1, 1), wait(2), wait(3)], vec![wait(1), wake(0, 3)], vec![wake(0, 2)]],
+        );
+        p.times = vec![10, 11, 13, 0, 20, 12];
+        let handed = Waits::of(&p, |_| false).handed_on(|id| id == LOCK, |_| false)[&LOCK];
+        assert_eq!(handed, Handed { all: 10 + 1 + 7, handed: 7 });
     }
 
     /// Two threads of a runtime wake each other as work comes in. The waker sleeps in `epoll_wait`
     /// meanwhile and holds no lock.
     #[test]
     fn what_passes_until_an_event_loop_wakes_is_no_waiting_for_a_lock() {
-        let left_if_it_sleeps_for = |object| {
+        let left_if_it_sleeps_for = |object, is_lock: bool| {
             let mut p = program(
                 2,
                 &[
@@ -371,9 +394,13 @@ mod tests {
             );
             p.objects.push(ReplayObject { kind: ObjectKind::Epoll, ..p.objects[0].clone() });
             p.times = vec![0, 100, 100, 0, 100];
-            without_lock(&p)
+            let gone = [Change::Lock(LOCK, LockChange::None)];
+            left(&p, &Waits::of(&p, |_| is_lock), &gone, None).unwrap()
         };
-        let (lock, event_loop) = (left_if_it_sleeps_for(OTHER), left_if_it_sleeps_for(ObjectId(1)));
+        let lock = left_if_it_sleeps_for(OTHER, false);
+        let event_loop = left_if_it_sleeps_for(ObjectId(1), false);
         assert!(lock < 0.6 && event_loop > 0.9, "{lock} {event_loop}");
+        let in_turn = left_if_it_sleeps_for(ObjectId(1), true);
+        assert!(in_turn < 0.6, "processes take turns there: {in_turn}");
     }
 }

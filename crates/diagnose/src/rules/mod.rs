@@ -332,6 +332,9 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
                     format!("without this loss the work is only {:.2} times as fast", f.worth.low),
                 );
             }
+        } else if f.is_too_little && worth.times > f.worth.times {
+            // Too little too, but more than the cost shows.
+            f.worth = worth;
         }
         return;
     }

@@ -77,8 +77,9 @@ impl Engine {
             return;
         }
         let (threads, t) = (&self.threads, &self.threads[slot]);
-        let is_sibling =
-            |s: &Thread| s.pid == t.pid || s.group == t.group && t.group != NameId::NONE;
+        // The root has no quota. Threads are there too if their group is of another hierarchy.
+        let has_group = t.group != NameId::NONE && t.group != self.root_group;
+        let is_sibling = |s: &Thread| s.pid == t.pid || s.group == t.group && has_group;
         if c.queue.iter().any(|&s| threads[s].is_throttled() && is_sibling(&threads[s])) {
             self.throttle(now, slot);
         }

@@ -454,6 +454,33 @@ fn a_thread_out_of_quota_leaves_its_cpu_idle() {
     assert_eq!(times(&a, 42), [130 * MS, 0, 180 * MS, 0]);
 }
 
+/// Threads 42 and 43 of one process are out of quota on both CPUs; the quota's group is not known,
+/// so the group is the root. CPU 1 has no events of its idle task. Thread 9 of another program runs
+/// on CPU 0 meanwhile: it was taken for one that was back, and so was 43.
+#[test]
+fn another_program_does_not_bring_threads_back_that_are_out_of_quota() {
+    let mut b = TraceBuilder::new(2).task(42, 42, None, "a").task(43, 42, None, "a");
+    b = b.task(9, 9, None, "other");
+    for tid in [42, 43, 9] {
+        b = b.in_group(0, 0, tid, "/");
+    }
+    b = b.switch(0, 0, 0, 42, "R").switch(0, 1, 0, 43, "R");
+    for start in (0..3).map(|period| period * 100 * MS) {
+        b = b
+            .switch(start + 40 * MS, 0, 42, 0, "R")
+            .switch(start + 41 * MS, 1, 43, 0, "R")
+            .wakeup_to(start + 60 * MS, 0, 0, 9, 0)
+            .switch(start + 60 * MS + 20_000, 0, 0, 9, "R")
+            .switch(start + 61 * MS, 0, 9, 0, "S")
+            .switch(start + 100 * MS, 0, 0, 42, "R")
+            .sys_enter(start + 100 * MS + 1000, 1, 43, 1)
+            .sys_exit(start + 100 * MS + 2000, 1, 43, 1, 1);
+    }
+    let a = run(&b.switch(310 * MS, 0, 42, 0, "S").switch(310 * MS, 1, 43, 0, "S").build());
+    assert_eq!(thread(&a, 43).throttle().map(|of| (of.spells, of.ns)), Some((3, 177 * MS)));
+    assert_eq!(thread(&a, 9).throttle().map_or(0, |of| of.ns), 0);
+}
+
 #[test]
 fn a_state_that_no_table_knows_is_counted_and_not_guessed_at() {
     let a = run(&TraceBuilder::new(1)

@@ -8,6 +8,7 @@
 mod backlog;
 mod barriers;
 mod bound;
+mod clocks;
 mod ends;
 mod holds;
 mod objects;
@@ -156,6 +157,8 @@ impl Program {
             (0..builder.slots.len()).map(|i| builder.thread(i)).collect();
         work::mark_workers(analysis, &mut threads);
         teams::find_teams(analysis, &mut threads);
+        let matters_pct = analysis.limit(&MATTERS);
+        clocks::keep_waits(&threads, &mut builder.ops, &builder.times, matters_pct);
         let traced_wall_ns = builder.traced_span(&threads).ok_or(CannotReplay::NothingRan)?;
         let irq_ns = analysis.irq_ns();
         Ok(Program {
@@ -172,7 +175,7 @@ impl Program {
             numbers: total,
             rounds: builder.rounds,
             unchanged: OnceLock::new(),
-            free_pct: analysis.limit(&MATTERS),
+            free_pct: matters_pct,
             met_pct: analysis.limit(&WELL_MET),
             free: OnceLock::new(),
             enough: analysis.limit(&ENOUGH) as usize,

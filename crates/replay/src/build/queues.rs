@@ -5,8 +5,8 @@ use crate::program::Op;
 use holdup_passes::{Did, Slot, Step};
 use holdup_trace::Nanos;
 
-/// Idle CPUs must have pulled threads this many times for the median to be used.
-const LOOKS: usize = 5;
+/// This many delays make a median: a few may all be exceptions.
+const ENOUGH: usize = 5;
 /// Used otherwise: the tick of a busy CPU makes an idle one balance (`nohz_balancer_kick`).
 const LOOK_NS: Nanos = 1_000_000;
 
@@ -18,13 +18,13 @@ impl Builder<'_> {
             Did::TakenOver { ns, .. } => Some(ns),
             _ => None,
         });
-        median(looks.collect(), LOOKS).unwrap_or(LOOK_NS)
+        median(looks.collect()).unwrap_or(LOOK_NS)
     }
 
     /// How long idle CPUs take to pick up woken threads: the median.
     pub(super) fn usual_delay(&self, slots: impl Iterator<Item = Slot>) -> Option<Nanos> {
         let pairs = slots.flat_map(|slot| self.analysis.steps(slot).steps.windows(2));
-        median(pairs.filter_map(|pair| delay(&pair[0], &pair[1])).collect(), 1)
+        median(pairs.filter_map(|pair| delay(&pair[0], &pair[1])).collect())
     }
 
     /// How a thread becomes ready if this step says that it did not get an idle CPU.
@@ -62,9 +62,22 @@ pub(super) fn ran_to(step: &Step) -> Option<Nanos> {
     }
 }
 
-/// The median of at least `least` times: one delay of hundreds of milliseconds says nothing about
+/// The median of [`ENOUGH`] times or more: one delay of hundreds of milliseconds says nothing about
 /// the others.
-fn median(mut times: Vec<Nanos>, least: usize) -> Option<Nanos> {
+fn median(mut times: Vec<Nanos>) -> Option<Nanos> {
     let middle = times.len() / 2;
-    (times.len() >= least).then(|| *times.select_nth_unstable(middle).1)
+    (times.len() >= ENOUGH).then(|| *times.select_nth_unstable(middle).1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::median;
+
+    /// On an overloaded machine the only idle CPU took 10 ms to pick up a thread once, and with
+    /// more CPUs each wait of that thread took as long: more CPUs gained nothing.
+    #[test]
+    fn a_few_delays_say_nothing() {
+        assert_eq!(median(vec![10_000_000; 4]), None);
+        assert_eq!(median(vec![1, 2, 3, 4, 10_000_000]), Some(3));
+    }
 }

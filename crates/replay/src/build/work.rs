@@ -34,7 +34,15 @@ pub(super) fn mark_workers(analysis: &Analysis, threads: &mut [ThreadProgram]) {
     let run_ns = |of: &[usize]| -> Nanos { of.iter().map(|&i| threads[i].run_ns).sum() };
     // A thread that naps most of the time polls for the end of the work. If most of the work is
     // done between its naps, the naps are part of the work.
-    let naps = |i: &usize| threads[*i].napped_ns * 2 > analysis.wall_ns();
+    let wall_ns = analysis.wall_ns();
+    let naps = |i: &usize| {
+        let t = &threads[*i];
+        // One of several load generators, each of which runs for a set time, does no work itself.
+        let life_ns = analysis.life_ns(analysis.thread(t.slot)).min(wall_ns);
+        let does_else = is_part(t.run_ns, t.napped_ns, analysis.limit(&WELL_MET))
+            || !is_part(t.napped_ns, wall_ns, analysis.limit(&MATTERS));
+        t.napped_ns * 2 > if does_else { wall_ns } else { life_ns }
+    };
     let napping: Vec<usize> = (0..threads.len()).filter(naps).collect();
     let awake: Vec<usize> = found.iter().copied().filter(|i| !naps(i)).collect();
     let counted = if run_ns(&awake) * 2 >= run_ns(&found) { awake } else { found };

@@ -5,11 +5,17 @@ use crate::build::is_part;
 use crate::exclusive::exclude_each_other;
 use crate::program::{ObjectId, ReplayObject, ThreadProgram};
 use holdup_attribution::graph::{CYCLE_PCT, components};
-use holdup_attribution::{Resource, WaitRule};
+use holdup_attribution::{Attribution, Resource, WaitRule};
 use holdup_passes::{ByThread, FutexUse, Object, ObjectKind, PairSum, Slot};
 use holdup_trace::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
+
+/// Whether the ledger says that threads hand it to each other.
+pub(crate) fn is_handed_on(judged: &Attribution<'_>, o: &ReplayObject) -> bool {
+    let rule = |of: &Object| judged.objects.get(of).map(|judged| judged.rule);
+    o.of.iter().any(|of| rule(of) == Some(WaitRule::HandoverContention))
+}
 
 impl Finder<'_> {
     /// Whether something else is scarce than the object: the work of one busy thread that answers
@@ -18,6 +24,8 @@ impl Finder<'_> {
         let is = |of: &Object| match self.judged.objects.get(of).map(|judged| judged.rule) {
             Some(WaitRule::OneServer) => true,
             Some(WaitRule::IdleNoWork) => o.is_lock,
+            // The word of a condition variable may look like that of a mutex.
+            Some(WaitRule::IdleTimeout) => o.kind == ObjectKind::Futex,
             _ => false,
         };
         !o.of.is_empty() && o.of.iter().all(is)
@@ -54,6 +62,8 @@ impl Finder<'_> {
                 | ObjectKind::Eventfd
                 | ObjectKind::Signal
                 | ObjectKind::Descriptor => descriptors.push(id),
+                // Other threads of their kind wake them there, not only clients.
+                ObjectKind::Epoll if is_handed_on(self.judged, o) => descriptors.push(id),
                 ObjectKind::KernelLock | ObjectKind::Uninterruptible if o.is_kernel_lock => {
                     found.push(self.of_objects(Resource::KernelLock, vec![id]))
                 }
@@ -205,7 +215,11 @@ impl Finder<'_> {
     /// others are a pool of workers that sleep without work, or an end that is waited for.
     fn of_words(&self, resource: Resource, mut words: Vec<ObjectId>) -> Scarce {
         let stats = |of: Object| self.judged.objects.get(&of).map(|judged| &judged.stats);
-        let wakes_all = |id| self.words(&[id]).any(|of| stats(of).is_some_and(|o| o.wakes_all));
+        // A process sleeps for any of several events of its own, so who ends a turn wakes each one
+        // that may want the next.
+        let wakes_all = |id| {
+            self.words(&[id]).filter_map(stats).any(|o| o.wakes_all || o.kind == ObjectKind::Epoll)
+        };
         loop {
             let by = self.waits.handed_on(|id| words.contains(&id), wakes_all);
             let before = words.len();

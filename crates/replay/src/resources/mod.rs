@@ -14,6 +14,7 @@ use holdup_passes::limits::WELL_MET;
 use holdup_passes::{Analysis, ByThread, FutexUse, PairSum, Slot};
 use holdup_trace::Nanos;
 use kernel::Contention;
+pub(crate) use locks::is_handed_on;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 

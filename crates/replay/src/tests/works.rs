@@ -75,6 +75,30 @@ fn who_sets_the_pace_goes_on_to() {
     assert!(wall(&p, &[Change::Speed(1, 5.0)]) >= 90_000_000);
 }
 
+/// Load generators run one after the other: each naps until its time is over. A server computes all
+/// the time. Each nap was less than half of the trace, and was part of the work.
+#[test]
+fn load_generators_nap_only_while_there_is_work() {
+    let mut b = TraceBuilder::new(2)
+        .task(10, 10, None, "server")
+        .task(20, 20, None, "load")
+        .task(30, 30, None, "load")
+        .switch(0, 0, 0, 10, "R");
+    for (from, to, tid) in [(0, 99, 20), (100, 199, 30)] {
+        b = b
+            .lets_begin(from * 1000 * US, 0, 10, tid)
+            .switch((from * 1000 + 1) * US, 1, 0, tid, "R")
+            .switch((from * 1000 + 100) * US, 1, tid, 0, "S")
+            .waking_in_irq(to * 1000 * US, 1, 0, tid)
+            .switch((to * 1000 + 1) * US, 1, 0, tid, "R")
+            .exit((to * 1000 + 100) * US, 1, tid)
+            .switch((to * 1000 + 101) * US, 1, tid, 0, "Z");
+    }
+    let (_, program) = built(b.switch(200_000 * US, 0, 10, 0, "S"));
+    let watches = |tid| program.threads.iter().any(|t| t.tid == tid && t.watches && !t.works);
+    assert_eq!([10, 20, 30].map(watches), [false, true, true]);
+}
+
 /// `perf record` starts two clients. A server that ran before, with another parent, answers one of
 /// them every millisecond, and computes all the time.
 fn asked_by_the_recorded(server_is_recorded: bool) -> TraceBuilder {
