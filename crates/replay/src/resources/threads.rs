@@ -55,7 +55,9 @@ impl Finder<'_> {
                 }
             }
         }
-        if !found.iter().any(|of| of.is_thread) {
+        // One process after the other may do the same.
+        let nearly_all = |of: &Scarce| is_part(of.weight, all, limits.get(&ALONE));
+        if !found.iter().any(|of| of.is_thread && nearly_all(of)) {
             found.extend(self.one_at_a_time());
         }
         found.extend(self.workers());
