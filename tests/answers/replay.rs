@@ -15,7 +15,7 @@ const OFF: &[(&str, f64, &str)] = &[
     ("funnel/fun_napi_off_c8", 4.0, TAKEN_AWAY),
     (
         "debian61/drv_loop_wq_cpu0_c4",
-        6.0,
+        7.0,
         "kernel workers and the softirqs of their work share one CPU",
     ),
     ("real/xz_TN", 3.0, "idle tasks whose events were not recorded"),

@@ -136,7 +136,7 @@ fn the_ranking_and_the_verdict_agree() {
         (DISK, "replayed"),
         (MUTEX, "chains"),
         ("fixtures/native_pipe_pair/perf.data", "bound"),
-        ("fixtures/ser_latch_c2/perf.data", "bound"),
+        ("fixtures/ser_latch_c2/perf.data", "chains"),
         ("fixtures/thr_yield_c2/perf.data", "bound"),
         ("fixtures/real/postgres_row_one_g4.perf.data.zst", "bound"),
     ] {
