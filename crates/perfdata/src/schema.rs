@@ -148,8 +148,8 @@ pub(crate) struct Schema {
     ids: Ids,
     /// System calls by id, if samples are found by it.
     pub(crate) calls: Calls,
-    /// Offset of a sample's time if it is the same for all events.
-    sample_time: Option<u16>,
+    /// Offset of a sample's time if it is the same for all events; 0 if they have none.
+    pub(crate) sample_time: Option<u16>,
     /// Bytes of a sample up to the end of its time and id; 0 if they are not at fixed offsets.
     pub(crate) head_of_samples: u16,
     /// The trailer of other records if it is the same for all events.
@@ -334,6 +334,16 @@ impl Schema {
                 .get(at..)
                 .and_then(|rest| rest.first_chunk::<8>())
                 .map_or(When::Never, |time| When::stamp(E::u64(time, 0))),
+        }
+    }
+
+    /// The time of a sample in a file whose events have it at different offsets; `u64::MAX` if it
+    /// has none.
+    #[inline(never)]
+    pub(crate) fn time_by_id<E: Endian>(&self, sample: &[u8]) -> u64 {
+        match self.of_sample::<E>(sample) {
+            Some(e) if e.layout.time != 0 => E::u64(sample, e.layout.time.into()),
+            _ => u64::MAX,
         }
     }
 

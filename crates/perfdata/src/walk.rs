@@ -189,11 +189,34 @@ impl Walk<'_> {
     /// `stop`. Returns the bytes used, including payloads after the last record.
     fn window<E: Endian>(&mut self, buf: &[u8], base: u64, stop: usize) -> u64 {
         let schema = self.schema;
-        // Bytes of a sample that the loop reads. Without them, no type takes the fast path.
-        let (fast, need) = match schema.head_of_samples {
-            0 => (u32::MAX, record::HEADER),
-            head => (record::SAMPLE, head.into()),
-        };
+        match schema.sample_time.map(usize::from) {
+            // Without times, no type takes the fast path.
+            Some(0) => self.records::<E>(buf, base, stop, (u32::MAX, 0), |_| 0),
+            Some(at) => {
+                let need = at + 8;
+                self.records::<E>(buf, base, stop, (record::SAMPLE, need), |rec| E::u64(rec, at))
+            }
+            None => {
+                let fast = if schema.head_of_samples == 0 { u32::MAX } else { record::SAMPLE };
+                let need = schema.head_of_samples.into();
+                self.records::<E>(buf, base, stop, (fast, need), |rec| schema.time_by_id::<E>(rec))
+            }
+        }
+    }
+
+    /// The same; samples of the type `fast` have their time, which `time_of` reads, in their first
+    /// `need` bytes.
+    #[inline(always)]
+    fn records<E: Endian>(
+        &mut self,
+        buf: &[u8],
+        base: u64,
+        stop: usize,
+        (fast, need): (u32, usize),
+        time_of: impl Fn(&[u8]) -> u64,
+    ) -> u64 {
+        let schema = self.schema;
+        let need = need.max(record::HEADER);
         let end = stop.min(buf.len());
         let mut samples = 0;
         // Earliest and latest time of the samples taken here, and latest time of the open piece.
@@ -207,10 +230,7 @@ impl Walk<'_> {
                 && let Some(rec) = buf[at..].get(..need)
             {
                 let (kind, size) = head::<E>(rec, 0);
-                let time = match schema.time_at::<E>(rec) {
-                    Some(at) if at != 0 => E::u64(rec, at),
-                    _ => u64::MAX,
-                };
+                let time = time_of(rec);
                 // `last` is never 0, and u64::MAX while there is no piece to continue; 0 and
                 // u64::MAX are no times.
                 if kind != fast

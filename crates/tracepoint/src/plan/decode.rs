@@ -39,16 +39,26 @@ pub fn sys_enter_64<E: Endian>(
 ) -> Option<(u32, ArgsRef)> {
     // The arguments do not go through this function's result, to avoid a copy of what was just
     // stored (see the reader of perf.data).
-    let of_call = match raw.first_chunk::<SYS_ENTER_64>() {
-        Some(raw) if args == ALL_ARGS => {
-            batch.push_args(std::array::from_fn(|i| E::u64(raw, ARGS + 8 * i)))
-        }
-        _ => {
-            let raw = raw.get(ARGS..ARGS + 8 * args as usize)?;
-            batch.push_args(std::array::from_fn(|i| E::u64(raw, 8 * i)))
-        }
-    };
-    Some((nr.get::<E>(raw), of_call))
+    if args == ALL_ARGS {
+        let raw = raw.first_chunk::<SYS_ENTER_64>()?;
+        let args = batch.push_args(std::array::from_fn(|i| E::u64(raw, ARGS + 8 * i)));
+        return Some((nr.get::<E>(raw), args));
+    }
+    some_args::<E>(raw, nr, args, batch)
+}
+
+/// On its own, so that it takes no registers from the loop over calls with all arguments.
+#[inline(never)]
+fn some_args<E: Endian>(
+    raw: &[u8],
+    nr: CallNumber,
+    args: u8,
+    batch: &mut Batch,
+) -> Option<(u32, ArgsRef)> {
+    let (head, rest) = raw.split_first_chunk::<ARGS>()?;
+    let rest = rest.get(..8 * args as usize)?;
+    let args = batch.push_args(std::array::from_fn(|i| E::u64(rest, 8 * i)));
+    Some((nr.get::<E>(head), args))
 }
 
 /// Decodes a [`Plan::SysExit64`]: number and result.
