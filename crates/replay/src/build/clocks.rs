@@ -96,7 +96,7 @@ mod tests {
     fn a_wait_for_a_thread_that_a_timer_wakes_keeps_its_length() {
         let p = waits_once(1);
         assert!(p.ops.iter().all(|op| !matches!(op, Op::Wait { .. })));
-        assert_eq!(wall(&p, &[Change::Speed(1, 2.0)]), 50 * MS + 1 * MS + 49_500_000);
+        assert_eq!(wall(&p, &[Change::Speed(1, 2.0)]), 51 * MS + 49_500_000);
     }
 
     #[test]

@@ -137,7 +137,7 @@ fn one_process_after_the_other_is_divided_as_one() {
             .exit(to - 7 * US, 1, tid)
             .switch(to - 6 * US, 1, tid, 0, "Z");
     }
-    let (_, _, found) = estimated(b.switch(1000_500 * US, 0, 10, 0, "S"), Depth::Resources);
+    let (_, _, found) = estimated(b.switch(1_000_500 * US, 0, 10, 0, "S"), Depth::Resources);
     let most = found.rows.iter().filter(|row| row.resource == Resource::Parallelism);
     let most = most.map(|row| row.worth).fold(1.0, f64::max);
     assert!((1.9..=2.0).contains(&most), "{:?}", found.rows);
