@@ -105,8 +105,8 @@ pub enum Plan {
         oldprio: Int,
         newprio: Int,
     },
-    /// `raw_syscalls:sys_enter` or `syscalls:sys_enter_NAME` in the layout of 64-bit kernels: number
-    /// at 8, `args` arguments of 8 bytes from 16.
+    /// `raw_syscalls:sys_enter` or `syscalls:sys_enter_NAME` in the layout of 64-bit kernels:
+    /// number at 8, `args` arguments of 8 bytes from 16.
     SysEnter64 {
         nr: CallNumber,
         args: u8,
