@@ -341,15 +341,15 @@ impl Schema {
     /// has none.
     #[inline(never)]
     pub(crate) fn time_by_id<E: Endian>(&self, sample: &[u8]) -> u64 {
-        match self.of_sample::<E>(sample) {
-            Some(e) if e.layout.time != 0 => E::u64(sample, e.layout.time.into()),
-            _ => u64::MAX,
+        match self.when::<E>(record::SAMPLE, sample) {
+            When::At(time) => time,
+            When::Unsaid | When::Never => u64::MAX,
         }
     }
 
     /// Where a sample has its time: 0 if it has none, `None` if it belongs to no event.
     #[inline(always)]
-    pub(crate) fn time_at<E: Endian>(&self, sample: &[u8]) -> Option<usize> {
+    fn time_at<E: Endian>(&self, sample: &[u8]) -> Option<usize> {
         match self.sample_time {
             Some(at) => Some(at.into()),
             None => Some(self.of_sample::<E>(sample)?.layout.time.into()),

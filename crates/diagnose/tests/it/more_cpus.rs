@@ -60,6 +60,19 @@ fn a_healthy_verdict_says_what_more_cpus_gain_where_threads_hardly_lack_one() {
     assert!(d.verdict.summary.contains("except more CPUs (1.2"), "{}", d.verdict.summary);
 }
 
+/// "No simulated change gains anything" was reported where `whatif` said 1.20 times.
+#[needs(corpus)]
+#[test]
+fn a_healthy_verdict_says_what_a_replay_gains_though_it_is_too_little() {
+    let path = corpus().join("vm/funnel/fun_napi_off_c8.trace.dat.zst");
+    let d = judge(&*holdup_open::open(&path).unwrap());
+    assert_eq!(d.verdict.class, Class::Healthy, "{}", d.verdict.summary);
+    let driver = d.findings.iter().find(|f| f.class == Class::FunneledDriver).unwrap();
+    assert!(driver.ruled_out.is_some() && driver.worth.times > 1.15, "{driver:?}");
+    let most = format!("gains more than {:.0} %", (driver.worth.times - 1.0) * 100.0);
+    assert!(d.verdict.summary.contains(&most), "{}", d.verdict.summary);
+}
+
 /// On each of two CPUs a thread of the work and one of another program alternate for a second.
 fn shared(comm: &str) -> Diagnosis {
     let turns = 250;
