@@ -49,11 +49,10 @@ impl Usual {
             let usual = [at::ID, tid, at::time(tid), at::cpu(tid), at::len(tid), 0];
             [l.id, l.tid, l.time, l.cpu, l.raw, l.cgroup].map(usize::from) == usual
         };
-        match () {
-            () if is(at::TID_WITH_IP) => Some(Usual::WithIp),
-            () if is(at::TID_WITHOUT_IP) => Some(Usual::WithoutIp),
-            () => None,
+        if is(at::TID_WITH_IP) {
+            return Some(Usual::WithIp);
         }
+        is(at::TID_WITHOUT_IP).then_some(Usual::WithoutIp)
     }
 }
 
@@ -190,9 +189,9 @@ impl Calls {
         Some((rec.len(), ts))
     }
 
-    /// Decodes the record at the start of `bytes` and returns true, if it is a system call.
+    /// Decodes the record at the start of `bytes`, if it is a system call; returns whether it is.
     #[inline(always)]
-    pub(crate) fn is_decoded<E: Endian>(&self, bytes: &[u8], batch: &mut Batch) -> bool {
+    pub(crate) fn decode_one<E: Endian>(&self, bytes: &[u8], batch: &mut Batch) -> bool {
         let one = match self.usual {
             Usual::WithIp => self.one::<E, { at::TID_WITH_IP }>(bytes, batch),
             Usual::WithoutIp => self.one::<E, { at::TID_WITHOUT_IP }>(bytes, batch),

@@ -93,8 +93,8 @@ impl<'a> Decoder<'a> {
     /// Append the event of the record at the start of `bytes` if it is a system call that is
     /// wanted; returns whether it is.
     #[inline(always)]
-    pub(crate) fn is_call<E: Endian>(&mut self, bytes: &[u8], batch: &mut Batch) -> bool {
-        !self.only_switches && self.schema.calls.is_decoded::<E>(bytes, batch)
+    pub(crate) fn call<E: Endian>(&mut self, bytes: &[u8], batch: &mut Batch) -> bool {
+        !self.only_switches && self.schema.calls.decode_one::<E>(bytes, batch)
     }
 
     /// Append the event of one record, if it is one, to `batch`.

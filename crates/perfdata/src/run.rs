@@ -197,7 +197,7 @@ impl<'a, E: Endian> RunReader<'a, E> {
             }
             let at = at as usize;
             decoder.last = time;
-            if !decoder.is_call::<E>(bytes.get(at..).unwrap_or_default(), batch)
+            if !decoder.call::<E>(bytes.get(at..).unwrap_or_default(), batch)
                 && let Some((kind, rec)) = next_record::<E>(bytes, at)
             {
                 decoder.record::<E>(kind, rec, batch);

@@ -72,14 +72,13 @@ impl Engine {
     /// control group: the queued thread may not run either.
     #[inline]
     pub(super) fn joins_throttled(&mut self, now: Nanos, slot: Slot, cpu: Cpu) {
-        let Some(c) = self.cpus.known_mut(cpu) else { return };
+        let Some(c) = self.cpus.get(cpu) else { return };
         if c.queue.len() < 2 || !matches!(c.current(), Some((_, Slot::IDLE))) {
             return;
         }
         let (threads, t) = (&self.threads, &self.threads[slot]);
-        // The root has no quota. Threads are there too if their group is of another hierarchy.
-        let has_group = t.group != NameId::NONE && t.group != self.root_group;
-        let is_sibling = |s: &Thread| s.pid == t.pid || s.group == t.group && has_group;
+        let in_group = self.is_below_root(t.group);
+        let is_sibling = |s: &Thread| s.pid == t.pid || s.group == t.group && in_group;
         if c.queue.iter().any(|&s| threads[s].is_throttled() && is_sibling(&threads[s])) {
             self.throttle(now, slot);
         }
@@ -96,11 +95,17 @@ impl Engine {
             && (t.throttle.is_some() || self.may_have_quota(t.group))
     }
 
+    /// Whether this is a control group other than the root, which has no quota. Threads are in the
+    /// root too if their group is of another hierarchy.
+    fn is_below_root(&self, group: NameId) -> bool {
+        group != NameId::NONE && group != self.root_group
+    }
+
     /// Whether a control group has a quota, or may have: if the recorder read no quotas, any group
     /// except the root may have, provided that the recording has all events by which a thread
     /// leaves a queue.
     fn may_have_quota(&self, group: NameId) -> bool {
-        if group == NameId::NONE || group == self.root_group {
+        if !self.is_below_root(group) {
             return false;
         }
         if !self.groups.limits.is_empty() {

@@ -1,7 +1,7 @@
 //! From formats to plans: which fields of an event are needed, and their names in different
 //! kernels.
 
-use super::decode::ALL_ARGS;
+use super::decode::{ALL_ARGS, ARGS};
 use super::{Abi, CallNumber, Int, LockdepKind, Plan, SoftirqKind, Str, WakeKind};
 use crate::{Field, Format, states};
 use holdup_trace::{EventKind, StatKind, StateTable};
@@ -270,7 +270,7 @@ impl Plan {
             }
             Plan::SysEnterNamed { nr, args, .. } => {
                 let here = |&(i, arg): &(usize, Option<Int>)| {
-                    arg.is_some_and(|a| (a.offset as usize, a.size) == (16 + 8 * i, 8))
+                    arg.is_some_and(|a| (a.offset as usize, a.size) == (ARGS + 8 * i, 8))
                 };
                 let first = args.into_iter().enumerate().take_while(here).count();
                 let only = args[first..].iter().all(Option::is_none);

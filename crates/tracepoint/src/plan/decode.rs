@@ -5,7 +5,7 @@ use crate::Endian;
 use holdup_trace::{ArgsRef, Batch, LocalNames, NameId, StackRef, What, in_irq};
 
 /// Where a [`Plan::SysEnter64`] has its arguments.
-const ARGS: usize = 16;
+pub(super) const ARGS: usize = 16;
 /// Arguments of `raw_syscalls`, and the most that a system call has.
 pub(super) const ALL_ARGS: u8 = 6;
 /// Bytes of a [`Plan::SysEnter64`] with all arguments.
