@@ -169,6 +169,27 @@ impl CostTable {
         }
     }
 
+    /// A user-mode interval led to a call that never sleeps and takes `cpu_ns`.
+    /// [`CostTable::whole_call_ended`] tells its end.
+    #[inline(always)]
+    pub(crate) fn whole_call(&mut self, nr: u32, before: Option<Nanos>, cpu_ns: Nanos) {
+        let alone = self.enter();
+        let Some(c) = self.entry(nr) else { return };
+        if let Some(ns) = before {
+            c.user_intervals.add(ns);
+        }
+        if alone { &mut c.alone } else { &mut c.concurrency }.add(cpu_ns);
+    }
+
+    /// The end of a [`CostTable::whole_call`].
+    #[inline(always)]
+    pub(crate) fn whole_call_ended(&mut self, nr: u32, now: Nanos, slot: Slot) {
+        self.leave();
+        if let Some(c) = self.entry(nr) {
+            c.ends.add(now, slot);
+        }
+    }
+
     /// A call that took `cpu_ns` ended. Whether it began `alone` is unknown if it began before the
     /// part. A call that `slept` ends in the order in which others wake it, so its end says
     /// nothing.

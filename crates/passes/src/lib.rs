@@ -327,6 +327,11 @@ struct Feed<'a, 's, const FACTS: bool> {
 }
 
 impl<const FACTS: bool> merge::Sink for Feed<'_, '_, FACTS> {
+    fn whole_calls(&self) -> Option<Vec<Nanos>> {
+        let strict = FACTS || self.see.is_some() || self.part.select.cpus.is_some();
+        (!strict).then(|| vec![self.part.start, self.part.end.saturating_add(1)])
+    }
+
     fn events(&mut self, events: &[Event], batch: &Batch) -> ControlFlow<()> {
         if let Some(see) = &mut self.see {
             see(events, batch);

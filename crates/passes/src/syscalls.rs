@@ -194,15 +194,24 @@ impl CallTable {
     pub(crate) const EMPTY: CallTable =
         CallTable { numbers: Vec::new(), stats: Vec::new(), latest: (0, 0), far: None };
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn entry(&mut self, nr: u32) -> &mut CallStats {
-        if self.latest.0 != nr || self.stats.is_empty() {
-            match self.numbers.iter().position(|&n| n == nr) {
-                Some(i) => self.latest = (nr, i as u32),
-                None => return self.add(nr),
-            }
+        let (latest, place) = self.latest;
+        if latest != nr || place as usize >= self.stats.len() {
+            return self.other(nr);
         }
-        &mut self.stats[self.latest.1 as usize]
+        &mut self.stats[place as usize]
+    }
+
+    #[inline(never)]
+    fn other(&mut self, nr: u32) -> &mut CallStats {
+        match self.numbers.iter().position(|&n| n == nr) {
+            Some(i) => {
+                self.latest = (nr, i as u32);
+                &mut self.stats[i]
+            }
+            None => self.add(nr),
+        }
     }
 
     #[cold]

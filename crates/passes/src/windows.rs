@@ -165,6 +165,13 @@ fn state_of(engine: &mut Engine) -> Engine {
 }
 
 impl merge::Sink for Windows<'_> {
+    fn whole_calls(&self) -> Option<Vec<Nanos>> {
+        let strict = self.observer.is_some() || self.options.selection.cpus.is_some();
+        let windows = || self.running.iter().map(|r| r.window);
+        let windows = windows().chain(self.coming.iter().map(|&(_, window)| window));
+        (!strict).then(|| windows.flat_map(|w| [w.from, w.behind()]).collect())
+    }
+
     fn events(&mut self, mut events: &[Event], batch: &Batch) -> ControlFlow<()> {
         while let Some(first) = events.first() {
             let border = self.border();

@@ -91,6 +91,11 @@ impl Reader for PerfData {
         &mut self.opened
     }
 
+    // perf writes all events of a CPU, or of a thread, through one ring.
+    fn keeps_cpus_together(&self) -> bool {
+        true
+    }
+
     fn decoder(&self, run: usize) -> Box<dyn RunDecoder + '_> {
         self.decoder_of(run, false)
     }

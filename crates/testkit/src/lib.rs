@@ -13,6 +13,7 @@
 //! ```
 
 mod builder;
+mod by_cpu;
 mod chosen;
 mod perfetto;
 mod repeated;
@@ -23,6 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 pub use builder::{MemTrace, TraceBuilder};
+pub use by_cpu::ByCpu;
 pub use chosen::ChosenCalls;
 pub use holdup_needs::needs;
 pub use perfetto::{Generic, Packing, PerfettoForm, perfetto};

@@ -61,6 +61,13 @@ pub trait Reader: Send + Sync {
         false
     }
 
+    /// Whether all that happens on one CPU is in one order: two events of one CPU that follow each
+    /// other in a run follow each other on that CPU. Not so where a file has several streams of
+    /// one CPU.
+    fn keeps_cpus_together(&self) -> bool {
+        false
+    }
+
     /// A decoder for run number `run` (an index into [`Reader::runs`]).
     fn decoder(&self, run: usize) -> Box<dyn RunDecoder + '_>;
 

@@ -34,6 +34,7 @@ impl Engine {
 
     /// Clears every sum, keeps every state: the part of the trace to be analysed starts at `now`.
     pub(crate) fn restart(&mut self, now: Nanos) {
+        self.catch_up_with_all();
         let now = now.max(self.now);
         let slots: Vec<Slot> = self.threads.iter().map(|(slot, _)| slot).collect();
         slots.into_iter().for_each(|slot| self.settle_reason(now, slot));
@@ -100,6 +101,7 @@ impl Engine {
 
     /// The trace ends at `end`: close what is open.
     pub(crate) fn finish(&mut self, end: Nanos, cpus: &[Cpu]) {
+        self.catch_up_with_all();
         let end = end.max(self.now);
         self.now = end;
         // If no event says its CPU, no CPU is more silent than the others.

@@ -30,7 +30,7 @@ enum Entry {
 #[derive(Clone, Copy, Default)]
 pub(super) struct CallTraits {
     pub(super) wait: WaitKind,
-    sort: Sort,
+    pub(super) sort: Sort,
     /// It sends a signal.
     pub(super) signals: bool,
     /// It changes the address space.
@@ -59,6 +59,12 @@ impl CallTraits {
     /// It writes to a pipe, a socket or the like.
     pub(super) fn sends(&self) -> bool {
         matches!(self.class, Class::Write | Class::Send)
+    }
+
+    /// If it does not sleep, it changes only the sums that all calls have.
+    #[inline(always)]
+    pub(super) fn is_plain(&self) -> bool {
+        self.entry != Entry::Special && !self.returns
     }
 
     fn of(name: &str) -> CallTraits {

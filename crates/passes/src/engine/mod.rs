@@ -5,6 +5,7 @@
 //! [`crate::syscalls`], [`crate::blame`] for the machines themselves.
 //!
 //! * [`calls`]: system calls begin and end. Most events of most traces, so this is where speed is.
+//! * [`whole`]: calls whose two events follow each other.
 //! * [`current`]: which thread is on a CPU, and what its time is charged to; corrected where events
 //!   were lost.
 //! * [`invariants`]: what must have happened unseen; [`queues`]: the run queues.
@@ -40,6 +41,7 @@ mod tasks;
 mod throttled;
 mod untraced;
 mod wakeups;
+mod whole;
 
 use crate::blame::Blame;
 use crate::costs::CostTable;
@@ -73,7 +75,7 @@ pub(crate) use groups::{Rivals, paths};
 use holdup_syscalls::Arch;
 use holdup_trace::{
     Batch, Capabilities, Cpu, Event, EventDesc, EventId, EventKind, Groups, NameId, Names, Nanos,
-    Presence, Quality, QualityCode, Reading, Recorded, SymbolTable, Tid, TraceInfo, What,
+    Presence, Quality, QualityCode, Reading, Recorded, SymbolTable, Tid, TraceInfo, What, merge,
 };
 pub use invariants::Invariant;
 use rustc_hash::FxHashMap;
@@ -81,6 +83,7 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use untraced::UntracedCalls;
+use whole::Later;
 
 #[derive(Clone)]
 pub(crate) struct Engine {
@@ -140,6 +143,7 @@ pub(crate) struct Engine {
     rare_pct: f64,
     pub(crate) locks: Locks,
     pub(crate) costs: CostTable,
+    later: Later,
     pub(crate) spaces: Spaces,
     pub(crate) user_intervals: UserIntervals,
     pub(crate) counters: Counters,
@@ -218,6 +222,7 @@ impl Engine {
             rare_pct: options.limits.get(&NAMED),
             locks: Locks::new(&recorded, symbols),
             costs: CostTable::default(),
+            later: Later::default(),
             spaces: Spaces::default(),
             user_intervals: UserIntervals::default(),
             counters: Counters::new(&info.events),
@@ -285,14 +290,25 @@ impl Engine {
     ) {
         for (events, batch) in slices {
             self.events += events.len() as u64;
-            for e in events {
-                self.event::<FACTS>(e, batch);
+            let mut rest = events;
+            while let [e, others @ ..] = rest {
+                rest = others;
+                if let [exit, others @ ..] = others
+                    && !FACTS
+                    && merge::is_call(e, exit)
+                {
+                    rest = others;
+                    self.whole_call(e, exit, batch);
+                } else {
+                    self.event::<FACTS>(e, batch);
+                }
             }
         }
     }
 
     #[inline(always)]
     fn event<const FACTS: bool>(&mut self, e: &Event, batch: &Batch) {
+        self.catch_up(e);
         // The recorder's own records may come after the last event of the part analysed.
         let now = e.ts.min(self.last).max(self.now);
         self.now = now;

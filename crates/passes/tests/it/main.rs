@@ -21,3 +21,4 @@ mod turns;
 mod untraced_calls;
 mod variables;
 mod waits;
+mod whole_calls;

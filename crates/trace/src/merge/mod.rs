@@ -19,23 +19,32 @@
 //! are decoded while the run before them is consumed.
 //!
 //! Order: by time; events with equal times by position of the run in the file. This is the order of
-//! a stable sort of the whole file by time.
+//! a stable sort of the whole file by time. A sink may let calls come [`whole`].
 
 mod decode;
 mod events;
 mod order;
+mod whole;
 
 pub use events::{Events, events};
 pub use order::Slices;
+pub use whole::is_call;
 
-use crate::{Batch, Event, Quality, Reader, Result, progress};
+use crate::{Batch, Event, Nanos, Quality, Reader, Result, progress};
 use order::Order;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, RecvError, TryRecvError, channel};
+use whole::WholeCalls;
 
 /// Takes the ordered stream.
 pub trait Sink {
+    /// Whether calls may come whole, and which times no call that comes whole may cross: see
+    /// [`whole`].
+    fn whole_calls(&self) -> Option<Vec<Nanos>> {
+        None
+    }
+
     /// The next events, ascending in time, with the batch that holds their payloads.
     fn events(&mut self, events: &[Event], batch: &Batch) -> ControlFlow<()>;
 
@@ -78,6 +87,7 @@ pub fn drive(reader: &dyn Reader, workers: usize, sink: &mut impl Sink) -> Resul
     };
     let mut quality = reader.quality().clone();
     progress::events();
+    let whole = WholeCalls::of(reader, sink);
     // Declared before the scope so that decoders may borrow it; `jobs` moves into the order stage,
     // which drops it at its end: that ends the decoders.
     let (jobs, queue) = channel();
@@ -93,7 +103,8 @@ pub fn drive(reader: &dyn Reader, workers: usize, sink: &mut impl Sink) -> Resul
         }
         // A single worker decodes what the order stage needs next.
         let jobs = (workers > 1).then_some(jobs);
-        let order = scope.spawn(move || Order::new(reader, jobs, workers - 1, filled, empty).run());
+        let order = scope
+            .spawn(move || Order::new(reader, (jobs, workers - 1), whole, filled, empty).run());
         while let Ok(chunk) = receive(&chunks) {
             quality.absorb(&chunk.quality);
             progress::handed_out(chunk.events as u64);
@@ -127,8 +138,7 @@ fn receive<T>(from: &Receiver<T>) -> Result<T, RecvError> {
 mod tests {
     use super::*;
     use crate::{
-        Cpu, EventId, NameId, Nanos, Opened, Pid, QualityCode, Run, RunDecoder, Tid, TraceInfo,
-        What,
+        Cpu, EventId, NameId, Opened, Pid, QualityCode, Run, RunDecoder, Tid, TraceInfo, What,
     };
 
     /// Runs given as lists of times; the tid is the run, the cpu the position in it.

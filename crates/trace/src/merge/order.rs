@@ -2,6 +2,7 @@
 
 use super::decode::{Jobs, Next};
 use super::receive;
+use super::whole::WholeCalls;
 use crate::{Batch, Event, Nanos, Quality, ReadError, Reader, Result};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -129,6 +130,7 @@ pub(super) struct Order<'a> {
     /// All open runs except the current one, the earliest last. A run that was just current usually
     /// comes next or next but one again, so it is inserted near the end.
     heads: Vec<Head>,
+    whole: WholeCalls,
     chunk: Chunk,
     /// Number of `chunk`, and the events in it.
     number: u64,
@@ -140,8 +142,8 @@ pub(super) struct Order<'a> {
 impl<'a> Order<'a> {
     pub(super) fn new(
         reader: &'a dyn Reader,
-        jobs: Jobs<'a>,
-        ahead: usize,
+        (jobs, ahead): (Jobs<'a>, usize),
+        whole: WholeCalls,
         filled: Sender<Chunk>,
         empty: Receiver<Chunk>,
     ) -> Order<'a> {
@@ -153,6 +155,7 @@ impl<'a> Order<'a> {
             free: Vec::new(),
             spare: Vec::new(),
             heads: Vec::new(),
+            whole,
             chunk: Chunk::default(),
             number: 0,
             events: 0,
@@ -242,12 +245,19 @@ impl<'a> Order<'a> {
         let events = &open.batch.events[..];
         let from = open.at;
         let mut to = from + 1;
-        let next = loop {
+        let mut next = loop {
             match events.get(to) {
                 Some(e) if e.ts < limit => to += 1,
-                next => break next.map(|e| e.ts),
+                next => break next,
             }
         };
+        if let Some(exit) = next
+            && self.whole.is_one(&events[to - 1], exit)
+        {
+            to += 1;
+            next = events.get(to);
+        }
+        let next = next.map(|e| e.ts);
         open.at = to;
         if open.place.0 != self.number {
             open.place = (self.number, self.chunk.batches.len() as u32);
