@@ -129,6 +129,7 @@ use engine::Engine;
 pub use engine::Invariant;
 use facts::Facts;
 use holdup_trace::{Batch, Cpu, Event, Nanos, Quality, Reader, Result, TraceInfo, merge};
+use merge::WholeCalls;
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 pub use windows::{Window, analyze_windows};
@@ -327,9 +328,12 @@ struct Feed<'a, 's, const FACTS: bool> {
 }
 
 impl<const FACTS: bool> merge::Sink for Feed<'_, '_, FACTS> {
-    fn whole_calls(&self) -> Option<Vec<Nanos>> {
+    fn whole_calls(&self) -> Option<WholeCalls> {
         let strict = FACTS || self.see.is_some() || self.part.select.cpus.is_some();
-        (!strict).then(|| vec![self.part.start, self.part.end.saturating_add(1)])
+        (!strict).then(|| WholeCalls {
+            numbers: self.engine.whole_calls(),
+            borders: vec![self.part.start, self.part.end.saturating_add(1)],
+        })
     }
 
     fn events(&mut self, events: &[Event], batch: &Batch) -> ControlFlow<()> {

@@ -17,6 +17,7 @@ use crate::engine::Engine;
 use crate::facts::Facts;
 use crate::{Analysis, Detail, Judge, Observer, Options, cpu_list};
 use holdup_trace::{Batch, Cpu, Event, Nanos, Quality, Reader, Result, merge};
+use merge::WholeCalls;
 use std::ops::ControlFlow;
 
 /// A part of the time of a trace.
@@ -165,11 +166,15 @@ fn state_of(engine: &mut Engine) -> Engine {
 }
 
 impl merge::Sink for Windows<'_> {
-    fn whole_calls(&self) -> Option<Vec<Nanos>> {
-        let strict = self.observer.is_some() || self.options.selection.cpus.is_some();
-        let windows = || self.running.iter().map(|r| r.window);
-        let windows = windows().chain(self.coming.iter().map(|&(_, window)| window));
-        (!strict).then(|| windows.flat_map(|w| [w.from, w.behind()]).collect())
+    fn whole_calls(&self) -> Option<WholeCalls> {
+        if self.observer.is_some() || self.options.selection.cpus.is_some() {
+            return None;
+        }
+        let engine = self.carrier.as_ref().or(self.running.first().map(|r| &r.engine))?;
+        let running = self.running.iter().map(|r| r.window);
+        let windows = running.chain(self.coming.iter().map(|&(_, window)| window));
+        let borders = windows.flat_map(|w| [w.from, w.behind()]).collect();
+        Some(WholeCalls { numbers: engine.whole_calls(), borders })
     }
 
     fn events(&mut self, mut events: &[Event], batch: &Batch) -> ControlFlow<()> {

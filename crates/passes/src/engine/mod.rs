@@ -295,7 +295,8 @@ impl Engine {
                 rest = others;
                 if let [exit, others @ ..] = others
                     && !FACTS
-                    && merge::is_call(e, exit)
+                    && let Some(nr) = merge::call(e, exit)
+                    && self.comes_whole(nr)
                 {
                     rest = others;
                     self.whole_call(e, exit, batch);

@@ -6,6 +6,7 @@
 //! stream has got to the end of the call.
 
 use super::Engine;
+use super::calls::CallTraits;
 use crate::slot::Slot;
 use crate::state::{Mode, State};
 use crate::stolen::SHORTEST;
@@ -91,6 +92,16 @@ impl Later {
 }
 
 impl Engine {
+    /// The calls that can be added up at once, by number.
+    pub(crate) fn whole_calls(&self) -> Vec<bool> {
+        self.traits.iter().map(CallTraits::is_plain).collect()
+    }
+
+    #[inline(always)]
+    pub(super) fn comes_whole(&self, nr: u32) -> bool {
+        self.traits.get(nr as usize).is_some_and(CallTraits::is_plain)
+    }
+
     /// A call from `enter` to `exit`, between which its CPU did nothing else.
     #[inline(always)]
     pub(super) fn whole_call(&mut self, enter: &Event, exit: &Event, batch: &Batch) {
@@ -166,7 +177,6 @@ impl Engine {
         let (outside, inside) = (begin.wrapping_sub(from), end.wrapping_sub(begin));
         let plain = tid == enter.tid
             && of == nr
-            && traits.is_plain()
             && t.mode == Mode::User
             && t.contending == 0
             && t.past.is_none()

@@ -28,20 +28,19 @@ mod whole;
 
 pub use events::{Events, events};
 pub use order::Slices;
-pub use whole::is_call;
+pub use whole::{WholeCalls, call};
 
-use crate::{Batch, Event, Nanos, Quality, Reader, Result, progress};
+use crate::{Batch, Event, Quality, Reader, Result, progress};
 use order::Order;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, RecvError, TryRecvError, channel};
-use whole::WholeCalls;
+use whole::Pairs;
 
 /// Takes the ordered stream.
 pub trait Sink {
-    /// Whether calls may come whole, and which times no call that comes whole may cross: see
-    /// [`whole`].
-    fn whole_calls(&self) -> Option<Vec<Nanos>> {
+    /// Which calls may come [`whole`]; `None` for a strict order.
+    fn whole_calls(&self) -> Option<WholeCalls> {
         None
     }
 
@@ -87,7 +86,7 @@ pub fn drive(reader: &dyn Reader, workers: usize, sink: &mut impl Sink) -> Resul
     };
     let mut quality = reader.quality().clone();
     progress::events();
-    let whole = WholeCalls::of(reader, sink);
+    let whole = sink.whole_calls().filter(|_| reader.keeps_cpus_together()).map(Pairs::of);
     // Declared before the scope so that decoders may borrow it; `jobs` moves into the order stage,
     // which drops it at its end: that ends the decoders.
     let (jobs, queue) = channel();
@@ -138,7 +137,8 @@ fn receive<T>(from: &Receiver<T>) -> Result<T, RecvError> {
 mod tests {
     use super::*;
     use crate::{
-        Cpu, EventId, NameId, Opened, Pid, QualityCode, Run, RunDecoder, Tid, TraceInfo, What,
+        Cpu, EventId, NameId, Nanos, Opened, Pid, QualityCode, Run, RunDecoder, Tid, TraceInfo,
+        What,
     };
 
     /// Runs given as lists of times; the tid is the run, the cpu the position in it.

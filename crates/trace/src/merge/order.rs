@@ -2,7 +2,7 @@
 
 use super::decode::{Jobs, Next};
 use super::receive;
-use super::whole::WholeCalls;
+use super::whole::Pairs;
 use crate::{Batch, Event, Nanos, Quality, ReadError, Reader, Result};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -130,7 +130,8 @@ pub(super) struct Order<'a> {
     /// All open runs except the current one, the earliest last. A run that was just current usually
     /// comes next or next but one again, so it is inserted near the end.
     heads: Vec<Head>,
-    whole: WholeCalls,
+    /// Calls that come whole, if any do.
+    whole: Option<Pairs>,
     chunk: Chunk,
     /// Number of `chunk`, and the events in it.
     number: u64,
@@ -143,7 +144,7 @@ impl<'a> Order<'a> {
     pub(super) fn new(
         reader: &'a dyn Reader,
         (jobs, ahead): (Jobs<'a>, usize),
-        whole: WholeCalls,
+        whole: Option<Pairs>,
         filled: Sender<Chunk>,
         empty: Receiver<Chunk>,
     ) -> Order<'a> {
@@ -252,7 +253,8 @@ impl<'a> Order<'a> {
             }
         };
         if let Some(exit) = next
-            && self.whole.is_one(&events[to - 1], exit)
+            && let Some(whole) = &mut self.whole
+            && whole.is_one(&events[to - 1], exit)
         {
             to += 1;
             next = events.get(to);
