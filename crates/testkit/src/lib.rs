@@ -14,6 +14,7 @@
 
 mod builder;
 mod chosen;
+mod napping;
 mod perfetto;
 mod repeated;
 mod spare;
@@ -25,6 +26,7 @@ use std::sync::Mutex;
 pub use builder::{MemTrace, TraceBuilder};
 pub use chosen::ChosenCalls;
 pub use holdup_needs::needs;
+pub use napping::Napping;
 pub use perfetto::{Generic, Packing, PerfettoForm, perfetto};
 pub use repeated::Repeated;
 pub use spare::SpareCpus;
