@@ -3,22 +3,26 @@
 
     benches/instructions.py [--top N] [VERB]        VERB is summary unless it is given
 
-Times depend on what else the machine does; instructions do not. Two parts of one recording, of which
+Times depend on what else the machine does; instructions do not. Two parts of a recording, of which
 one is three times as long, are read under valgrind. What one has more than the other is what the
-events take: start and output are in both. Needs valgrind and the recording of benches/compare.sh.
+events take: start and output are in both. Needs valgrind, the recording of benches/compare.sh, in
+which nearly all events are system calls of few threads, and that of benches/processes.sh, in which
+processes live for a moment. Each recording is a column.
 
-    BENCH_FILE  the recording (target/bench/messaging.perf.data)
+    BENCH_FILE  another recording instead of the two in target/bench
     HOLDUP      a built holdup (target/release/holdup), with line tables:
                 CARGO_PROFILE_RELEASE_DEBUG=line-tables-only cargo build --release
 """
 
 import collections
 import os
+import pathlib
 import re
 import subprocess
 import sys
 import tempfile
 
+TRACES = ["target/bench/messaging.perf.data", "target/bench/processes-60000.perf.data"]
 SHORT, LONG = "40%,45%", "40%,55%"
 
 # The station of a function, by what its name has; the first that fits.
@@ -52,13 +56,8 @@ def own_instructions(path):
     return own
 
 
-def main():
-    args = sys.argv[1:]
-    top = int(args.pop(args.index("--top") + 1)) if "--top" in args else 0
-    args = [a for a in args if a != "--top"]
-    verb = args[0] if args else "summary"
-    holdup = os.environ.get("HOLDUP", "target/release/holdup")
-    trace = os.environ.get("BENCH_FILE", "target/bench/messaging.perf.data")
+def read(holdup, verb, trace):
+    """By how many events the parts differ, and the instructions of each function per such event."""
     counts, events = [], []
     with tempfile.TemporaryDirectory() as folder:
         for part in SHORT, LONG:
@@ -67,20 +66,38 @@ def main():
                                   capture_output=True, text=True)
             events.append(int(re.search(r"(\d+) events", told.stdout + told.stderr)[1]))
             subprocess.run(["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={out}", holdup,
-                            verb, cut], stdout=subprocess.DEVNULL, check=False)
+                            verb, cut], stdout=subprocess.DEVNULL, check=True)
             counts.append(own_instructions(out))
             os.remove(cut)
     more = events[1] - events[0]
-    an_event = {f: (n - counts[0][f]) / more for f, n in counts[1].items()}
-    stations = collections.Counter()
-    for function, n in an_event.items():
-        stations[next(s for s, fits in STATIONS if re.search(fits, function))] += n
-    print(f"holdup {verb}: instructions an event, of {more} events")
+    return more, collections.Counter({f: (n - counts[0][f]) / more for f, n in counts[1].items()})
+
+
+def main():
+    args = sys.argv[1:]
+    top = int(args.pop(args.index("--top") + 1)) if "--top" in args else 0
+    args = [a for a in args if a != "--top"]
+    verb = args[0] if args else "summary"
+    holdup = os.environ.get("HOLDUP", "target/release/holdup")
+    traces = [os.environ["BENCH_FILE"]] if "BENCH_FILE" in os.environ else TRACES
+    found = [read(holdup, verb, trace) for trace in traces]
+
+    def row(name, of):
+        print("".join(f"{of(an_event):>16.1f}" for _, an_event in found), "", name)
+
+    def of_station(station, an_event):
+        at = lambda f: next(s for s, fits in STATIONS if re.search(fits, f))
+        return sum(n for f, n in an_event.items() if at(f) == station)
+
+    print(f"holdup {verb}: instructions an event")
+    print("".join(f"{pathlib.Path(trace).name.split('.')[0]:>16}" for trace in traces))
+    print("".join(f"{more:>16}" for more, _ in found), " events")
     for station, _ in STATIONS:
-        print(f"{stations[station]:10.1f}  {station}")
-    print(f"{sum(an_event.values()):10.1f}  all")
-    for function, n in sorted(an_event.items(), key=lambda f: -f[1])[:top]:
-        print(f"{n:10.1f}    {function}")
+        row(station, lambda an_event: of_station(station, an_event))
+    row("all", lambda an_event: sum(an_event.values()))
+    functions = {f for _, an_event in found for f in an_event}
+    for function in sorted(functions, key=lambda f: -max(e[f] for _, e in found))[:top]:
+        row("  " + function, lambda an_event: an_event[function])
 
 
 if __name__ == "__main__":

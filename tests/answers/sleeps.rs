@@ -62,6 +62,7 @@ fn naps_between_tries_at_a_lock_are_waiting_and_naps_alone_are_not() {
     assert_eq!(retry.class(), Class::ApplicationSerialization);
     let [culprit] = retry.culprits() else { panic!("{:?}", retry.culprits()) };
     assert_eq!((culprit.kind, culprit.waiters_in_all), ("posix-lock", Some(3)));
+    assert_eq!(culprit.name, "posix-lock on one file, shared by 3 processes of setlk-*");
     let mut holders: Vec<&str> = culprit.holders.iter().map(|h| h.comm.as_str()).collect();
     holders.sort_unstable();
     assert_eq!(holders, ["setlk-0", "setlk-1", "setlk-2"], "who got it meanwhile");

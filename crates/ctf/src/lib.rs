@@ -28,6 +28,7 @@
 //!
 //! Sources: the specification of CTF 1.8 (diamon.org/ctf), lttng-modules 2.13, Babeltrace 2.
 
+mod compile;
 mod decode;
 mod exec;
 mod files;

@@ -1,8 +1,9 @@
 //! The metadata compiled: what the bytes of a stream mean.
 
+use crate::compile::{Compiler, NoPlan};
 use crate::kind::{self, Meaning, reg};
 use crate::parse::{EventDecl, Metadata, StreamDecl};
-use crate::plan::{Compiler, NoPlan, Slot, Step, Want, size};
+use crate::plan::{Slot, Step, Want, size};
 use crate::states;
 use crate::time::TimeMap;
 use crate::types::{Int, Order, Type};

@@ -31,11 +31,16 @@
 //! the preceding wait, and moves to its cause. A thread that turns out not to have been ready gives
 //! its part back.
 
+mod bins;
+
+pub(crate) use bins::Over;
+
 use crate::cause::Cause;
 use crate::cause::FRACTION;
 use crate::grid::{Grid, IdleBin};
 use crate::slot::Slot;
 use crate::waits::Object;
+use bins::IdleBins;
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
 
@@ -102,85 +107,6 @@ pub(crate) struct WaitKey {
     pub waker: Option<Slot>,
     /// The object.
     pub object: Object,
-}
-
-/// The part of a wait that a share of idle time is for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Over {
-    /// When it began.
-    pub(crate) from: Nanos,
-    /// The integral when it began.
-    pub(crate) g_from: u128,
-    /// When it ended.
-    pub(crate) to: Nanos,
-    /// The integral when it ended.
-    pub(crate) g_to: u128,
-}
-
-/// Idle time by bin of the timeline.
-#[derive(Clone, Debug)]
-struct IdleBins {
-    grid: Grid,
-    /// The bin that is filled now.
-    bin: u16,
-    /// When that bin began.
-    begin: Nanos,
-    /// When that bin ends.
-    border: Nanos,
-    /// The integral when each bin so far began.
-    integrals: Vec<u128>,
-    /// The idle time of the scheduler when this bin began.
-    scheduler_mark: Nanos,
-    /// The integral of queue lengths when this bin began.
-    queue_mark: u128,
-    rows: Vec<IdleBin>,
-}
-
-impl Default for IdleBins {
-    fn default() -> IdleBins {
-        IdleBins::new(Grid::new(0, 0), 0)
-    }
-}
-
-impl IdleBins {
-    fn new(grid: Grid, integral: u128) -> IdleBins {
-        IdleBins {
-            grid,
-            bin: 0,
-            begin: grid.begin(0),
-            border: grid.border(0),
-            integrals: vec![integral],
-            scheduler_mark: 0,
-            queue_mark: 0,
-            rows: vec![IdleBin::default(); grid.len()],
-        }
-    }
-
-    /// Adds a `share` of idle time for `cause`.
-    #[inline]
-    fn add(&mut self, cause: Cause, share: u128, over: &Over) {
-        if over.from >= self.begin {
-            self.rows[self.bin as usize].causes[cause as usize] += share;
-        } else {
-            self.spread(cause, share, over);
-        }
-    }
-
-    /// Adds a share that covers several bins, divided by the integral's gain in each.
-    #[cold]
-    fn spread(&mut self, cause: Cause, share: u128, over: &Over) {
-        let mut left = share;
-        let mut g = over.g_from;
-        let last = self.grid.bin(over.to).min(self.bin);
-        for bin in self.grid.bin(over.from)..last {
-            let end = self.integrals[bin as usize + 1].min(over.g_to).max(g);
-            let part = (end - g).min(left);
-            self.rows[bin as usize].causes[cause as usize] += part;
-            left -= part;
-            g = end;
-        }
-        self.rows[last as usize].causes[cause as usize] += left;
-    }
 }
 
 /// The integrals and the sums.
@@ -251,7 +177,7 @@ impl Blame {
     /// Account for the time up to `now`. Must precede every change of the counts.
     #[inline]
     pub(crate) fn advance(&mut self, now: Nanos) {
-        if now >= self.bins.border {
+        if now >= self.bins.border() {
             self.next_bins(now);
         }
         let span = now.saturating_sub(self.now);
@@ -265,36 +191,24 @@ impl Blame {
     #[cold]
     #[inline(never)]
     fn next_bins(&mut self, now: Nanos) {
-        while now >= self.bins.border {
-            let border = self.bins.border;
+        while now >= self.bins.border() {
+            let border = self.bins.border();
             self.pass(border.saturating_sub(self.now));
             self.now = self.now.max(border);
-            self.close_bin();
-            let bins = &mut self.bins;
-            bins.integrals.push(self.integral);
-            bins.bin += 1;
-            bins.begin = border;
-            bins.border = bins.grid.border(bins.bin);
+            self.bins.close(self.scheduler_ns, self.queue_ns);
+            self.bins.next(self.integral);
         }
-    }
-
-    fn close_bin(&mut self) {
-        let bins = &mut self.bins;
-        let row = &mut bins.rows[bins.bin as usize];
-        row.scheduler_ns = self.scheduler_ns - bins.scheduler_mark;
-        row.queue_ns = self.queue_ns - bins.queue_mark;
-        (bins.scheduler_mark, bins.queue_mark) = (self.scheduler_ns, self.queue_ns);
     }
 
     /// The part analysed ends.
     pub(crate) fn finish(&mut self, end: Nanos) {
         self.advance(end);
-        self.close_bin();
+        self.bins.close(self.scheduler_ns, self.queue_ns);
     }
 
     /// Idle time by bin of the timeline.
     pub(crate) fn bins(&self) -> &[IdleBin] {
-        &self.bins.rows
+        self.bins.rows()
     }
 
     /// The counts were constant for `span`.
@@ -463,7 +377,7 @@ impl Blame {
     /// A thread turned out not to have been ready: gives back its part of the scheduler's share.
     pub(crate) fn take_back(&mut self, share: u128) {
         self.taken_back += share;
-        self.bins.rows[self.bins.bin as usize].moved += share;
+        self.bins.now().moved += share;
     }
 
     /// A thread joins B. Returns the mark for the start of its wait.
@@ -495,7 +409,7 @@ impl Blame {
     /// Moves idle time from the scheduler's part to a wait.
     pub(crate) fn move_to(&mut self, key: WaitKey, share: u128) {
         self.moved += share;
-        let row = &mut self.bins.rows[self.bins.bin as usize];
+        let row = self.bins.now();
         row.moved += share;
         row.causes[key.cause as usize] += share;
         self.waits.entry(key).or_default().share += share;

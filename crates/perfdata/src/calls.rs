@@ -117,21 +117,22 @@ impl Calls {
     }
 
     /// Decodes the records at the start of `bytes`, as long as they are system calls and the batch
-    /// is not full. Returns the bytes used, and the time of the last event.
+    /// is not full; or only the first. Returns the bytes used, and the time of the last event.
     #[inline(always)]
-    pub(crate) fn decode<E: Endian>(
+    pub(crate) fn decode<E: Endian, const FIRST: bool>(
         &self,
         bytes: &[u8],
         batch: &mut Batch,
     ) -> (usize, Option<u64>) {
+        // Not for each record: the loop has one layout.
         match self.usual {
-            Usual::WithIp => self.decode_at::<E, { at::TID_WITH_IP }>(bytes, batch),
-            Usual::WithoutIp => self.decode_at::<E, { at::TID_WITHOUT_IP }>(bytes, batch),
+            Usual::WithIp => self.decode_at::<E, { at::TID_WITH_IP }, FIRST>(bytes, batch),
+            Usual::WithoutIp => self.decode_at::<E, { at::TID_WITHOUT_IP }, FIRST>(bytes, batch),
         }
     }
 
     #[inline(always)]
-    fn decode_at<E: Endian, const TID: usize>(
+    fn decode_at<E: Endian, const TID: usize, const FIRST: bool>(
         &self,
         bytes: &[u8],
         batch: &mut Batch,
@@ -143,6 +144,9 @@ impl Calls {
         {
             last = Some(ts);
             used += size;
+            if FIRST {
+                break;
+            }
         }
         (used, last)
     }
@@ -187,16 +191,6 @@ impl Calls {
             Call::Not | Call::Other => return None,
         }
         Some((rec.len(), ts))
-    }
-
-    /// Decodes the record at the start of `bytes`, if it is a system call; returns whether it is.
-    #[inline(always)]
-    pub(crate) fn decode_one<E: Endian>(&self, bytes: &[u8], batch: &mut Batch) -> bool {
-        let one = match self.usual {
-            Usual::WithIp => self.one::<E, { at::TID_WITH_IP }>(bytes, batch),
-            Usual::WithoutIp => self.one::<E, { at::TID_WITHOUT_IP }>(bytes, batch),
-        };
-        one.is_some()
     }
 }
 

@@ -85,7 +85,7 @@ impl<'a> Decoder<'a> {
         if self.only_switches {
             return 0;
         }
-        let (used, last) = self.schema.calls.decode::<E>(bytes, batch);
+        let (used, last) = self.schema.calls.decode::<E, false>(bytes, batch);
         self.last = last.unwrap_or(self.last);
         used
     }
@@ -94,7 +94,7 @@ impl<'a> Decoder<'a> {
     /// wanted; returns whether it is.
     #[inline(always)]
     pub(crate) fn call<E: Endian>(&mut self, bytes: &[u8], batch: &mut Batch) -> bool {
-        !self.only_switches && self.schema.calls.decode_one::<E>(bytes, batch)
+        !self.only_switches && self.schema.calls.decode::<E, true>(bytes, batch).0 > 0
     }
 
     /// Append the event of one record, if it is one, to `batch`.

@@ -140,6 +140,16 @@ impl When {
     }
 }
 
+/// Where samples have their time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SampleTime {
+    /// All at the same offset; 0 if they have none.
+    At(u16),
+    /// It depends on the event. The time, and the id that tells the event, are in the first so many
+    /// bytes; 0 if they are not at fixed offsets.
+    ByEvent { within: u16 },
+}
+
 /// All events of a file, and how to find the event of a record.
 #[derive(Debug)]
 pub(crate) struct Schema {
@@ -148,10 +158,7 @@ pub(crate) struct Schema {
     ids: Ids,
     /// System calls by id, if samples are found by it.
     pub(crate) calls: Calls,
-    /// Offset of a sample's time if it is the same for all events; 0 if they have none.
-    pub(crate) sample_time: Option<u16>,
-    /// Bytes of a sample up to the end of its time and id; 0 if they are not at fixed offsets.
-    pub(crate) head_of_samples: u16,
+    pub(crate) sample_time: SampleTime,
     /// The trailer of other records if it is the same for all events.
     trailer: Option<Trailer>,
     /// Distance of the id from the end of other records if trailers differ.
@@ -226,15 +233,17 @@ impl Schema {
         let by_id = matches!(lookup, Lookup::Id(_));
         // With several events this must hold for all: to whichever a sample turns out to belong,
         // the decoder must read the time where the index did.
-        let sample_time = match lookup {
+        let at = match lookup {
             Lookup::First => events.first().map(|e| e.layout.time),
             _ => same(&|e| e.layout.time),
         };
-        let times = || events.iter().map(|e| e.layout.time);
-        let head_of_samples = match (sample_time, &lookup) {
-            (None, Lookup::CommonType(_)) => 0,
-            _ if times().all(|at| at == 0) => 0,
-            _ => times().max().unwrap_or(0).max(id) + 8,
+        let sample_time = match (at, &lookup) {
+            (Some(at), _) => SampleTime::At(at),
+            (None, Lookup::CommonType(_)) => SampleTime::ByEvent { within: 0 },
+            (None, Lookup::Id(_) | Lookup::First) => {
+                let last = events.iter().map(|e| e.layout.time).max().unwrap_or(0).max(id);
+                SampleTime::ByEvent { within: last + 8 }
+            }
         };
         let first = events.first().map(|e| e.trailer);
         let trailer = first.filter(|t| !by_id || events.iter().all(|e| e.trailer == *t));
@@ -246,18 +255,7 @@ impl Schema {
             Lookup::Id(_) => calls_by_id(attrs, &events),
             _ => Calls::default(),
         };
-        Schema {
-            maps,
-            ids,
-            calls,
-            events,
-            lookup,
-            sample_time,
-            head_of_samples,
-            trailer,
-            trailer_id,
-            witnesses,
-        }
+        Schema { maps, ids, calls, events, lookup, sample_time, trailer, trailer_id, witnesses }
     }
 
     /// The event a sample belongs to.
@@ -351,8 +349,8 @@ impl Schema {
     #[inline(always)]
     fn time_at<E: Endian>(&self, sample: &[u8]) -> Option<usize> {
         match self.sample_time {
-            Some(at) => Some(at.into()),
-            None => Some(self.of_sample::<E>(sample)?.layout.time.into()),
+            SampleTime::At(at) => Some(at.into()),
+            SampleTime::ByEvent { .. } => Some(self.of_sample::<E>(sample)?.layout.time.into()),
         }
     }
 

@@ -7,7 +7,7 @@
 
 use crate::record::{self, payload};
 use crate::rounds::{Passed, Rounds};
-use crate::schema::{Schema, When};
+use crate::schema::{SampleTime, Schema, When};
 use crate::source::Source;
 use crate::window::{READ, Window};
 use holdup_tracepoint::Endian;
@@ -189,16 +189,16 @@ impl Walk<'_> {
     /// `stop`. Returns the bytes used, including payloads after the last record.
     fn window<E: Endian>(&mut self, buf: &[u8], base: u64, stop: usize) -> u64 {
         let schema = self.schema;
-        match schema.sample_time.map(usize::from) {
-            // Without times, no type takes the fast path.
-            Some(0) => self.records::<E>(buf, base, stop, (u32::MAX, 0), |_| 0),
-            Some(at) => {
-                let need = at + 8;
+        // Without times at fixed offsets, no type takes the fast path.
+        match schema.sample_time {
+            SampleTime::At(0) => self.records::<E>(buf, base, stop, (u32::MAX, 0), |_| 0),
+            SampleTime::At(at) => {
+                let (at, need) = (usize::from(at), usize::from(at) + 8);
                 self.records::<E>(buf, base, stop, (record::SAMPLE, need), |rec| E::u64(rec, at))
             }
-            None => {
-                let fast = if schema.head_of_samples == 0 { u32::MAX } else { record::SAMPLE };
-                let need = schema.head_of_samples.into();
+            SampleTime::ByEvent { within } => {
+                let fast = if within == 0 { u32::MAX } else { record::SAMPLE };
+                let need = within.into();
                 self.records::<E>(buf, base, stop, (fast, need), |rec| schema.time_by_id::<E>(rec))
             }
         }

@@ -69,10 +69,10 @@ fn slept(waits: &[Vec<Wait>], last: u32, end: Nanos) -> Vec<(u32, Nanos)> {
 mod tests {
     use super::*;
     use crate::program::Op;
-    use crate::tests::{LOCK, program};
+    use crate::tests::{LOCK, program, waits};
 
     fn asleep(p: &Program) -> Option<Asleep> {
-        Asleep::of(p, &Waits::of(p, |_| false))
+        Asleep::of(p, &waits(p))
     }
 
     const NAP: Op = Op::Sleep(100, ObjectId::NONE);

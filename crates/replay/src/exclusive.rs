@@ -99,7 +99,7 @@ fn is_capped(spans: Vec<(Nanos, Nanos, u32)>, limits: &Thresholds) -> bool {
 mod tests {
     use super::*;
     use crate::program::Op;
-    use crate::tests::{LOCK, program};
+    use crate::tests::{LOCK, program, waits};
 
     /// Three threads that sleep `times` times for 10 ns, each 30 ns after its last sleep began; the
     /// second and the third begin `apart` and twice as much later than the first.
@@ -107,7 +107,7 @@ mod tests {
         let steps = vec![Op::Sleep(10, object); times as usize];
         let mut p = program(3, &[steps.clone(), steps.clone(), steps]);
         p.times = (0..3).flat_map(|i| (0..times).map(move |n| n * 30 + i * apart)).collect();
-        exclude_each_other(&p, &Waits::of(&p, |_| false), &[], &[true; 3], &Thresholds::default())
+        exclude_each_other(&p, &waits(&p), &[], &[true; 3], &Thresholds::default())
     }
 
     #[test]
@@ -124,8 +124,8 @@ mod tests {
     fn one_that_sleeps_alone_excludes_nobody() {
         let p = program(2, &[vec![Op::Sleep(10, ObjectId::NONE); 50], vec![Op::Run(500)]]);
         let limits = Thresholds::default();
-        assert!(!exclude_each_other(&p, &Waits::of(&p, |_| false), &[], &[true; 2], &limits));
-        assert!(!exclude_each_other(&p, &Waits::of(&p, |_| false), &[], &[false; 2], &limits));
+        assert!(!exclude_each_other(&p, &waits(&p), &[], &[true; 2], &limits));
+        assert!(!exclude_each_other(&p, &waits(&p), &[], &[false; 2], &limits));
     }
 
     /// Four threads that sleep for 30 ns each, as soon as one of `pool` connections is free.
@@ -141,7 +141,7 @@ mod tests {
             times.iter().map(|of| vec![Op::Sleep(30, ObjectId::NONE); of.len()]).collect();
         let mut p = program(1, &steps);
         p.times = times.concat();
-        exclude_each_other(&p, &Waits::of(&p, |_| false), &[], &[true; 4], &Thresholds::default())
+        exclude_each_other(&p, &waits(&p), &[], &[true; 4], &Thresholds::default())
     }
 
     #[test]
@@ -170,13 +170,7 @@ mod tests {
             let mut p = program(3, &steps);
             p.times = times.concat();
             let is_one = [true; 4];
-            exclude_each_other(
-                &p,
-                &Waits::of(&p, |_| false),
-                &[LOCK],
-                &is_one,
-                &Thresholds::default(),
-            )
+            exclude_each_other(&p, &waits(&p), &[LOCK], &is_one, &Thresholds::default())
         };
         assert_eq!([true, false].map(exclusive), [true, false]);
     }

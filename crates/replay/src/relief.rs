@@ -272,12 +272,12 @@ pub(crate) fn left(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{LOCK, program};
+    use crate::tests::{LOCK, program, waits};
 
     const OTHER: ObjectId = ObjectId::NONE;
 
     fn without_lock(p: &Program) -> f64 {
-        left(p, &Waits::of(p, |_| false), &[Change::Lock(LOCK, LockChange::None)], None).unwrap()
+        left(p, &waits(p), &[Change::Lock(LOCK, LockChange::None)], None).unwrap()
     }
 
     /// The first holds the lock while it runs; the second waits for it, and the third for what the
@@ -298,7 +298,7 @@ mod tests {
         let expected = (100.0 * 1.0 + 40.0 * 0.4 + 100.0 * 0.7) / 240.0;
         assert!((without_lock(&p) - expected).abs() < 1e-9, "{}", without_lock(&p));
         // Changes other than waiting for some objects have no such estimate.
-        assert_eq!(left(&p, &Waits::of(&p, |_| false), &[Change::NoDevices], None), None);
+        assert_eq!(left(&p, &waits(&p), &[Change::NoDevices], None), None);
     }
 
     /// The first has the lock for 90 of 100 ns and the second for 10. Without it both work all the
@@ -314,9 +314,7 @@ mod tests {
         p.times = vec![0, 90, 90, 0, 90, 100];
         (p.threads[0].comm, p.threads[1].comm) = ("worker-0".into(), "worker-1".into());
         let changes = [Change::Lock(LOCK, LockChange::None)];
-        let of = |calls_ns: Option<&[Nanos]>| {
-            left(&p, &Waits::of(&p, |_| false), &changes, calls_ns).unwrap()
-        };
+        let of = |calls_ns: Option<&[Nanos]>| left(&p, &waits(&p), &changes, calls_ns).unwrap();
         let none = of(Some(&[0, 0]));
         assert!((none - 0.5).abs() < 0.06, "{none}");
         assert!((of(None) - (90.0 * 1.0 + 10.0 * 0.1) / 100.0).abs() < 0.1, "{}", of(None));
@@ -335,8 +333,7 @@ mod tests {
             &[vec![wake(1, 1), wait(3)], vec![wait(1), wake(2, 2)], vec![wait(2), wake(0, 3)]],
         );
         lock.times = vec![10, 11, 0, 20, 0, 30];
-        let handed =
-            |p: &Program| Waits::of(p, |_| false).handed_on(|id| id == LOCK, |_| false)[&LOCK];
+        let handed = |p: &Program| waits(p).handed_on(|id| id == LOCK, |_| false)[&LOCK];
         // The first had it from the beginning: a woken thread ended 39 of 49 ns of waiting.
         assert_eq!(handed(&lock), Handed { all: 49, handed: 39 });
         let mut pool = program(
@@ -361,7 +358,7 @@ mod tests {
             ],
         );
         turns.times = vec![10, 11, 12, 0, 20, 21, 0, 12];
-        let handed = |all| Waits::of(&turns, |_| false).handed_on(|id| id == LOCK, |_| all)[&LOCK];
+        let handed = |all| waits(&turns).handed_on(|id| id == LOCK, |_| all)[&LOCK];
         assert_eq!((handed(false).handed, handed(true).handed), (0, 8 + 9));
     }
 
@@ -376,7 +373,7 @@ mod tests {
             &[vec![wake(1, 1), wait(2), wait(3)], vec![wait(1), wake(0, 3)], vec![wake(0, 2)]],
         );
         p.times = vec![10, 11, 13, 0, 20, 12];
-        let handed = Waits::of(&p, |_| false).handed_on(|id| id == LOCK, |_| false)[&LOCK];
+        let handed = waits(&p).handed_on(|id| id == LOCK, |_| false)[&LOCK];
         assert_eq!(handed, Handed { all: 10 + 1 + 7, handed: 7 });
     }
 

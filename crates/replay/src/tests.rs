@@ -16,6 +16,7 @@ use crate::change::{Change, LockChange, View};
 use crate::estimate::{Depth, Estimates, estimate};
 use crate::predict::{Seeds, predict};
 use crate::program::{ObjectId, Op, Order, Program, ReplayObject, ThreadProgram};
+use crate::relief::Waits;
 use crate::simulate::{Ran, simulate};
 use holdup_attribution::{Attribution, analyze};
 use holdup_passes::{Analysis, Detail, FutexUse, ObjectKind, Options, Slot};
@@ -41,6 +42,11 @@ fn estimated(b: TraceBuilder, depth: Depth) -> (Analysis, Program, Estimates) {
     let (analysis, program) = built(b);
     let found = estimate(&program, &Attribution::from(&analysis), depth);
     (analysis, program, found)
+}
+
+/// The waits of a program in which no object for any of several events is a lock.
+pub(crate) fn waits(program: &Program) -> Waits {
+    Waits::of(program, |_| false)
 }
 
 /// A machine and its threads' programs. A step's traced time is what its thread has run and slept

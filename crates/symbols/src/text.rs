@@ -2,7 +2,7 @@
 
 use crate::demangle::demangle;
 use crate::table::{Binding, Symbol, Table};
-use holdup_trace::SymbolTable;
+use holdup_trace::{KallsymsLine, SymbolTable, hex};
 use std::io::Read;
 use std::path::Path;
 
@@ -63,7 +63,7 @@ impl Listed {
         let mut at = 0;
         for line in text.split(|&b| b == b'\n') {
             if let Some(found) = parse(line)
-                && let Ok(place) = u32::try_from(at + line.len() - found.rest.len())
+                && let Ok(place) = u32::try_from(at + found.at)
             {
                 if found.name == b"_text" {
                     base = Some(found.start);
@@ -100,8 +100,8 @@ struct Line<'a> {
     binding: Binding,
     name: &'a [u8],
     module: &'a [u8],
-    /// The line from the name on.
-    rest: &'a [u8],
+    /// Where the name begins in the line.
+    at: usize,
 }
 
 /// The first word, and the text after the spaces that follow it.
@@ -111,34 +111,31 @@ fn word(line: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&line[..end], rest)).filter(|(word, rest)| !word.is_empty() && !rest.is_empty())
 }
 
-fn hex(word: &[u8]) -> Option<u64> {
-    let word = std::str::from_utf8(word).ok()?;
-    u64::from_str_radix(word.strip_prefix("0x").unwrap_or(word), 16).ok()
-}
-
-/// `ffffffff81000000 T _text`, with the module after a tab.
+/// A line of `/proc/kallsyms`.
 fn kallsyms_line(line: &[u8]) -> Option<Line<'_>> {
-    let (address, rest) = word(line)?;
-    let (kind, rest) = word(rest)?;
+    let line = line.trim_ascii_end();
+    let found = KallsymsLine::parse(line)?;
+    let KallsymsLine { address: start, kind, name, rest } = found;
     let binding = match kind {
         // Variables end the functions before them.
-        b"t" | b"d" | b"b" => Binding::Local,
-        b"T" | b"D" | b"B" => Binding::Global,
-        b"w" | b"W" => Binding::Weak,
+        b't' | b'd' | b'b' => Binding::Local,
+        b'T' | b'D' | b'B' => Binding::Global,
+        b'w' | b'W' => Binding::Weak,
         _ => return None,
     };
-    let mut words = rest.split(|b| b.is_ascii_whitespace());
-    let (name, module) = (words.next()?, words.next().unwrap_or_default());
-    let start = hex(address).filter(|&a| a != 0)?;
-    Some(Line { start, size: 0, binding, name, module, rest })
+    let at = line.len() - rest.len() - name.len();
+    Some(Line { start, size: 0, binding, name, module: found.module(), at })
 }
 
 /// `7f2c1000 40 LazyCompile:handle /srv/app.js:12`.
 fn perf_map_line(line: &[u8]) -> Option<Line<'_>> {
     let (address, rest) = word(line)?;
     let (size, name) = word(rest)?;
-    let (start, size) = (hex(address)?, hex(size)?);
-    Some(Line { start, size, binding: Binding::Global, name, module: b"", rest: name })
+    // Some compilers write "0x".
+    let number = |word: &[u8]| hex(word.strip_prefix(b"0x").unwrap_or(word));
+    let (start, size) = (number(address)?, number(size)?);
+    let at = line.len() - name.len();
+    Some(Line { start, size, binding: Binding::Global, name, module: b"", at })
 }
 
 #[cfg(test)]

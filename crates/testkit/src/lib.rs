@@ -15,6 +15,7 @@
 mod builder;
 mod by_cpu;
 mod chosen;
+mod napping;
 mod perfetto;
 mod repeated;
 mod spare;
@@ -27,6 +28,7 @@ pub use builder::{MemTrace, TraceBuilder};
 pub use by_cpu::ByCpu;
 pub use chosen::ChosenCalls;
 pub use holdup_needs::needs;
+pub use napping::Napping;
 pub use perfetto::{Generic, Packing, PerfettoForm, perfetto};
 pub use repeated::Repeated;
 pub use spare::SpareCpus;

@@ -63,4 +63,4 @@ pub use spins::{Sampled, Spin, Spins, Spot};
 pub use state::TaskState;
 pub use state_table::StateTable;
 pub use switches::Switches;
-pub use symbols::SymbolTable;
+pub use symbols::{KallsymsLine, SymbolTable, hex};

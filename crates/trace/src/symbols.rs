@@ -39,12 +39,15 @@ impl SymbolTable {
             let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
             let line = rest[..end].trim_ascii_end();
             rest = rest.get(end + 1..).unwrap_or_default();
-            let Some((address, kind, name)) = symbol(line) else { continue };
+            let Some(KallsymsLine { address, kind, name, .. }) = KallsymsLine::parse(line) else {
+                continue;
+            };
             let list = match kind {
-                b"t" | b"T" | b"w" | b"W" => &mut functions,
-                b"d" | b"D" | b"b" | b"B" => &mut variables,
+                b't' | b'T' | b'w' | b'W' => &mut functions,
+                b'd' | b'D' | b'b' | b'B' => &mut variables,
                 _ => continue,
             };
+            let Ok(name) = std::str::from_utf8(name) else { continue };
             let (Ok(at), Ok(len)) = (u32::try_from(names.len()), u16::try_from(name.len())) else {
                 continue;
             };
@@ -105,17 +108,38 @@ impl SymbolTable {
     }
 }
 
-/// Address, type and name of a line; `None` if it is none or if the address is hidden.
-fn symbol(line: &[u8]) -> Option<(u64, &[u8], &str)> {
-    // As 64-bit kernels write it; others and edited files by words.
-    let (address, rest) = match line.split_at_checked(16) {
-        Some((address, rest)) if rest.starts_with(b" ") => (address, rest),
-        _ => word(line)?,
-    };
-    let (kind, rest) = word(rest)?;
-    let (name, _) = word(rest)?;
-    let address = hex(address).filter(|&address| address != 0)?;
-    Some((address, kind, std::str::from_utf8(name).ok()?))
+/// A line of `/proc/kallsyms`: `ffffffffc0000000 t probe\t[module]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KallsymsLine<'a> {
+    /// Never 0: hidden addresses are no addresses.
+    pub address: u64,
+    /// The letter for its type, as in `nm`; upper case if other files see it.
+    pub kind: u8,
+    /// Usually UTF-8, but the text may be damaged.
+    pub name: &'a [u8],
+    /// What follows the name: nothing, or white space and the module.
+    pub rest: &'a [u8],
+}
+
+impl<'a> KallsymsLine<'a> {
+    /// `None` if this is no such line or if the address is hidden.
+    pub fn parse(line: &'a [u8]) -> Option<KallsymsLine<'a>> {
+        // As 64-bit kernels write it; others and edited files by words.
+        let (address, rest) = match line.split_at_checked(16) {
+            Some((address, rest)) if rest.starts_with(b" ") => (address, rest),
+            _ => word(line)?,
+        };
+        let (kind, rest) = word(rest)?;
+        let &[kind] = kind else { return None };
+        let (name, rest) = word(rest)?;
+        let address = hex(address).filter(|&address| address != 0)?;
+        Some(KallsymsLine { address, kind, name, rest })
+    }
+
+    /// The module in its brackets; empty for the kernel itself.
+    pub fn module(&self) -> &'a [u8] {
+        word(self.rest).map_or(&[], |(module, _)| module)
+    }
 }
 
 /// The value of each hexadecimal digit, [`u8::MAX`] for other bytes.
@@ -130,14 +154,15 @@ const DIGITS: [u8; 256] = {
     digits
 };
 
-fn hex(digits: &[u8]) -> Option<u64> {
+/// A hexadecimal number of up to 64 bits, without sign and without `0x`.
+pub fn hex(digits: &[u8]) -> Option<u64> {
     let (mut sum, mut worst) = (0, 0);
     for &b in digits {
         let digit = DIGITS[usize::from(b)];
         worst |= digit;
         sum = sum << 4 | u64::from(digit);
     }
-    (digits.len() <= 16 && worst < 16).then_some(sum)
+    (matches!(digits.len(), 1..=16) && worst < 16).then_some(sum)
 }
 
 /// The first word of a line, and what follows it.
@@ -150,6 +175,22 @@ fn word(line: &[u8]) -> Option<(&[u8], &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_is_address_type_name_and_perhaps_module() {
+        let parse = |line: &'static str| {
+            let line = KallsymsLine::parse(line.as_bytes())?;
+            let text = |bytes| std::str::from_utf8(bytes).unwrap();
+            Some((line.address, line.kind, text(line.name), text(line.module())))
+        };
+        let probe = (0xffff_ffff_c000_0000, b't', "probe", "[module]");
+        assert_eq!(parse("ffffffffc0000000 t probe\t[module]"), Some(probe));
+        assert_eq!(parse("c0100000 T _text"), Some((0xc010_0000, b'T', "_text", "")));
+        assert_eq!(parse("0000000000000000 T hidden"), None);
+        assert_eq!(parse("ffffffffc0000000 tt probe"), None);
+        assert_eq!(parse("ffffffffc0000000 t "), None);
+        assert_eq!((hex(b"0"), hex(b""), hex(b"0x1"), hex(b"+1")), (Some(0), None, None, None));
+    }
 
     #[test]
     fn functions_and_variables_are_found_by_address() {

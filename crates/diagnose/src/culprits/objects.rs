@@ -2,7 +2,7 @@
 //! sockets, disks. Names and ids are as in the table of waits.
 
 use super::spins::spinning as loops;
-use super::{CULPRITS, most_costly, syscall, waited_for};
+use super::{CULPRITS, most_costly, program_name, syscall, waited_for};
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Person, Role};
 use holdup_attribution::{
@@ -12,6 +12,7 @@ use holdup_passes::limits::MATTERS;
 use holdup_passes::{Object, ObjectKind};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 /// The objects that threads contend for. If a replay tells, those whose removal makes the work
 /// faster, the one that delays most first. Otherwise by idle CPU time at the leaf `asleep`; or else
@@ -176,6 +177,12 @@ fn role(o: &Blamed) -> Role {
 
 /// Kind, address and process: `mutex 0x7f71238a0108 of wl (587)`.
 fn name(facts: &Facts<'_>, o: &Blamed) -> String {
+    if o.others > 0 && matches!(o.kind, ObjectKind::Flock | ObjectKind::PosixLock) {
+        let pids = o.users().map(|slot| facts.analysis.pid(facts.thread(slot)));
+        let processes = pids.collect::<BTreeSet<_>>().len();
+        let program = program_name(facts, o.users());
+        return file_lock(o.row.kind, &o.names, processes, &program);
+    }
     let object = &o.row.object;
     let what = match o.kind {
         // The reason for a sleep outside calls is known only if page faults are recorded.
@@ -206,6 +213,32 @@ fn name(facts: &Facts<'_>, o: &Blamed) -> String {
     format!("{what}{owner} and {others} {are}")
 }
 
+/// A lock of a file that processes of a program have these descriptors for, each named as in
+/// [`in_words`]. The number of one of them would tell nobody which lock it is.
+fn file_lock(kind: &str, descriptors: &[String], processes: usize, program: &str) -> String {
+    let file = |name| {
+        let name = str::strip_prefix(name, kind).unwrap_or(name).trim_start();
+        // The recorder saw what some descriptors were, and perhaps several of the same name.
+        let file = name.rsplit_once(" (fd ").map_or(name, |(file, _)| file);
+        (!file.starts_with("fd ")).then_some(file)
+    };
+    let files: BTreeSet<&str> = descriptors.iter().filter_map(|name| file(name)).collect();
+    let files = match files.len() {
+        0 => "one file".to_owned(),
+        1 => files.into_iter().collect(),
+        n => format!("{n} files"),
+    };
+    let users = match processes {
+        1 => program.to_owned(),
+        n => format!("{n} processes of {program}"),
+    };
+    let through = match descriptors.len() {
+        n if n == processes => String::new(),
+        n => format!(" through {n} descriptors"),
+    };
+    format!("{kind} on {files}, shared by {users}{through}")
+}
+
 /// Its process, unless the object's own name has it.
 fn owner(row: &WaitsRow) -> String {
     match row.pid {
@@ -215,5 +248,28 @@ fn owner(row: &WaitsRow) -> String {
         Some(pid) => format!(" of {} ({pid})", row.comm),
         // Several processes use it: the row has the name of one of their threads.
         None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_lock_is_named_by_file_and_program_and_by_how_many_share_it() {
+        let named = |names: &[&str], processes| {
+            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            file_lock("flock", &names, processes, "php")
+        };
+        let (a, b) = ("flock fd 6 of pid 7", "flock fd 6 of pid 8");
+        assert_eq!(named(&[a, b], 2), "flock on one file, shared by 2 processes of php");
+        let threads = "flock on one file, shared by php through 2 descriptors";
+        assert_eq!(named(&[a, "flock fd 7 of pid 7"], 1), threads);
+        let (c, d) = ("flock /run/php (fd 6 of pid 9)", "flock /run/php");
+        let seen = "flock on /run/php, shared by 3 processes of php through 4 descriptors";
+        assert_eq!(named(&[a, b, c, d], 3), seen);
+        // Joined because of how threads try for them; the recorder knew better.
+        let two = "flock on 2 files, shared by 2 processes of php";
+        assert_eq!(named(&[c, "flock /run/sql"], 2), two);
     }
 }

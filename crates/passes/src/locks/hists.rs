@@ -1,7 +1,7 @@
 //! How long kernel locks were waited for and held, by powers of two.
 
 use super::LockSource;
-use super::rows::{LockBy, LockRow};
+use super::row::{LockBy, LockRow};
 use crate::Analysis;
 use crate::hist::HistRow;
 

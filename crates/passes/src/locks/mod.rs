@@ -15,6 +15,7 @@ mod holders;
 mod kind;
 mod known;
 mod lockdep;
+mod row;
 mod rows;
 mod stats;
 mod threads;
@@ -23,8 +24,8 @@ mod turns;
 pub(crate) use caller::is_locking;
 pub use kind::{LockKind, LockSource};
 pub use known::known_lock;
+pub use row::{LockBy, LockRow};
 pub(crate) use rows::SWAPPER;
-pub use rows::{LockBy, LockRow};
 pub use threads::LockThreads;
 
 use crate::slot::Slot;
