@@ -13,10 +13,14 @@
 
 use crate::ObjectThreads;
 use crate::limits::{ENOUGH, MATTERS, Thresholds};
-use holdup_passes::{Analysis, Object, ObjectKind, Slot};
+use crate::object::JudgedObject;
+use holdup_passes::{Analysis, Object, ObjectKind, ObjectStats, Slot};
 use holdup_trace::{NameId, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+
+/// The objects and the threads around them.
+type Around<'a> = (&'a BTreeMap<Object, JudgedObject>, &'a ObjectThreads);
 
 /// CPU time of programs that are not the work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -87,33 +91,23 @@ struct Process {
     stays: u64,
 }
 
-/// Which programs are the work: the chosen ones, or else by the limits in force.
-pub fn background(analysis: &Analysis) -> Background {
-    let by_object = ObjectThreads::of(analysis);
-    chosen(analysis, &by_object).unwrap_or_else(|| of(analysis, &by_object, analysis.limits()))
-}
-
 /// The work and the background if the user chose threads. The work is the processes of the chosen
 /// threads, what these started, and the programs they communicate with. `None` without a choice.
-pub(crate) fn chosen(analysis: &Analysis, by_object: &ObjectThreads) -> Option<Background> {
+pub(crate) fn chosen(analysis: &Analysis, around: Around<'_>) -> Option<Background> {
     analysis.has_chosen_work().then(|| {
         let chosen = analysis.chosen().map(|(_, t)| analysis.pid(t).unwrap_or(t.tid.0));
-        find(analysis, by_object, analysis.limits(), Some(chosen.collect()))
+        find(analysis, around, analysis.limits(), Some(chosen.collect()))
     })
 }
 
 /// Find the work and the background.
-pub(crate) fn of(
-    analysis: &Analysis,
-    by_object: &ObjectThreads,
-    thresholds: &Thresholds,
-) -> Background {
-    find(analysis, by_object, thresholds, None)
+pub(crate) fn of(analysis: &Analysis, around: Around<'_>, thresholds: &Thresholds) -> Background {
+    find(analysis, around, thresholds, None)
 }
 
 fn find(
     analysis: &Analysis,
-    by_object: &ObjectThreads,
+    around: Around<'_>,
     thresholds: &Thresholds,
     chosen: Option<BTreeSet<u32>>,
 ) -> Background {
@@ -148,7 +142,7 @@ fn find(
     }
     let recorders: BTreeSet<u32> =
         all.iter().filter(|p| is_recorder(&p.1.comm)).map(|p| *p.0).collect();
-    let groups = related(analysis, by_object, pid);
+    let groups = related(analysis, around, pid);
     let (work, mut started) = work(&all, &by_tid, &recorders, &groups, chosen);
     let ran =
         |of: &BTreeSet<u32>| -> Nanos { of.iter().filter_map(|p| all.get(p)).map(|p| p.ns).sum() };
@@ -199,7 +193,7 @@ fn work(
     all: &BTreeMap<u32, Process>,
     by_tid: &BTreeMap<u32, u32>,
     recorders: &BTreeSet<u32>,
-    groups: &[BTreeSet<u32>],
+    groups: &[Vec<u32>],
     chosen: Option<BTreeSet<u32>>,
 ) -> (BTreeSet<u32>, BTreeSet<u32>) {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
@@ -210,11 +204,12 @@ fn work(
             children.entry(parent).or_default().push(pid);
         }
     }
-    let mut talks: Vec<(u32, usize)> = Vec::new();
+    let mut groups_of: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (group, pids) in groups.iter().enumerate() {
-        talks.extend(pids.iter().map(|&pid| (pid, group)));
+        for &pid in pids {
+            groups_of.entry(pid).or_default().push(group);
+        }
     }
-    talks.sort_unstable();
     let started = chosen.unwrap_or_else(|| {
         let of_recorders = recorders.iter().filter_map(|pid| children.get(pid)).flatten();
         let mut found: Vec<u32> = of_recorders.copied().collect();
@@ -234,8 +229,7 @@ fn work(
             continue;
         }
         found.extend(children.get(&pid).into_iter().flatten());
-        let first = talks.partition_point(|talk| talk.0 < pid);
-        for &(_, group) in talks[first..].iter().take_while(|talk| talk.0 == pid) {
+        for &group in groups_of.get(&pid).into_iter().flatten() {
             if !std::mem::replace(&mut heard[group], true) {
                 found.extend(&groups[group]);
             }
@@ -250,31 +244,22 @@ fn work(
 /// only on the CPU, in the kernel, when the interrupt of the sleeper's timer came.
 fn related(
     analysis: &Analysis,
-    by_object: &ObjectThreads,
+    (objects, by_object): Around<'_>,
     pid: impl Fn(Slot) -> u32,
-) -> Vec<BTreeSet<u32>> {
-    let by_chance: BTreeSet<Object> = analysis
-        .objects()
-        .filter(|o| {
-            o.private
-                || matches!(
-                    o.kind,
-                    ObjectKind::File
-                        | ObjectKind::Timer
-                        | ObjectKind::Disk
-                        | ObjectKind::PageFault
-                        | ObjectKind::KernelLock
-                        | ObjectKind::Uninterruptible
-                )
-        })
-        .map(|o| o.object)
-        .collect();
-    let mut around: BTreeMap<Object, BTreeSet<u32>> = BTreeMap::new();
-    for (object, threads) in by_object.around() {
-        if object != Object::OTHER && !by_chance.contains(&object) {
-            let threads = threads.filter(|&s| !analysis.thread(s).is_kthread());
-            around.entry(object).or_default().extend(threads.map(&pid));
-        }
-    }
-    around.into_values().filter(|g| g.len() > 1).collect()
+) -> Vec<Vec<u32>> {
+    let by_chance = |o: &ObjectStats| {
+        use ObjectKind::{Disk, File, KernelLock, PageFault, Timer, Uninterruptible};
+        o.private
+            || matches!(o.kind, File | Timer | Disk | PageFault | KernelLock | Uninterruptible)
+    };
+    let pids = |o: &ObjectStats| -> Vec<u32> {
+        let threads = by_object.around(o.object).filter(|&s| !analysis.thread(s).is_kthread());
+        let mut pids: Vec<u32> = threads.map(&pid).collect();
+        pids.sort_unstable();
+        pids.dedup();
+        pids
+    };
+    let objects = objects.values().map(|o| &o.stats);
+    let meet = objects.filter(|o| o.object != Object::OTHER && !by_chance(o));
+    meet.map(pids).filter(|pids| pids.len() > 1).collect()
 }
