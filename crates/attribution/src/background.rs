@@ -14,7 +14,7 @@
 use crate::ObjectThreads;
 use crate::limits::{ENOUGH, MATTERS, Thresholds};
 use crate::object::JudgedObject;
-use holdup_passes::{Analysis, Object, ObjectKind, ObjectStats, Slot};
+use holdup_passes::{Analysis, Object, ObjectKind, ObjectStats, Slot, Thread};
 use holdup_trace::{NameId, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -142,8 +142,15 @@ fn find(
     }
     let recorders: BTreeSet<u32> =
         all.iter().filter(|p| is_recorder(&p.1.comm)).map(|p| *p.0).collect();
-    let groups = related(analysis, around, pid);
-    let (work, mut started) = work(&all, &by_tid, &recorders, &groups, chosen);
+    let pids: Vec<u32> = all.keys().copied().collect();
+    let number = |(slot, t): (Slot, &Thread)| {
+        pids.binary_search(&pid(slot)).ok().filter(|_| !t.is_kthread())
+    };
+    // By slot; the first is the idle task's.
+    let numbers: Vec<Option<usize>> =
+        std::iter::once(None).chain(analysis.all_threads().map(number)).collect();
+    let groups = related(around, |slot| numbers[slot.0 as usize]);
+    let (work, mut started) = work(&all, &pids, &by_tid, &recorders, &groups, chosen);
     let ran =
         |of: &BTreeSet<u32>| -> Nanos { of.iter().filter_map(|p| all.get(p)).map(|p| p.ns).sum() };
     let enough = analysis.wall_ns() as f64 * thresholds.get(&MATTERS);
@@ -188,12 +195,14 @@ fn find(
 /// The processes of the work: those that the recorders started, with all that belongs to them.
 /// Second, the part of them that the recorders started, with their descendants.
 ///
-/// Each process and group is visited once, however many processes share it.
+/// Each process and group is visited once, however many processes share it. The members of groups
+/// are given by their places in `pids`, which has all processes in order.
 fn work(
     all: &BTreeMap<u32, Process>,
+    pids: &[u32],
     by_tid: &BTreeMap<u32, u32>,
     recorders: &BTreeSet<u32>,
-    groups: &[Vec<u32>],
+    groups: &[Vec<usize>],
     chosen: Option<BTreeSet<u32>>,
 ) -> (BTreeSet<u32>, BTreeSet<u32>) {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
@@ -204,11 +213,9 @@ fn work(
             children.entry(parent).or_default().push(pid);
         }
     }
-    let mut groups_of: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-    for (group, pids) in groups.iter().enumerate() {
-        for &pid in pids {
-            groups_of.entry(pid).or_default().push(group);
-        }
+    let mut groups_of: Vec<Vec<usize>> = vec![Vec::new(); pids.len()];
+    for (group, members) in groups.iter().enumerate() {
+        members.iter().for_each(|&number| groups_of[number].push(group));
     }
     let started = chosen.unwrap_or_else(|| {
         let of_recorders = recorders.iter().filter_map(|pid| children.get(pid)).flatten();
@@ -222,44 +229,45 @@ fn work(
         started
     });
     let mut heard = vec![false; groups.len()];
-    let mut work = BTreeSet::new();
-    let mut found: Vec<u32> = started.iter().copied().filter(|pid| all.contains_key(pid)).collect();
-    while let Some(pid) = found.pop() {
-        if recorders.contains(&pid) || !work.insert(pid) {
+    let mut is_work = vec![false; pids.len()];
+    let number = |pid: &u32| pids.binary_search(pid).ok();
+    let mut found: Vec<usize> = started.iter().filter_map(number).collect();
+    while let Some(at) = found.pop() {
+        if is_work[at] || recorders.contains(&pids[at]) {
             continue;
         }
-        found.extend(children.get(&pid).into_iter().flatten());
-        for &group in groups_of.get(&pid).into_iter().flatten() {
+        is_work[at] = true;
+        found.extend(children.get(&pids[at]).into_iter().flatten().filter_map(number));
+        for &group in &groups_of[at] {
             if !std::mem::replace(&mut heard[group], true) {
                 found.extend(&groups[group]);
             }
         }
     }
-    (work, started)
+    let work = pids.iter().zip(is_work).filter(|of| of.1).map(|of| *of.0);
+    (work.collect(), started)
 }
 
-/// Processes related by an object: those that waited for it, and those that ended the waits.
-/// Objects at which any two programs may meet by chance, such as a disk or a kernel lock, relate
-/// none. Nor does a private futex: a thread of another process that seems to end such a wait was
-/// only on the CPU, in the kernel, when the interrupt of the sleeper's timer came.
+/// Numbers of processes related by an object: those that waited for it, and those that ended the
+/// waits. Objects at which any two programs may meet by chance, such as a disk or a kernel lock,
+/// relate none. Nor does a private futex: a thread of another process that seems to end such a wait
+/// was only on the CPU, in the kernel, when the interrupt of the sleeper's timer came.
 fn related(
-    analysis: &Analysis,
     (objects, by_object): Around<'_>,
-    pid: impl Fn(Slot) -> u32,
-) -> Vec<Vec<u32>> {
+    number: impl Fn(Slot) -> Option<usize>,
+) -> Vec<Vec<usize>> {
     let by_chance = |o: &ObjectStats| {
         use ObjectKind::{Disk, File, KernelLock, PageFault, Timer, Uninterruptible};
         o.private
             || matches!(o.kind, File | Timer | Disk | PageFault | KernelLock | Uninterruptible)
     };
-    let pids = |o: &ObjectStats| -> Vec<u32> {
-        let threads = by_object.around(o.object).filter(|&s| !analysis.thread(s).is_kthread());
-        let mut pids: Vec<u32> = threads.map(&pid).collect();
-        pids.sort_unstable();
-        pids.dedup();
-        pids
+    let members = |o: &ObjectStats| -> Vec<usize> {
+        let mut members: Vec<usize> = by_object.around(o.object).filter_map(&number).collect();
+        members.sort_unstable();
+        members.dedup();
+        members
     };
     let objects = objects.values().map(|o| &o.stats);
     let meet = objects.filter(|o| o.object != Object::OTHER && !by_chance(o));
-    meet.map(pids).filter(|pids| pids.len() > 1).collect()
+    meet.map(members).filter(|members| members.len() > 1).collect()
 }
