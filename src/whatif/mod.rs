@@ -15,7 +15,7 @@ use crate::tables::ENTRIES;
 use crate::write::write_report;
 use args::WhatifArgs;
 use choose::Chooser;
-use holdup_attribution::{Resource, Thresholds};
+use holdup_attribution::{Attribution, Resource, Thresholds};
 use holdup_diagnose::Basis;
 use holdup_passes::Detail;
 use holdup_passes::ObjectKind;
@@ -37,12 +37,13 @@ pub(crate) fn run(args: &WhatifArgs) -> Result<u8> {
     let limits = Thresholds::default();
     let judged = read(&config, &*reader, &limits, &SymbolArgs::default(), wanted)?.judged;
     let analysis = judged.replayed();
-    let program = Program::new(analysis)
+    let attribution = Attribution::new(analysis, &limits);
+    let program = Program::new(&attribution)
         .map_err(|e| Failure::Unanswerable(format!("{}: {e}", config.trace.display())))?;
 
     let ranks = cpus.is_empty() && asked.is_empty();
     let answer = if ranks {
-        ranked(reader.info(), &judged, &program)
+        ranked(reader.info(), &judged, &attribution, &program)
     } else {
         let chooser = Chooser::new(analysis, &program);
         let changes = asked.iter().map(|a| chooser.change(a)).collect::<Result<Vec<_>>>()?;

@@ -14,11 +14,14 @@ use holdup_trace::TraceInfo;
 use std::cmp::Reverse;
 
 /// The gain of each possible fix, the largest first.
-pub(super) fn ranked(info: &TraceInfo, judged: &Judged, program: &Program) -> Answer {
-    let limits = Thresholds::default();
-    let attribution = Attribution::new(judged.replayed(), &limits);
-    let found = estimate(program, &attribution, Depth::Each);
-    let holding = holding(info, judged, &attribution, program, &found);
+pub(super) fn ranked(
+    info: &TraceInfo,
+    judged: &Judged,
+    attribution: &Attribution<'_>,
+    program: &Program,
+) -> Answer {
+    let found = estimate(program, attribution, Depth::Each);
+    let holding = holding(info, judged, attribution, program, &found);
     let Estimates { unchanged, rows, .. } = found;
     let mut fixes: Vec<Fix> = Vec::new();
     for estimate in rows {

@@ -1,7 +1,7 @@
 //! The replay without a change against the trace it is of.
 
 use crate::support::is_written;
-use holdup_attribution::analyze;
+use holdup_attribution::{Attribution, analyze};
 use holdup_passes::{Detail, Options};
 use holdup_replay::{Program, Seeds, free_off_pct, predict};
 use holdup_testkit::{corpus, in_parallel, needs, recordings};
@@ -39,7 +39,7 @@ fn wrong(path: &Path) -> Result<Option<Off>, String> {
     let Ok(reader) = holdup_open::open(path) else { return Ok(None) };
     let options = Options { detail: Detail::Steps, ..Options::default() };
     let analysis = analyze(&*reader, &options).map_err(|e| format!("{place}: {e}"))?;
-    let Ok(program) = Program::new(&analysis) else { return Ok(None) };
+    let Ok(program) = Program::new(&Attribution::from(&analysis)) else { return Ok(None) };
     let replay =
         predict(&program, &[], Seeds::of(&program)).map_err(|e| format!("{place}: {e}"))?;
     for (thread, ran) in program.threads.iter().zip(&replay.run_ns) {

@@ -13,10 +13,14 @@
 
 use crate::ObjectThreads;
 use crate::limits::{ENOUGH, MATTERS, Thresholds};
-use holdup_passes::{Analysis, Object, ObjectKind, Slot};
+use crate::object::JudgedObject;
+use holdup_passes::{Analysis, Object, ObjectKind, ObjectStats, Slot, Thread};
 use holdup_trace::{NameId, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+
+/// The objects and the threads around them.
+type Around<'a> = (&'a BTreeMap<Object, JudgedObject>, &'a ObjectThreads);
 
 /// CPU time of programs that are not the work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -87,33 +91,23 @@ struct Process {
     stays: u64,
 }
 
-/// Which programs are the work: the chosen ones, or else by the limits in force.
-pub fn background(analysis: &Analysis) -> Background {
-    let by_object = ObjectThreads::of(analysis);
-    chosen(analysis, &by_object).unwrap_or_else(|| of(analysis, &by_object, analysis.limits()))
-}
-
 /// The work and the background if the user chose threads. The work is the processes of the chosen
 /// threads, what these started, and the programs they communicate with. `None` without a choice.
-pub(crate) fn chosen(analysis: &Analysis, by_object: &ObjectThreads) -> Option<Background> {
+pub(crate) fn chosen(analysis: &Analysis, around: Around<'_>) -> Option<Background> {
     analysis.has_chosen_work().then(|| {
         let chosen = analysis.chosen().map(|(_, t)| analysis.pid(t).unwrap_or(t.tid.0));
-        find(analysis, by_object, analysis.limits(), Some(chosen.collect()))
+        find(analysis, around, analysis.limits(), Some(chosen.collect()))
     })
 }
 
 /// Find the work and the background.
-pub(crate) fn of(
-    analysis: &Analysis,
-    by_object: &ObjectThreads,
-    thresholds: &Thresholds,
-) -> Background {
-    find(analysis, by_object, thresholds, None)
+pub(crate) fn of(analysis: &Analysis, around: Around<'_>, thresholds: &Thresholds) -> Background {
+    find(analysis, around, thresholds, None)
 }
 
 fn find(
     analysis: &Analysis,
-    by_object: &ObjectThreads,
+    around: Around<'_>,
     thresholds: &Thresholds,
     chosen: Option<BTreeSet<u32>>,
 ) -> Background {
@@ -148,8 +142,15 @@ fn find(
     }
     let recorders: BTreeSet<u32> =
         all.iter().filter(|p| is_recorder(&p.1.comm)).map(|p| *p.0).collect();
-    let groups = related(analysis, by_object, pid);
-    let (work, mut started) = work(&all, &by_tid, &recorders, &groups, chosen);
+    let pids: Vec<u32> = all.keys().copied().collect();
+    let number = |(slot, t): (Slot, &Thread)| {
+        pids.binary_search(&pid(slot)).ok().filter(|_| !t.is_kthread())
+    };
+    // By slot; the first is the idle task's.
+    let numbers: Vec<Option<usize>> =
+        std::iter::once(None).chain(analysis.all_threads().map(number)).collect();
+    let groups = related(around, |slot| numbers[slot.0 as usize]);
+    let (work, mut started) = work(&all, &pids, &by_tid, &recorders, &groups, chosen);
     let ran =
         |of: &BTreeSet<u32>| -> Nanos { of.iter().filter_map(|p| all.get(p)).map(|p| p.ns).sum() };
     let enough = analysis.wall_ns() as f64 * thresholds.get(&MATTERS);
@@ -194,12 +195,14 @@ fn find(
 /// The processes of the work: those that the recorders started, with all that belongs to them.
 /// Second, the part of them that the recorders started, with their descendants.
 ///
-/// Each process and group is visited once, however many processes share it.
+/// Each process and group is visited once, however many processes share it. The members of groups
+/// are given by their places in `pids`, which has all processes in order.
 fn work(
     all: &BTreeMap<u32, Process>,
+    pids: &[u32],
     by_tid: &BTreeMap<u32, u32>,
     recorders: &BTreeSet<u32>,
-    groups: &[BTreeSet<u32>],
+    groups: &[Vec<usize>],
     chosen: Option<BTreeSet<u32>>,
 ) -> (BTreeSet<u32>, BTreeSet<u32>) {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
@@ -210,11 +213,10 @@ fn work(
             children.entry(parent).or_default().push(pid);
         }
     }
-    let mut talks: Vec<(u32, usize)> = Vec::new();
-    for (group, pids) in groups.iter().enumerate() {
-        talks.extend(pids.iter().map(|&pid| (pid, group)));
+    let mut groups_of: Vec<Vec<usize>> = vec![Vec::new(); pids.len()];
+    for (group, members) in groups.iter().enumerate() {
+        members.iter().for_each(|&number| groups_of[number].push(group));
     }
-    talks.sort_unstable();
     let started = chosen.unwrap_or_else(|| {
         let of_recorders = recorders.iter().filter_map(|pid| children.get(pid)).flatten();
         let mut found: Vec<u32> = of_recorders.copied().collect();
@@ -227,54 +229,45 @@ fn work(
         started
     });
     let mut heard = vec![false; groups.len()];
-    let mut work = BTreeSet::new();
-    let mut found: Vec<u32> = started.iter().copied().filter(|pid| all.contains_key(pid)).collect();
-    while let Some(pid) = found.pop() {
-        if recorders.contains(&pid) || !work.insert(pid) {
+    let mut is_work = vec![false; pids.len()];
+    let number = |pid: &u32| pids.binary_search(pid).ok();
+    let mut found: Vec<usize> = started.iter().filter_map(number).collect();
+    while let Some(at) = found.pop() {
+        if is_work[at] || recorders.contains(&pids[at]) {
             continue;
         }
-        found.extend(children.get(&pid).into_iter().flatten());
-        let first = talks.partition_point(|talk| talk.0 < pid);
-        for &(_, group) in talks[first..].iter().take_while(|talk| talk.0 == pid) {
+        is_work[at] = true;
+        found.extend(children.get(&pids[at]).into_iter().flatten().filter_map(number));
+        for &group in &groups_of[at] {
             if !std::mem::replace(&mut heard[group], true) {
                 found.extend(&groups[group]);
             }
         }
     }
-    (work, started)
+    let work = pids.iter().zip(is_work).filter(|of| of.1).map(|of| *of.0);
+    (work.collect(), started)
 }
 
-/// Processes related by an object: those that waited for it, and those that ended the waits.
-/// Objects at which any two programs may meet by chance, such as a disk or a kernel lock, relate
-/// none. Nor does a private futex: a thread of another process that seems to end such a wait was
-/// only on the CPU, in the kernel, when the interrupt of the sleeper's timer came.
+/// Numbers of processes related by an object: those that waited for it, and those that ended the
+/// waits. Objects at which any two programs may meet by chance, such as a disk or a kernel lock,
+/// relate none. Nor does a private futex: a thread of another process that seems to end such a wait
+/// was only on the CPU, in the kernel, when the interrupt of the sleeper's timer came.
 fn related(
-    analysis: &Analysis,
-    by_object: &ObjectThreads,
-    pid: impl Fn(Slot) -> u32,
-) -> Vec<BTreeSet<u32>> {
-    let by_chance: BTreeSet<Object> = analysis
-        .objects()
-        .filter(|o| {
-            o.private
-                || matches!(
-                    o.kind,
-                    ObjectKind::File
-                        | ObjectKind::Timer
-                        | ObjectKind::Disk
-                        | ObjectKind::PageFault
-                        | ObjectKind::KernelLock
-                        | ObjectKind::Uninterruptible
-                )
-        })
-        .map(|o| o.object)
-        .collect();
-    let mut around: BTreeMap<Object, BTreeSet<u32>> = BTreeMap::new();
-    for (object, threads) in by_object.around() {
-        if object != Object::OTHER && !by_chance.contains(&object) {
-            let threads = threads.filter(|&s| !analysis.thread(s).is_kthread());
-            around.entry(object).or_default().extend(threads.map(&pid));
-        }
-    }
-    around.into_values().filter(|g| g.len() > 1).collect()
+    (objects, by_object): Around<'_>,
+    number: impl Fn(Slot) -> Option<usize>,
+) -> Vec<Vec<usize>> {
+    let by_chance = |o: &ObjectStats| {
+        use ObjectKind::{Disk, File, KernelLock, PageFault, Timer, Uninterruptible};
+        o.private
+            || matches!(o.kind, File | Timer | Disk | PageFault | KernelLock | Uninterruptible)
+    };
+    let members = |o: &ObjectStats| -> Vec<usize> {
+        let mut members: Vec<usize> = by_object.around(o.object).filter_map(&number).collect();
+        members.sort_unstable();
+        members.dedup();
+        members
+    };
+    let objects = objects.values().map(|o| &o.stats);
+    let meet = objects.filter(|o| o.object != Object::OTHER && !by_chance(o));
+    meet.map(members).filter(|members| members.len() > 1).collect()
 }

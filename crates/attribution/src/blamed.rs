@@ -7,9 +7,10 @@
 use crate::held::HeldInAll;
 use crate::leaf::Leaf;
 use crate::object::WaitRule;
+use crate::per_object::PerObject;
 use crate::table::{WaitsRow, in_words};
 use crate::{Attribution, ObjectThreads};
-use holdup_passes::{FutexUse, HoldSum, Object, ObjectKind, ObjectStats, Slot, WaitSum};
+use holdup_passes::{HoldSum, Object, ObjectKind, Slot, WaitSum};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -83,52 +84,45 @@ impl Attribution<'_> {
     /// The objects that threads waited for, not yet grouped by lock, in no order.
     pub(crate) fn blamed_one_by_one(&self) -> Vec<Blamed> {
         let a = self.analysis;
-        let mut leaves: BTreeMap<Object, BTreeMap<Leaf, WaitSum>> = BTreeMap::new();
-        let mut in_calls: BTreeMap<Object, BTreeMap<&str, Nanos>> = BTreeMap::new();
+        let mut leaves = PerObject::<BTreeMap<Leaf, WaitSum>>::new(a);
+        let mut in_calls = PerObject::<BTreeMap<u32, Nanos>>::new(a);
         for w in &self.waits {
-            let object = a.final_object(w.row.object);
-            leaves.entry(object).or_default().entry(w.leaf).or_default().add(&w.row.sum);
-            if let Some(call) = &w.row.call {
-                *in_calls.entry(object).or_default().entry(call).or_default() += w.row.sum.wait_ns;
+            leaves[w.row.object].entry(w.leaf).or_default().add(&w.row.sum);
+            if let Some(nr) = w.row.nr {
+                *in_calls[w.row.object].entry(nr).or_default() += w.row.sum.wait_ns;
             }
         }
         let ObjectThreads { waited_by, held_by, .. } = &self.by_object;
-        let mutexes: BTreeMap<Object, ObjectStats> = a
-            .objects()
-            .filter(|o| matches!(o.usage, Some(FutexUse::Mutex | FutexUse::RwLock)))
-            .map(|o| (o.object, o))
-            .collect();
         self.object_rows()
             .into_iter()
             .filter_map(|o| {
                 let judged = self.objects.get(o.objects.first()?)?;
                 let mut sums: BTreeMap<Leaf, WaitSum> = BTreeMap::new();
                 let mut slept: Vec<Sleeper> = Vec::new();
-                let mut calls: BTreeMap<&str, Nanos> = BTreeMap::new();
+                let mut calls: BTreeMap<String, Nanos> = BTreeMap::new();
                 let mut held: BTreeMap<Slot, HoldSum> = BTreeMap::new();
-                for object in &o.objects {
-                    for (&leaf, sum) in leaves.get(object).into_iter().flatten() {
+                for &object in &o.objects {
+                    for (&leaf, sum) in &leaves[object] {
                         sums.entry(leaf).or_default().add(sum);
                     }
-                    for (&call, &ns) in in_calls.get(object).into_iter().flatten() {
-                        *calls.entry(call).or_default() += ns;
+                    for (&nr, &ns) in &in_calls[object] {
+                        *calls.entry(a.call_name(nr)).or_default() += ns;
                     }
-                    let by = waited_by.get(object).into_iter().flatten();
-                    slept.extend(by.map(|(&slot, p)| Sleeper { slot, wait_ns: p.wait_ns }));
-                    for (&slot, &sum) in held_by.get(object).into_iter().flatten() {
+                    let by = waited_by.of(object).iter();
+                    slept.extend(by.map(|&(slot, p)| Sleeper { slot, wait_ns: p.wait_ns }));
+                    for &(slot, sum) in held_by.of(object) {
                         held.entry(slot).or_default().add(sum);
                     }
                 }
                 // A condition variable has several words, a mutex has one.
                 let in_all = match o.objects[..] {
-                    [object] => mutexes.get(&object).and_then(|stats| {
+                    [object] => {
                         let waited = slept.iter().map(|s| (s.slot, s.wait_ns));
-                        HeldInAll::of(a, stats, &held, waited)
-                    }),
+                        HeldInAll::of(a, &judged.stats, held_by.of(object), waited)
+                    }
                     _ => None,
                 };
-                let mut calls: Vec<(String, Nanos)> =
-                    calls.into_iter().map(|(call, ns)| (call.to_owned(), ns)).collect();
+                let mut calls: Vec<(String, Nanos)> = calls.into_iter().collect();
                 calls.sort_by(|a, b| (Reverse(a.1), &a.0).cmp(&(Reverse(b.1), &b.0)));
                 let holders_in_all = o.holders_in_all.max(o.row.holders.len() as u64);
                 let names = vec![in_words(o.row.kind, o.row.usage, &o.row.object)];

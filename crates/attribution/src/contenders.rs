@@ -2,6 +2,8 @@
 
 use crate::ObjectThreads;
 use crate::limits::{MATTERS, Thresholds};
+use crate::object::JudgedObject;
+use crate::per_object::PerObject;
 use holdup_passes::{Analysis, Object, ObjectKind, ObjectStats, PairSum, Slot, WaitRow, percent};
 use holdup_trace::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,21 +16,22 @@ fn is_one_thing(kind: ObjectKind) -> bool {
     matches!(kind, Futex | Flock | PosixLock | Eventfd | Mqueue | Pipe)
 }
 
-/// Objects that are waited for in one kind of call, apart from chance. The reader of a pipe waits
-/// until there is something in it, the writer until there is room: they do not contend.
-fn in_one_call(analysis: &Analysis, rows: &[WaitRow], thresholds: &Thresholds) -> BTreeSet<Object> {
-    let mut by: BTreeMap<Object, BTreeMap<u32, u64>> = BTreeMap::new();
+/// The waits for each object by call, as far as a thread ended them.
+fn by_call(analysis: &Analysis, rows: &[WaitRow]) -> PerObject<BTreeMap<u32, u64>> {
+    let mut by = PerObject::<BTreeMap<u32, u64>>::new(analysis);
     for row in rows.iter().filter(|row| row.cause.is_ended_by_thread()) {
         if let Some(nr) = row.nr {
-            let calls = by.entry(analysis.final_object(row.object)).or_default();
-            *calls.entry(nr).or_default() += row.sum.waits;
+            *by[row.object].entry(nr).or_default() += row.sum.waits;
         }
     }
-    let one = |calls: &BTreeMap<u32, u64>| {
-        let (all, most) = (calls.values().sum(), calls.values().max().copied().unwrap_or(0));
-        !thresholds.at_least(percent(all - most, all), &MATTERS).holds()
-    };
-    by.into_iter().filter(|(_, calls)| one(calls)).map(|of| of.0).collect()
+    by
+}
+
+/// Whether an object is waited for in one kind of call, apart from chance. The reader of a pipe
+/// waits until there is something in it, the writer until there is room: they do not contend.
+fn is_in_one_call(calls: &BTreeMap<u32, u64>, thresholds: &Thresholds) -> bool {
+    let (all, most) = (calls.values().sum(), calls.values().max().copied().unwrap_or(0));
+    !calls.is_empty() && !thresholds.at_least(percent(all - most, all), &MATTERS).holds()
 }
 
 /// For each thread, the waiting time of others that it ended at objects both contend for.
@@ -46,27 +49,27 @@ impl Contenders {
     pub(crate) fn of(
         analysis: &Analysis,
         rows: &[WaitRow],
-        by_object: &ObjectThreads,
+        (objects, by_object): (&BTreeMap<Object, JudgedObject>, &ObjectThreads),
         thresholds: &Thresholds,
     ) -> Contenders {
-        let in_one_call = in_one_call(analysis, rows, thresholds);
+        let by_call = by_call(analysis, rows);
         let mut contenders = Contenders::default();
         // A thread that wakes all waiters tells them something; it hands the object to none.
-        let taken = |o: &ObjectStats| {
-            o.is_lock || is_one_thing(o.kind) && !o.wakes_all && in_one_call.contains(&o.object)
+        let taken = |o: &&ObjectStats| {
+            let is_handed = || is_in_one_call(&by_call[o.object], thresholds);
+            o.is_lock || is_one_thing(o.kind) && !o.wakes_all && is_handed()
         };
-        for o in analysis.objects().filter(taken) {
-            let Some(ended) = by_object.ended_by.get(&o.object) else { continue };
-            let takes = |(slot, pair): &(&Slot, &PairSum)| {
-                let own = by_object.waited_by.get(&o.object).and_then(|by| by.get(slot));
-                let own = own.map_or(0, |pair| pair.waits);
+        for o in objects.values().map(|o| &o.stats).filter(taken) {
+            let ended = by_object.ended_by.of(o.object);
+            let takes = |(slot, pair): &&(Slot, PairSum)| {
+                let own = by_object.waited_by.at(o.object, *slot).map_or(0, |pair| pair.waits);
                 // A thread that holds a lock and waited for it before contends for it, however
                 // rarely it waits.
                 let often = || thresholds.at_least(percent(own, pair.waits), &MATTERS).holds();
                 own > 0 && (o.is_lock || often())
             };
             // The writer of a full pipe ends some waits, and itself waits most of the time.
-            let all: Nanos = ended.values().map(|pair| pair.wait_ns).sum();
+            let all: Nanos = ended.iter().map(|of| of.1.wait_ns).sum();
             let by_takers: Nanos = ended.iter().filter(takes).map(|of| of.1.wait_ns).sum();
             if by_takers * 2 < all {
                 continue;

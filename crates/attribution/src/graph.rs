@@ -155,8 +155,7 @@ impl Attribution<'_> {
         // As in the tables, waits of threads that had no work are left out: the ledger may count
         // their idle time as serial.
         for w in self.waits.iter().filter(|w| w.leaf != Leaf::NoWork) {
-            let object = a.final_object(w.row.object);
-            roots.entry((w.leaf, object)).or_default().add(&w.row.sum);
+            roots.entry((w.leaf, w.row.object)).or_default().add(&w.row.sum);
         }
         let mut roots: Vec<Root> = roots
             .into_iter()

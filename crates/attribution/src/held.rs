@@ -3,7 +3,7 @@
 use holdup_model::Arrivals;
 use holdup_passes::{Analysis, FutexUse, HoldSum, ObjectStats, Slot};
 use holdup_trace::Nanos;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The number of holds seen from beginning to end, and of waits, that an estimate of the unseen
 /// holds needs.
@@ -26,7 +26,7 @@ impl HeldInAll {
     pub fn of(
         a: &Analysis,
         o: &ObjectStats,
-        held: &BTreeMap<Slot, HoldSum>,
+        held: &[(Slot, HoldSum)],
         waited: impl IntoIterator<Item = (Slot, Nanos)>,
     ) -> Option<HeldInAll> {
         let is_contended = matches!(o.usage, Some(FutexUse::Mutex | FutexUse::RwLock));
@@ -34,12 +34,12 @@ impl HeldInAll {
             return None;
         }
         let mut seen = HoldSum::default();
-        held.values().for_each(|&sum| seen.add(sum));
+        held.iter().for_each(|&(_, sum)| seen.add(sum));
         let (whole, whole_ns) = (seen.holds - seen.inferred, seen.hold_ns - seen.inferred_ns);
         if whole < ENOUGH || whole_ns == 0 {
             return None;
         }
-        let mut users: BTreeSet<Slot> = held.keys().copied().collect();
+        let mut users: BTreeSet<Slot> = held.iter().map(|of| of.0).collect();
         let mut waited_ns: Nanos = 0;
         for (slot, ns) in waited {
             users.insert(slot);

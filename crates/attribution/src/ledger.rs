@@ -10,8 +10,8 @@ use crate::limits::Thresholds;
 use crate::resource::Resource;
 use crate::spin::Spinning;
 use crate::wait::Wait;
-use holdup_passes::{Again, Analysis, Cause, CpuRow, LockBy, WaitSum, percent};
-use holdup_syscalls::{WaitKind, wait_kind};
+use holdup_passes::{Again, Analysis, Cause, CpuRow, WaitSum, percent};
+use holdup_syscalls::WaitKind;
 use holdup_trace::Nanos;
 use serde::Serialize;
 
@@ -264,10 +264,8 @@ fn kernel(judged: Judged<'_>, all: Nanos, stolen_spin: Nanos) -> Vec<(Leaf, Nano
     if analysis.sees_locks() {
         // Lockdep's events show more waits than the contention events from which the CPUs' time
         // comes.
-        let locks = analysis.locks(LockBy::Lock);
-        let lockdep = locks.iter().filter_map(|r| r.spin_ns).sum();
         let spin = analysis.lock_spin_ns().saturating_sub(stolen_spin);
-        shown = rest.take(spin.max(lockdep));
+        shown = rest.take(spin.max(analysis.spun_at_locks_ns()));
         leaves.push((Leaf::LockSpin, shown));
     }
     // On one CPU no thread waits inside the kernel for another.
@@ -281,7 +279,7 @@ fn kernel(judged: Judged<'_>, all: Nanos, stolen_spin: Nanos) -> Vec<(Leaf, Nano
 fn between_processes(library_ns: Nanos, waits: &[Wait]) -> Nanos {
     let (mut between, mut all) = (0, 0);
     for w in waits.iter().filter(|w| w.row.cause.is_ended_by_thread()) {
-        if w.row.call.as_deref().is_some_and(|call| wait_kind(call).is_library()) {
+        if w.row.kind.is_some_and(WaitKind::is_library) {
             all += w.row.sum.waits;
             between += if w.row.cause == Cause::KernelService { w.row.sum.waits } else { 0 };
         }

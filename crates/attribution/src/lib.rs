@@ -35,6 +35,7 @@ pub mod object;
 mod one_lock;
 pub mod path;
 mod peers;
+mod per_object;
 pub mod phases;
 mod resource;
 pub mod section;
@@ -45,7 +46,7 @@ pub mod user_spin;
 pub mod wait;
 
 pub use alone::Alone;
-pub use background::{Background, UnrelatedProgram, background as who_works, is_recorder};
+pub use background::{Background, UnrelatedProgram, is_recorder};
 pub use blamed::{Blamed, Sleeper};
 pub use call::Contended;
 pub use contenders::Contenders;
@@ -150,7 +151,7 @@ pub struct Attribution<'a> {
     pub thresholds: Thresholds,
     /// System calls of the whole system, most elapsed time first.
     pub calls: Vec<SyscallRow>,
-    /// Every wait that may explain idle CPUs, by cause, call, waker and object.
+    /// Every wait that may explain idle CPUs, by cause, call, waker and object, in no order.
     pub waits: Vec<Wait>,
     /// Which threads contend for which objects.
     pub contenders: Contenders,
@@ -176,7 +177,8 @@ pub struct Attribution<'a> {
     pub user_spinning: Vec<UserSpinning>,
     /// Where every CPU-second went.
     pub ledger: Ledger,
-    pub(crate) by_object: ObjectThreads,
+    /// The threads around each object.
+    pub by_object: ObjectThreads,
 }
 
 impl<'a> From<&'a Analysis> for Attribution<'a> {
@@ -186,11 +188,14 @@ impl<'a> From<&'a Analysis> for Attribution<'a> {
     }
 }
 
-/// The waiters, wakers and holders of each object. Built once: there may be many pairs.
-pub(crate) struct ObjectThreads {
-    pub(crate) waited_by: ByThread<PairSum>,
-    pub(crate) ended_by: ByThread<PairSum>,
-    pub(crate) held_by: ByThread<HoldSum>,
+/// The threads around each object. Built once: there may be many pairs.
+pub struct ObjectThreads {
+    /// Waits for each object by each thread.
+    pub waited_by: ByThread<PairSum>,
+    /// Waits for each object that each thread ended.
+    pub ended_by: ByThread<PairSum>,
+    /// How long each thread held each object.
+    pub held_by: ByThread<HoldSum>,
 }
 
 impl ObjectThreads {
@@ -202,14 +207,19 @@ impl ObjectThreads {
         }
     }
 
-    /// The objects with their threads: some objects come twice.
-    pub(crate) fn around(&self) -> impl Iterator<Item = (Object, impl Iterator<Item = Slot>)> {
-        let both = self.waited_by.iter().chain(&self.ended_by);
-        both.map(|(&object, threads)| (object, threads.keys().copied()))
+    /// Those who waited for an object and those who ended the waits: some threads come twice.
+    pub fn around(&self, object: Object) -> impl Iterator<Item = Slot> {
+        let both = self.waited_by.of(object).iter().chain(self.ended_by.of(object));
+        both.map(|&(slot, _)| slot)
     }
 }
 
 impl<'a> Attribution<'a> {
+    /// The work and other programs: by the user's choice if there is one.
+    pub fn who_works(&self) -> &Background {
+        self.chosen.as_ref().unwrap_or(&self.background)
+    }
+
     /// The calls that would want one lock most without the recorder: a name, and the section.
     pub fn fullest_section(&self) -> Option<(&str, Section)> {
         self.contended
@@ -226,16 +236,18 @@ impl<'a> Attribution<'a> {
             (b.total_ns + b.pending_ns).cmp(&(a.total_ns + a.pending_ns)).then(a.nr.cmp(&b.nr))
         });
         let (rows, by_object) = (analysis.wait_rows(), ObjectThreads::of(analysis));
-        let contenders = Contenders::of(analysis, &rows, &by_object, thresholds);
-        let server = server::server(analysis, &rows, &contenders, thresholds);
-        let background = background::of(analysis, &by_object, thresholds);
+        let mut objects = object::measured(analysis, &by_object.ended_by);
+        let around = (&objects, &by_object);
+        let contenders = Contenders::of(analysis, &rows, around, thresholds);
+        let server = server::server(analysis, &rows, &objects, &contenders, thresholds);
+        let background = background::of(analysis, around, thresholds);
         let serial = server::serial(analysis, background.program, thresholds);
-        let mut objects = object::judge(analysis, server, &by_object.ended_by);
+        object::judge(&mut objects, server.map(|s| s.slot));
         let mut waits = {
-            let around = (&by_object, &background.work, &contenders);
+            let around = (&objects, &by_object, &background.work, &contenders);
             wait::judge(analysis, rows, server, around, serial, thresholds)
         };
-        object::lack_work(&objects, analysis, &mut waits);
+        wait::lack_work(&objects, analysis, &mut waits);
         let slowdown = call::slowdown(analysis, &calls, thresholds);
         let contended = call::contended(analysis, &calls, &waits, slowdown, thresholds);
         let spinning = spin::spinning(analysis, thresholds);
@@ -264,8 +276,8 @@ impl<'a> Attribution<'a> {
             driver.claim(&mut ledger);
         }
         alone.claim(&background, &mut ledger);
-        object::follow_ledger(&mut objects, analysis, &waits);
-        let chosen = background::chosen(analysis, &by_object);
+        wait::follow_ledger(&mut objects, analysis, &waits);
+        let chosen = background::chosen(analysis, (&objects, &by_object));
         Attribution {
             chosen,
             objects,

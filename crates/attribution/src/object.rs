@@ -1,11 +1,9 @@
 //! Whether waiting for an object costs anything, and why.
 
-use crate::leaf::Leaf;
-use crate::server::{Server, top_waker};
-use crate::wait::Wait;
 use holdup_passes::{Analysis, ByThread, FutexUse, Object, ObjectKind, ObjectStats, PairSum, Slot};
 use holdup_trace::Nanos;
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// Why waits for an object count as harmful or idle; docs/waits.md explains the ids.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -109,60 +107,32 @@ pub struct JudgedObject {
     pub rule: WaitRule,
 }
 
-/// Judge every object.
-pub(crate) fn judge(
+/// The thread that ended most of the waiting time, and that time.
+pub(crate) fn top_waker(ended_by: impl Iterator<Item = (Slot, Nanos)>) -> Option<(Slot, Nanos)> {
+    ended_by.max_by_key(|&(slot, ns)| (ns, Reverse(slot)))
+}
+
+/// Every object, not yet judged.
+pub(crate) fn measured(
     analysis: &Analysis,
-    server: Option<Server>,
     ended_by: &ByThread<PairSum>,
 ) -> BTreeMap<Object, JudgedObject> {
-    analysis
-        .objects()
-        .map(|stats| {
-            let wakers = ended_by.get(&stats.object).into_iter().flatten();
-            let wakers = wakers.map(|(&slot, pair)| (slot, pair.wait_ns)).collect();
-            let mut object = JudgedObject {
-                stats,
-                kind: kind(&stats),
-                top_waker: top_waker(&wakers),
-                rule: WaitRule::default(),
-            };
-            object.rule = object.rule_if_ended_by(object.top_waker, server);
-            (stats.object, object)
-        })
-        .collect()
-}
-
-/// Waits are idle for objects that threads mostly wait for in vain, or for threads that have waited
-/// for input themselves: there is no work to hand over.
-pub(crate) fn lack_work(
-    objects: &BTreeMap<Object, JudgedObject>,
-    analysis: &Analysis,
-    waits: &mut [Wait],
-) {
-    let lacks_work = |o: &JudgedObject| {
-        let ended_ns = o.stats.wait_ns.saturating_sub(o.stats.idle_ns);
-        o.rule == WaitRule::IdleNoWork && o.stats.followed_idle_ns * 2 > ended_ns
-    };
-    let idle: BTreeSet<Object> =
-        objects.iter().filter(|(_, o)| lacks_work(o)).map(|of| *of.0).collect();
-    for wait in waits.iter_mut().filter(|w| idle.contains(&analysis.final_object(w.row.object))) {
-        wait.leaf = Leaf::NoWork;
-    }
-}
-
-/// Waits that look harmful become idle if the ledger says that nothing in this machine could have
-/// ended them earlier.
-pub(crate) fn follow_ledger(
-    objects: &mut BTreeMap<Object, JudgedObject>,
-    analysis: &Analysis,
-    waits: &[Wait],
-) {
-    let of = |w: &Wait| analysis.final_object(w.row.object);
-    let lost: BTreeSet<Object> = waits.iter().filter(|w| w.leaf != Leaf::NoWork).map(of).collect();
-    for object in waits.iter().map(of).filter(|object| !lost.contains(object)) {
-        if let Some(o) = objects.get_mut(&object).filter(|o| o.rule.is_harmful()) {
-            o.rule = WaitRule::IdleNoWork;
+    let measured = |stats: ObjectStats| {
+        let wakers = ended_by.of(stats.object).iter();
+        JudgedObject {
+            kind: kind(&stats),
+            top_waker: top_waker(wakers.map(|&(slot, pair)| (slot, pair.wait_ns))),
+            rule: WaitRule::default(),
+            stats,
         }
+    };
+    analysis.objects().map(|stats| (stats.object, measured(stats))).collect()
+}
+
+/// Judge every object; `server` is the thread that the others wait for.
+pub(crate) fn judge(objects: &mut BTreeMap<Object, JudgedObject>, server: Option<Slot>) {
+    for object in objects.values_mut() {
+        object.rule = object.rule_if_ended_by(object.top_waker, server);
     }
 }
 
@@ -193,7 +163,7 @@ impl JudgedObject {
     pub(crate) fn rule_if_ended_by(
         &self,
         top: Option<(Slot, Nanos)>,
-        server: Option<Server>,
+        server: Option<Slot>,
     ) -> WaitRule {
         let o = &self.stats;
         let mostly = |part: Nanos| part * 2 > o.wait_ns;
@@ -218,9 +188,7 @@ impl JudgedObject {
             _ if idle && o.is_lock => WaitRule::IdleTimeout,
             _ if idle => WaitRule::IdleNoWork,
             _ if o.usage == Some(FutexUse::Barrier) => WaitRule::BarrierImbalance,
-            _ if server.is_some() && top.map(|t| t.0) == server.map(|s| s.slot) => {
-                WaitRule::OneServer
-            }
+            _ if server.is_some() && top.map(|t| t.0) == server => WaitRule::OneServer,
             // The wakers spent most of their own time waiting for input: they had nothing to give.
             _ if mostly(o.followed_idle_ns) => WaitRule::IdleNoWork,
             _ if o.is_lock => WaitRule::LockContention,

@@ -66,7 +66,7 @@ fn join(analysis: &Analysis, mut objects: Vec<Blamed>, by_object: &ObjectThreads
     }
     let mut joined: Vec<Option<Blamed>> = vec![None; sets.len()];
     let mut sleepers: Vec<Vec<Sleeper>> = vec![Vec::new(); sets.len()];
-    let mut out = Vec::new();
+    let mut out = Vec::with_capacity(objects.len());
     for (b, set) in objects.into_iter().zip(set_of) {
         match set {
             None => out.push(b),
@@ -88,8 +88,8 @@ fn join(analysis: &Analysis, mut objects: Vec<Blamed>, by_object: &ObjectThreads
         if is_tried(&b) {
             name_holders(&mut b, analysis, &by_object.held_by, &program);
         } else {
-            let wakers = b.objects.iter().filter_map(|o| by_object.ended_by.get(o));
-            let wakers = wakers.flat_map(BTreeMap::keys).collect::<BTreeSet<_>>().len();
+            let wakers = b.objects.iter().flat_map(|&o| by_object.ended_by.of(o));
+            let wakers = wakers.map(|of| of.0).collect::<BTreeSet<Slot>>().len();
             b.holders_in_all = wakers.max(b.row.holders.len()) as u64;
         }
         b
@@ -118,9 +118,9 @@ fn cycles(alike: &[usize], objects: &[Blamed], ended_by: &ByThread<PairSum>) -> 
     let next: Vec<Vec<usize>> = alike
         .iter()
         .map(|&i| {
-            let wakers = objects[i].objects.iter().filter_map(|o| ended_by.get(o));
-            let wakers = wakers.flat_map(BTreeMap::keys).filter(|&&w| w != waiter(i));
-            wakers.filter_map(|w| of.get(w)).flatten().copied().collect()
+            let wakers = objects[i].objects.iter().flat_map(|&o| ended_by.of(o));
+            let others = wakers.map(|of| of.0).filter(|&w| w != waiter(i));
+            others.filter_map(|w| of.get(&w)).flatten().copied().collect()
         })
         .collect();
     let cycles = components(&next).into_iter().filter(|ring| ring.len() > 1);
@@ -161,9 +161,9 @@ fn name_holders(
     let Some(whose) = b.sleepers.first().map(|s| program(s.slot)) else { return };
     b.held.clear();
     for stats in analysis.objects().filter(|o| o.kind == b.kind) {
-        for (&slot, hold) in held_by.get(&stats.object).into_iter().flatten() {
+        for &(slot, hold) in held_by.of(stats.object) {
             if program(slot) == whose {
-                b.held.entry(slot).or_default().add(*hold);
+                b.held.entry(slot).or_default().add(hold);
             }
         }
     }

@@ -173,15 +173,22 @@ impl Sums {
     /// Merge pieces, given by their ends, until no neighbours are similar.
     fn merge(&self, ends: &mut Vec<usize>, limits: &Thresholds) {
         let blip = self.len() as f64 / MOST as f64;
-        while ends.len() > 1 {
-            let short = |piece: Piece| ((piece.1 - piece.0) as f64) < blip;
-            let alike = (0..ends.len() - 1)
-                .map(|i| (i, piece(ends, i), piece(ends, i + 1)))
-                .map(|(i, a, b)| (self.change(a, b), i, a, b))
-                .filter(|&(change, _, a, b)| short(a) || short(b) || !differ(change, limits))
-                .min_by(|a, b| a.0.total_cmp(&b.0));
-            let Some((_, i, ..)) = alike else { break };
+        let short = |piece: Piece| ((piece.1 - piece.0) as f64) < blip;
+        let change = |ends: &[usize], i: usize| self.change(piece(ends, i), piece(ends, i + 1));
+        // How much each piece differs from the next; a merge changes only its two neighbours.
+        let mut changes: Vec<f64> = (1..ends.len()).map(|i| change(ends, i - 1)).collect();
+        loop {
+            let alike = (changes.iter().enumerate())
+                .filter(|&(i, &change)| {
+                    short(piece(ends, i)) || short(piece(ends, i + 1)) || !differ(change, limits)
+                })
+                .min_by(|a, b| a.1.total_cmp(b.1));
+            let Some((i, _)) = alike else { break };
             ends.remove(i);
+            changes.remove(i);
+            for at in i.saturating_sub(1)..changes.len().min(i + 1) {
+                changes[at] = change(ends, at);
+            }
         }
         self.merge_cycles(ends, limits);
     }

@@ -3,12 +3,13 @@
 
 use crate::leaf::Leaf;
 use crate::limits::{ALONE, Check, SERVER_ENDS, Thresholds};
+use crate::object::{JudgedObject, top_waker};
+use crate::per_object::PerObject;
 use crate::{Contenders, ObjectThreads, is_recorder};
 use holdup_passes::{
     Analysis, Cause, FutexUse, Object, ObjectKind, ObjectStats, Outside, PairSum, Slot, Thread,
     WaitRow,
 };
-use holdup_syscalls::wait_kind;
 use holdup_trace::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,26 +46,19 @@ fn pct(part: Nanos, whole: Nanos) -> f64 {
     part as f64 * 100.0 / whole.max(1) as f64
 }
 
-/// The thread that ended most of the waiting time, and that time.
-pub(crate) fn top_waker(ended_by: &BTreeMap<Slot, Nanos>) -> Option<(Slot, Nanos)> {
-    ended_by.iter().max_by_key(|(s, ns)| (**ns, std::cmp::Reverse(**s))).map(|(&s, &ns)| (s, ns))
-}
-
 /// A wait for what another thread sends through a pipe or socket. A kernel service in an untraced
 /// call counts too: those in which threads contend are always traced.
 fn is_stream(analysis: &Analysis, row: &WaitRow) -> bool {
     row.cause == Cause::KernelService
-        && match row.call.as_deref() {
-            Some(call) => wait_kind(call).is_stream(),
+        && match row.kind {
+            Some(kind) => kind.is_stream(),
             None => analysis.outside() == Outside::UntracedCall,
         }
 }
 
-/// The barriers: threads there wait for the slowest of them, which is imbalance.
-fn barriers(analysis: &Analysis) -> BTreeSet<Object> {
-    let barrier =
-        |o: &ObjectStats| o.kind == ObjectKind::Futex && o.usage == Some(FutexUse::Barrier);
-    analysis.objects().filter(barrier).map(|o| o.object).collect()
+/// Whether it is a barrier: threads there wait for the slowest of them, which is imbalance.
+fn is_barrier(o: &ObjectStats) -> bool {
+    o.kind == ObjectKind::Futex && o.usage == Some(FutexUse::Barrier)
 }
 
 /// The one thread that is busy nearly all the time and that most of the waiting is for; or the one
@@ -72,23 +66,21 @@ fn barriers(analysis: &Analysis) -> BTreeSet<Object> {
 pub(crate) fn server(
     analysis: &Analysis,
     rows: &[WaitRow],
+    objects: &BTreeMap<Object, JudgedObject>,
     contenders: &Contenders,
     thresholds: &Thresholds,
 ) -> Option<Server> {
-    let barriers = barriers(analysis);
+    let barriers: BTreeSet<Object> =
+        objects.iter().filter(|(_, o)| is_barrier(&o.stats)).map(|of| *of.0).collect();
     let mut ended: BTreeMap<Slot, Nanos> = BTreeMap::new();
     let mut last: BTreeMap<Slot, Nanos> = BTreeMap::new();
     let (mut all, mut all_at_barriers) = (0, 0);
     for r in rows.iter().filter(|r| r.cause.is_ended_by_thread()) {
-        let object = analysis.final_object(r.object);
-        let barrier = barriers.contains(&object);
+        let barrier = barriers.contains(&r.object);
         all += r.sum.wait_ns;
         all_at_barriers += if barrier { r.sum.wait_ns } else { 0 };
-        // A kernel thread is a driver's, which is another bottleneck. The recorder's end is the end
-        // of the recording.
-        let may_serve = |t: &Thread| !t.is_kthread() && !is_recorder(&analysis.comm(t));
-        if let Some(w) = r.waker.filter(|&w| may_serve(analysis.thread(w))) {
-            if barrier || !contenders.takes(object, w) {
+        if let Some(w) = r.waker {
+            if barrier || !contenders.takes(r.object, w) {
                 *ended.entry(w).or_default() += r.sum.wait_ns;
             }
             if barrier {
@@ -96,6 +88,13 @@ pub(crate) fn server(
             }
         }
     }
+    // A kernel thread is a driver's, which is another bottleneck. The recorder's end is the end of
+    // the recording.
+    let may_serve = |&(slot, _): &(Slot, Nanos)| {
+        let t = analysis.thread(slot);
+        !t.is_kthread() && !is_recorder(&analysis.comm(t))
+    };
+    let top_server = |by: BTreeMap<Slot, Nanos>| top_waker(by.into_iter().filter(may_serve));
     let candidate = |(slot, ended_wait_ns): (Slot, Nanos), at_barriers: bool| {
         let t = analysis.thread(slot);
         let all_wait_ns = if at_barriers { all_at_barriers } else { all };
@@ -105,11 +104,11 @@ pub(crate) fn server(
     let is_busy = |s: &Server| thresholds.at_least(s.busy_pct(), &ALONE).holds();
     let ends = |s: &Server| thresholds.at_least(s.ended_pct(), &SERVER_ENDS).holds();
     let most_of = |part: Nanos, whole: Nanos| part * 2 > whole;
-    top_waker(&ended)
+    top_server(ended)
         .map(|m| candidate(m, false))
         .filter(|s| ends(s) && is_busy(s) && most_of(s.life_ns * 2, analysis.wall_ns()))
         .or_else(|| {
-            top_waker(&last).map(|m| candidate(m, true)).filter(|s| {
+            top_server(last).map(|m| candidate(m, true)).filter(|s| {
                 most_of(s.ended_wait_ns, s.all_wait_ns) && most_of(all_at_barriers, all)
             })
         })
@@ -128,27 +127,65 @@ pub(crate) fn serial(analysis: &Analysis, program: Option<u32>, thresholds: &Thr
     thresholds.at_least(of_all.max(of_program), &ALONE)
 }
 
+/// The objects, the threads around them, the processes of the work, and who contends.
+pub(crate) type Around<'a> =
+    (&'a BTreeMap<Object, JudgedObject>, &'a ObjectThreads, &'a BTreeSet<u32>, &'a Contenders);
+
 /// What threads wait for, over all waits.
 pub(crate) struct Awaited<'a> {
     analysis: &'a Analysis,
     server: Option<Server>,
-    barriers: BTreeSet<Object>,
     partners: BTreeSet<Slot>,
-    between_two: BTreeSet<Object>,
-    one_way: BTreeSet<Object>,
     /// Threads that are busy nearly all the time.
     busy: BTreeSet<Slot>,
-    /// The thread that ends most of the waiting for an object, as far as that is seen: likely the
-    /// one that ends a wait whose end is not seen.
-    usual: BTreeMap<Object, Slot>,
     /// The leaf of waits for the partner in a ping-pong pair.
     in_turn: Leaf,
-    /// Objects that only programs outside the work wait for.
-    unrelated: BTreeSet<Object>,
-    /// Objects that one thread waited for once: an end or a result, without contention.
-    once: BTreeSet<Object>,
-    /// Objects of event loops that their own process wakes.
-    loops: BTreeSet<Object>,
+    objects: PerObject<Traits>,
+}
+
+/// What decides what the waits for an object were for.
+#[derive(Clone, Copy, Default)]
+struct Traits {
+    is_barrier: bool,
+    /// Two threads wait only for each other.
+    is_between_two: bool,
+    /// Its wakers mostly do not wait for it themselves.
+    is_one_way: bool,
+    /// The thread that ends most of the waiting for it, as far as that is seen: likely the one that
+    /// ends a wait whose end is not seen.
+    usual: Option<Slot>,
+    /// Only programs outside the work wait for it.
+    is_unrelated: bool,
+    /// One thread waited for it once: an end or a result, without contention. (A wait may have
+    /// begun before the recording.)
+    is_event: bool,
+    /// Of an event loop that its own process wakes.
+    is_own_loop: bool,
+}
+
+impl Traits {
+    fn of(
+        analysis: &Analysis,
+        o: &JudgedObject,
+        (_, by_object, work, contenders): Around<'_>,
+    ) -> Traits {
+        let object = o.stats.object;
+        let pid = |slot: Slot| analysis.pid(analysis.thread(slot));
+        let is_work = |&(slot, _): &(Slot, PairSum)| {
+            work.contains(&pid(slot).unwrap_or(analysis.thread(slot).tid.0))
+        };
+        let waited = by_object.waited_by.of(object);
+        Traits {
+            is_barrier: is_barrier(&o.stats),
+            is_between_two: is_between_two(by_object, contenders, object),
+            is_one_way: is_one_way(by_object, object),
+            usual: o.top_waker.map(|top| top.0),
+            is_unrelated: !waited.is_empty() && !waited.iter().any(is_work),
+            is_event: o.stats.waits <= 1 && !o.stats.is_lock,
+            is_own_loop: matches!(o.stats.kind, ObjectKind::Epoll | ObjectKind::Poll)
+                && are_of_one_process(by_object.around(object).map(pid)),
+        }
+    }
 }
 
 impl Awaited<'_> {
@@ -156,7 +193,7 @@ impl Awaited<'_> {
         analysis: &'a Analysis,
         rows: &[WaitRow],
         server: Option<Server>,
-        (by_object, work, contenders): (&ObjectThreads, &BTreeSet<u32>, &Contenders),
+        around: Around<'_>,
         serial: Check,
         thresholds: &Thresholds,
     ) -> Awaited<'a> {
@@ -164,55 +201,52 @@ impl Awaited<'_> {
             let pct = pct(t.active_ns(), analysis.life_ns(t));
             thresholds.at_least(pct, &ALONE).holds()
         };
+        let mut objects = PerObject::<Traits>::new(analysis);
+        for (&object, o) in around.0 {
+            objects[object] = Traits::of(analysis, o, around);
+        }
         Awaited {
             analysis,
             server,
-            barriers: barriers(analysis),
             partners: partners(analysis, rows),
-            between_two: between_two(by_object, contenders),
-            one_way: one_way(by_object),
             busy: analysis.all_threads().filter(|t| busy(t.1)).map(|t| t.0).collect(),
-            usual: usual(by_object),
             in_turn: if serial.holds() { Leaf::Serial } else { Leaf::NoWork },
-            unrelated: unrelated(analysis, by_object, work),
-            once: analysis.objects().filter(is_event).map(|o| o.object).collect(),
-            loops: loops(analysis, by_object),
+            objects,
         }
     }
 
     /// The leaf of the ledger that a wait's share belongs to.
     pub(crate) fn leaf(&self, r: &WaitRow) -> Leaf {
-        let object = self.analysis.final_object(r.object);
+        let object = &self.objects[r.object];
         // At latches each thread is woken at an object of its own: one way, and yet contention.
-        let one_way = r.cause == Cause::ThreadSync && self.one_way.contains(&object);
+        let one_way = r.cause == Cause::ThreadSync && object.is_one_way;
         let waker = match r.waker {
-            None if one_way => self.usual.get(&object).copied(),
+            None if one_way => object.usual,
             seen => seen,
         };
         // At a barrier all threads wait for the last one.
         let one = r.cause.is_ended_by_thread()
-            && (self.server.is_some_and(|s| waker == Some(s.slot))
-                || self.barriers.contains(&object));
+            && (self.server.is_some_and(|s| waker == Some(s.slot)) || object.is_barrier);
         let partner = || {
-            is_stream(self.analysis, r)
+            object.is_between_two
+                && is_stream(self.analysis, r)
                 && r.waker.is_some_and(|w| self.partners.contains(&w))
-                && self.between_two.contains(&object)
         };
         // Waiting for a producer is no contention: a busy thread cannot deliver earlier.
         let order = || one_way && waker.is_some_and(|w| self.busy.contains(&w));
         match r.cause {
-            _ if r.cause.is_ended_by_thread() && self.once.contains(&object) => Leaf::NoWork,
+            _ if r.cause.is_ended_by_thread() && object.is_event => Leaf::NoWork,
             _ if one => Leaf::OneServer,
             // Two alternating threads are one CPU's worth of work, which matters if that is all.
             _ if partner() => self.in_turn,
             _ if order() => Leaf::Order,
             Cause::ThreadSync => Leaf::ThreadSync,
             // It waits for work, and not for what others hold.
-            Cause::KernelService if self.loops.contains(&object) => self.in_turn,
+            Cause::KernelService if object.is_own_loop => self.in_turn,
             Cause::KernelService => Leaf::KernelServices,
             Cause::KernelLock => Leaf::KernelLocks,
             // The recorder writing its file does not delay the work.
-            Cause::Io if self.unrelated.contains(&object) => Leaf::NoWork,
+            Cause::Io if object.is_unrelated => Leaf::NoWork,
             Cause::Io => Leaf::Io,
             Cause::External | Cause::Unknown => Leaf::NoWork,
         }
@@ -232,76 +266,36 @@ fn partners(analysis: &Analysis, rows: &[WaitRow]) -> BTreeSet<Slot> {
     streams.into_iter().filter(of_two).map(|s| s.0).collect()
 }
 
-/// Waited for once at most (a wait may have begun before the recording), and not a lock.
-fn is_event(o: &ObjectStats) -> bool {
-    o.waits <= 1 && !o.is_lock
+/// Whether the wakers of an object mostly do not wait for it themselves.
+fn is_one_way(by_object: &ObjectThreads, object: Object) -> bool {
+    let (mut all, mut own) = (0, 0);
+    for &(slot, sum) in by_object.ended_by.of(object) {
+        all += sum.wait_ns;
+        own += by_object.waited_by.at(object, slot).map_or(0, |_| sum.wait_ns);
+    }
+    own * 2 < all
 }
 
-/// Objects for which no thread of these processes waits.
-fn unrelated(
-    analysis: &Analysis,
-    by_object: &ObjectThreads,
-    work: &BTreeSet<u32>,
-) -> BTreeSet<Object> {
-    let is_work = |slot: &Slot| {
-        let t = analysis.thread(*slot);
-        work.contains(&analysis.pid(t).unwrap_or(t.tid.0))
-    };
-    let waited = by_object.waited_by.iter();
-    waited.filter(|(_, by)| !by.keys().any(is_work)).map(|(&object, _)| object).collect()
+/// Whether these are threads of one process, which is known. Processes that wake each other's event
+/// loops may hand something on, as PostgreSQL's do.
+fn are_of_one_process(mut pids: impl Iterator<Item = Option<u32>>) -> bool {
+    match pids.next() {
+        Some(first) => first.is_some() && pids.all(|pid| pid == first),
+        None => true,
+    }
 }
 
-/// The thread that ends most of the waiting for each object.
-fn usual(by_object: &ObjectThreads) -> BTreeMap<Object, Slot> {
-    let most = |(&object, by): (&Object, &BTreeMap<Slot, PairSum>)| {
-        let by = by.iter().map(|(&slot, sum)| (slot, sum.wait_ns)).collect();
-        Some((object, top_waker(&by)?.0))
-    };
-    by_object.ended_by.iter().filter_map(most).collect()
-}
-
-/// Objects whose wakers mostly do not wait for them themselves.
-fn one_way(by_object: &ObjectThreads) -> BTreeSet<Object> {
-    let waited = &by_object.waited_by;
-    let given = |(&object, wakers): (&Object, &BTreeMap<Slot, PairSum>)| {
-        let waits = |slot: &Slot| waited.get(&object).is_some_and(|by| by.contains_key(slot));
-        let sum = |only: bool| -> Nanos {
-            wakers.iter().filter(|w| !only || waits(w.0)).map(|w| w.1.wait_ns).sum()
-        };
-        (sum(true) * 2 < sum(false)).then_some(object)
-    };
-    by_object.ended_by.iter().filter_map(given).collect()
-}
-
-/// Objects of event loops that only threads of their own process wake. Processes that wake each
-/// other's loops may hand something on, as PostgreSQL's do.
-fn loops(analysis: &Analysis, by_object: &ObjectThreads) -> BTreeSet<Object> {
-    let is_loop = |o: &ObjectStats| matches!(o.kind, ObjectKind::Epoll | ObjectKind::Poll);
-    let mut loops: BTreeSet<Object> =
-        analysis.objects().filter(is_loop).map(|o| o.object).collect();
-    let mut pids: BTreeMap<Object, Option<u32>> = BTreeMap::new();
-    for (object, threads) in by_object.around() {
-        if !loops.contains(&object) {
-            continue;
-        }
-        for pid in threads.map(|slot| analysis.pid(analysis.thread(slot))) {
-            if pid.is_none() || *pids.entry(object).or_insert(pid) != pid {
-                loops.remove(&object);
+/// Whether an object is between two threads that wait only for each other. If they contend for one
+/// thing, one is in the other's way.
+fn is_between_two(by_object: &ObjectThreads, contenders: &Contenders, object: Object) -> bool {
+    let mut two: Vec<Slot> = Vec::with_capacity(2);
+    for slot in by_object.around(object) {
+        if !two.contains(&slot) {
+            if two.len() == 2 || contenders.takes(object, slot) {
+                return false;
             }
+            two.push(slot);
         }
     }
-    loops
-}
-
-/// Objects between two threads that wait only for each other. If they contend for one thing, one is
-/// in the other's way.
-fn between_two(by_object: &ObjectThreads, contenders: &Contenders) -> BTreeSet<Object> {
-    let mut of: BTreeMap<Object, BTreeSet<Slot>> = BTreeMap::new();
-    for (object, threads) in by_object.around() {
-        of.entry(object).or_default().extend(threads);
-    }
-    let in_turn =
-        |o: &Object, of: &BTreeSet<Slot>| of.iter().any(|&slot| contenders.takes(*o, slot));
-    of.retain(|o, of| of.len() <= 2 && !in_turn(o, of));
-    of.into_keys().collect()
+    !two.is_empty()
 }

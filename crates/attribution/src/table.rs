@@ -1,8 +1,8 @@
 //! The table of waits: by object, kind or thread.
 
 use crate::leaf::Leaf;
-use crate::object::{JudgedObject, WaitRule};
-use crate::server::top_waker;
+use crate::object::{JudgedObject, WaitRule, top_waker};
+use crate::per_object::PerObject;
 use crate::{Attribution, ObjectThreads};
 use holdup_passes::{
     FutexUse, HoldSum, HolderTime, Object, ObjectKind, PairSum, Slot, WaitSum, add_holder_times,
@@ -128,10 +128,10 @@ impl Attribution<'_> {
 
     /// Idle time by the object it is attributed to, as in the ledger: time that no wait could have
     /// ended earlier belongs to none.
-    fn blamed_sums(&self) -> BTreeMap<Object, WaitSum> {
-        let mut sums: BTreeMap<Object, WaitSum> = BTreeMap::new();
+    fn blamed_sums(&self) -> PerObject<WaitSum> {
+        let mut sums = PerObject::<WaitSum>::new(self.analysis);
         for w in self.waits.iter().filter(|w| w.leaf != Leaf::NoWork) {
-            sums.entry(self.analysis.final_object(w.row.object)).or_default().add(&w.row.sum);
+            sums[w.row.object].add(&w.row.sum);
         }
         sums
     }
@@ -141,18 +141,17 @@ impl Attribution<'_> {
         let a = self.analysis;
         let (blamed, idle) = (self.blamed_sums(), a.idle_ns());
         let ObjectThreads { waited_by, ended_by, held_by } = &self.by_object;
-        let (none, no_holds) = (BTreeMap::new(), BTreeMap::new());
         let leaders = self.leaders();
         let did = a.holders_did();
-        let mut rows = Vec::new();
+        let mut rows = Vec::with_capacity(self.objects.len());
         for o in self.objects.values() {
             let stats = &o.stats;
-            let share = blamed.get(&stats.object).map_or(0, WaitSum::share_ns);
-            let who = waited_by.get(&stats.object).unwrap_or(&none);
+            let share = blamed[stats.object].share_ns();
+            let who = waited_by.of(stats.object);
             if stats.waits == 0 && share == 0 {
                 continue;
             }
-            if !who.is_empty() && !who.keys().any(|&s| a.wanted(a.thread(s))) {
+            if !who.is_empty() && !who.iter().any(|of| a.wanted(a.thread(of.0))) {
                 continue;
             }
             // A disk, a timer or the outside world has no holder.
@@ -166,8 +165,7 @@ impl Attribution<'_> {
             let (holders, holders_in_all, pct_explained) = if !held {
                 (Vec::new(), 0, None)
             } else {
-                let woken_by = ended_by.get(&stats.object).unwrap_or(&none);
-                self.holders(o, woken_by, held_by.get(&stats.object).unwrap_or(&no_holds))
+                self.holders(o, ended_by.of(stats.object), held_by.of(stats.object))
             };
             let (pid, comm) = self.owner(who, stats.first, &leaders);
             let row = WaitsRow {
@@ -206,8 +204,8 @@ impl Attribution<'_> {
     fn holders(
         &self,
         o: &JudgedObject,
-        woken_by: &BTreeMap<Slot, PairSum>,
-        held_by: &BTreeMap<Slot, HoldSum>,
+        woken_by: &[(Slot, PairSum)],
+        held_by: &[(Slot, HoldSum)],
     ) -> (Vec<Holder>, u64, Option<f64>) {
         let total = o.stats.wait_ns;
         let by_holds = o.is_held() && !held_by.is_empty();
@@ -215,10 +213,10 @@ impl Attribution<'_> {
         let mut list: Vec<(Slot, Nanos, Nanos, bool)> = if by_holds {
             held_by
                 .iter()
-                .map(|(&s, h)| (s, h.hold_ns, h.explained_ns, h.inferred_ns * 2 > h.hold_ns))
+                .map(|&(s, h)| (s, h.hold_ns, h.explained_ns, h.inferred_ns * 2 > h.hold_ns))
                 .collect()
         } else {
-            woken_by.iter().map(|(&s, p)| (s, p.span_ns, p.wait_ns, true)).collect()
+            woken_by.iter().map(|&(s, p)| (s, p.span_ns, p.wait_ns, true)).collect()
         };
         list.retain(|h| h.1 > 0 || h.2 > 0);
         list.sort_by_key(|&(s, hold, explained, _)| (Reverse((explained, hold)), s));
@@ -253,18 +251,16 @@ impl Attribution<'_> {
     /// Process and name that represent the waiting threads.
     fn owner(
         &self,
-        who: &BTreeMap<Slot, PairSum>,
+        who: &[(Slot, PairSum)],
         first: Option<Slot>,
         leaders: &BTreeMap<u32, Slot>,
     ) -> (Option<u32>, String) {
         let a = self.analysis;
         // Without any waiting time, the first waiter represents its process alone.
         let met = first.filter(|_| who.is_empty());
-        let met = met.iter().chain(who.keys());
-        let pids: BTreeSet<Option<u32>> = met.map(|&s| a.pid(a.thread(s))).collect();
-        let longest =
-            who.iter().max_by_key(|(s, p)| (p.wait_ns, Reverse(**s))).map(|(&s, _)| s).or(first);
-        let pid = if pids.len() == 1 { pids.into_iter().next().flatten() } else { None };
+        let mut pids = met.into_iter().chain(who.iter().map(|of| of.0)).map(|s| a.pid(a.thread(s)));
+        let longest = top_waker(who.iter().map(|&(s, p)| (s, p.wait_ns))).map(|of| of.0).or(first);
+        let pid = pids.next().flatten().filter(|&pid| pids.all(|other| other == Some(pid)));
         let leader = pid.and_then(|p| leaders.get(&p));
         let comm = match (leader, longest) {
             (Some(&leader), _) if who.len() != 1 => a.comm(a.thread(leader)),
@@ -312,7 +308,7 @@ impl Attribution<'_> {
             let row = rows.entry((whose(key.waiter), o.kind, o.stats.usage)).or_default();
             row.threads.insert(key.waiter);
             row.sum.add(sum);
-            let laid = blamed.get(&object).map_or(0, WaitSum::share_ns);
+            let laid = blamed[object].share_ns();
             let all = shares.get(&object).copied().unwrap_or(0);
             row.idle += share_of(laid, sum.share_ns(), all);
             *row.objects.entry(object).or_default() += sum.wait_ns;
@@ -326,12 +322,12 @@ impl Attribution<'_> {
                 let alone = matches!(whose, Whose::Thread(_));
                 let most =
                     r.objects.iter().max_by_key(|(o, ns)| (**ns, Reverse(**o))).map(|(&o, _)| o)?;
-                let top = top_waker(&r.wakers);
+                let top = top_waker(r.wakers.into_iter());
                 let object = self.objects.get(&most)?;
                 let rule = match object.rule {
                     // By what the ledger says of all its waiters.
                     rule @ WaitRule::IdleNoWork => rule,
-                    _ => object.rule_if_ended_by(top, self.server),
+                    _ => object.rule_if_ended_by(top, self.server.map(|s| s.slot)),
                 };
                 Some(WaitsRow {
                     cgroup: Some(a.group_words(a.group(t))),
@@ -414,7 +410,7 @@ pub(crate) struct ObjectRow {
 
 /// A condition variable of glibc sleeps on two words in turn, four bytes apart: one row.
 fn join_condvars(rows: Vec<(&JudgedObject, ObjectRow)>) -> Vec<ObjectRow> {
-    let mut out: Vec<ObjectRow> = Vec::new();
+    let mut out: Vec<ObjectRow> = Vec::with_capacity(rows.len());
     let mut words: BTreeMap<(u32, u64), usize> = BTreeMap::new();
     for (object, other) in rows {
         let word = object.stats.condvar;

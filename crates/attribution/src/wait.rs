@@ -1,14 +1,16 @@
 //! What a single wait was for, and the ledger's leaf for its share of idle time.
 
+use crate::is_recorder;
 use crate::leaf::Leaf;
 use crate::limits::{Check, Thresholds};
-use crate::server::{Awaited, Server};
-use crate::{Contenders, ObjectThreads, is_recorder};
+use crate::object::{JudgedObject, WaitRule};
+use crate::per_object::PerObject;
+use crate::server::{Around, Awaited, Server};
 use holdup_passes::{
     Analysis, BlockedFor, Cause, Ended, Judge, Object, Outside, Sleep, WaitEnd, WaitRow,
 };
 use holdup_syscalls::WaitKind;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Judges each sleep while the pass runs.
 pub const JUDGE: Judge = Judge { is_recorder, counts, cause };
@@ -151,7 +153,7 @@ pub(crate) fn judge(
     analysis: &Analysis,
     rows: Vec<WaitRow>,
     server: Option<Server>,
-    around: (&ObjectThreads, &BTreeSet<u32>, &Contenders),
+    around: Around<'_>,
     serial: Check,
     thresholds: &Thresholds,
 ) -> Vec<Wait> {
@@ -165,18 +167,54 @@ pub(crate) fn judge(
 /// An object has one judgement: if nothing in this machine could have ended most of its waiting
 /// earlier, none of its waits is harmful. Waits of unknown objects are not one object.
 fn one_judgement(analysis: &Analysis, waits: &mut [Wait]) {
-    let mut shares: BTreeMap<Object, (u128, u128)> = BTreeMap::new();
+    let mut shares = PerObject::<(u128, u128)>::new(analysis);
     for w in &*waits {
-        let (lost, all) = shares.entry(analysis.final_object(w.row.object)).or_default();
+        let (lost, all) = &mut shares[w.row.object];
         *all += w.row.sum.share;
         *lost += if w.leaf == Leaf::NoWork { 0 } else { w.row.sum.share };
     }
     for w in waits {
-        let object = analysis.final_object(w.row.object);
-        let (lost, all) = shares[&object];
-        if lost * 2 < all && object != Object::OTHER {
+        let (lost, all) = shares[w.row.object];
+        if lost * 2 < all && w.row.object != Object::OTHER {
             w.leaf = Leaf::NoWork;
         }
+    }
+}
+
+/// Waits are idle for objects that threads mostly wait for in vain, or for threads that have waited
+/// for input themselves: there is no work to hand over.
+pub(crate) fn lack_work(
+    objects: &BTreeMap<Object, JudgedObject>,
+    analysis: &Analysis,
+    waits: &mut [Wait],
+) {
+    let lacks_work = |o: &JudgedObject| {
+        let ended_ns = o.stats.wait_ns.saturating_sub(o.stats.idle_ns);
+        o.rule == WaitRule::IdleNoWork && o.stats.followed_idle_ns * 2 > ended_ns
+    };
+    let mut is_idle = PerObject::<bool>::new(analysis);
+    for (&object, o) in objects {
+        is_idle[object] = lacks_work(o);
+    }
+    for wait in waits.iter_mut().filter(|w| is_idle[w.row.object]) {
+        wait.leaf = Leaf::NoWork;
+    }
+}
+
+/// Waits that look harmful become idle if the ledger says that nothing in this machine could have
+/// ended them earlier.
+pub(crate) fn follow_ledger(
+    objects: &mut BTreeMap<Object, JudgedObject>,
+    analysis: &Analysis,
+    waits: &[Wait],
+) {
+    let mut is_lost = PerObject::<Option<bool>>::new(analysis);
+    for w in waits {
+        *is_lost[w.row.object].get_or_insert(false) |= w.leaf != Leaf::NoWork;
+    }
+    let follows = |o: &&mut JudgedObject| is_lost[o.stats.object] == Some(false);
+    for o in objects.values_mut().filter(follows).filter(|o| o.rule.is_harmful()) {
+        o.rule = WaitRule::IdleNoWork;
     }
 }
 

@@ -1,28 +1,31 @@
 //! Which threads and objects concern the chosen threads.
 
+use holdup_attribution::Attribution;
 use holdup_passes::{Analysis, ByThread, Object, PairSum, Slot};
 use std::collections::BTreeSet;
 
 /// The chosen threads, the threads they wait for, and so on.
 pub(crate) struct Concerned<'a> {
     analysis: &'a Analysis,
-    waited: ByThread<PairSum>,
+    waited: &'a ByThread<PairSum>,
     threads: BTreeSet<Slot>,
 }
 
 impl<'a> Concerned<'a> {
     /// `None` if no threads were chosen.
-    pub(crate) fn of(a: &'a Analysis) -> Option<Concerned<'a>> {
+    pub(crate) fn of(judged: &'a Attribution<'_>) -> Option<Concerned<'a>> {
+        let a = judged.analysis;
         if !a.has_chosen_work() {
             return None;
         }
-        let (waited, ended) = (a.waited_by(), a.ended_by());
+        let (waited, ended) = (&judged.by_object.waited_by, &judged.by_object.ended_by);
         let mut threads: BTreeSet<Slot> = a.chosen().map(|(slot, _)| slot).collect();
         loop {
             let before = threads.len();
-            for (object, enders) in &ended {
-                if waited.get(object).is_some_and(|of| of.keys().any(|s| threads.contains(s))) {
-                    threads.extend(enders.keys().filter(|&&s| !a.thread(s).is_kthread()));
+            for (object, enders) in ended.objects() {
+                if waited.of(object).iter().any(|of| threads.contains(&of.0)) {
+                    let enders = enders.iter().map(|of| of.0);
+                    threads.extend(enders.filter(|&slot| !a.thread(slot).is_kthread()));
                 }
             }
             if threads.len() == before {
@@ -34,9 +37,7 @@ impl<'a> Concerned<'a> {
     /// Whether these threads, or waiting for these objects, can delay the chosen threads. A lock of
     /// unrelated threads can only take CPU time from them.
     pub(crate) fn are_met(&self, tids: &[u32], objects: &[Object]) -> bool {
-        let waits = |o| {
-            self.waited.get(o).is_some_and(|of| of.keys().any(|slot| self.threads.contains(slot)))
-        };
+        let waits = |&o: &Object| self.waited.of(o).iter().any(|of| self.threads.contains(&of.0));
         tids.is_empty() && objects.is_empty()
             || objects.iter().any(waits)
             || self.threads.iter().any(|&s| tids.contains(&self.analysis.thread(s).tid.0))
@@ -92,7 +93,8 @@ mod tests {
                 let found = a.objects().find(|o| a.object_name(o.object) == word);
                 found.expect("somebody waits for it").object
             };
-            let concerned = Concerned::of(&a).expect("somebody was chosen");
+            let judged = Attribution::from(&a);
+            let concerned = Concerned::of(&judged).expect("somebody was chosen");
             let of = |word| concerned.are_met(&[], &[object(word)]);
             [of("0x1000"), of("0x2000"), of("0x3000"), concerned.are_met(&[12], &[])]
         };
@@ -100,6 +102,6 @@ mod tests {
         assert_eq!(met("server"), [false, true, false, true]);
         assert_eq!(met("stranger"), [false, false, true, false]);
         let all = analyze(&trace, &Options::default()).unwrap();
-        assert!(Concerned::of(&all).is_none());
+        assert!(Concerned::of(&Attribution::from(&all)).is_none());
     }
 }

@@ -15,6 +15,7 @@ use holdup_passes::{Analysis, Cause, Object, Slot, Thread, WaitRow};
 use holdup_profile::KnowsCode;
 use holdup_trace::{Capabilities, Nanos, TraceInfo};
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 
 /// Stands for the call of a wait outside system calls, if page faults were recorded.
 const PAGE_FAULTS: &str = "page faults";
@@ -260,35 +261,36 @@ impl<'a> Facts<'a> {
 
     /// Waiting time for this cause: the total, and by system call, largest first.
     pub fn waiting_for(&self, cause: Cause) -> (Nanos, Vec<(String, Nanos)>) {
-        let mut by_call: Vec<(String, Nanos)> = Vec::new();
+        let outside = match (self.caps.syscalls.are_all(), self.caps.page_faults) {
+            (true, true) => PAGE_FAULTS,
+            (true, false) => NO_CALL,
+            (false, _) => NOT_RECORDED,
+        };
+        let mut by: BTreeMap<Option<u32>, Nanos> = BTreeMap::new();
         for w in self.waits_for(cause) {
-            let outside = match (self.caps.syscalls.are_all(), self.caps.page_faults) {
-                (true, true) => PAGE_FAULTS,
-                (true, false) => NO_CALL,
-                (false, _) => NOT_RECORDED,
-            };
-            let name = w.call.clone().unwrap_or_else(|| outside.to_owned());
-            match by_call.iter_mut().find(|c| c.0 == name) {
-                Some(c) => c.1 += w.sum.wait_ns,
-                None => by_call.push((name, w.sum.wait_ns)),
-            }
+            *by.entry(w.nr).or_default() += w.sum.wait_ns;
         }
+        // Calls of several interfaces of the kernel may have one name.
+        let mut by_name: BTreeMap<String, Nanos> = BTreeMap::new();
+        for (nr, ns) in by {
+            let name = nr.map_or_else(|| outside.to_owned(), |nr| self.analysis.call_name(nr));
+            *by_name.entry(name).or_default() += ns;
+        }
+        let mut by_call: Vec<(String, Nanos)> = by_name.into_iter().collect();
         by_call.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
         (by_call.iter().map(|c| c.1).sum(), by_call)
     }
 
     /// The number of threads that ended waits for this cause, and the largest share in per cent.
     pub fn wakers(&self, cause: Cause) -> (usize, f64) {
-        let mut by: Vec<(Slot, Nanos)> = Vec::new();
+        let mut by: BTreeMap<Slot, Nanos> = BTreeMap::new();
         for w in self.waits_for(cause) {
-            let Some(waker) = w.waker else { continue };
-            match by.iter_mut().find(|b| b.0 == waker) {
-                Some(b) => b.1 += w.sum.wait_ns,
-                None => by.push((waker, w.sum.wait_ns)),
+            if let Some(waker) = w.waker {
+                *by.entry(waker).or_default() += w.sum.wait_ns;
             }
         }
-        let all: Nanos = by.iter().map(|b| b.1).sum();
-        let most = by.iter().map(|b| b.1).max().unwrap_or(0);
+        let all: Nanos = by.values().sum();
+        let most = by.values().copied().max().unwrap_or(0);
         (by.len(), if all == 0 { 0.0 } else { most as f64 * 100.0 / all as f64 })
     }
 

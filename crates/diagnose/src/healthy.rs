@@ -91,8 +91,8 @@ pub(crate) fn crowded_out(facts: &Facts<'_>) -> Option<String> {
 /// for a grace period or a driver's answer.
 fn in_kernel(facts: &Facts<'_>) -> Option<String> {
     let a = facts.analysis;
-    let most = a
-        .objects()
+    let objects = facts.judged.objects.values().map(|o| &o.stats);
+    let most = objects
         .filter(|o| o.kind == ObjectKind::Uninterruptible && o.wait_ns * 2 >= facts.wall)
         .max_by_key(|o| o.wait_ns)?;
     let name = a.object_name(most.object);

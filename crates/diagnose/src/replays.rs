@@ -119,7 +119,7 @@ impl Replays {
     /// # Errors
     /// Why the replays of this trace mean nothing, in a sentence.
     pub fn of(judged: &Attribution<'_>) -> Result<Replays, String> {
-        let program = Program::new(judged.analysis).map_err(|e| e.to_string())?;
+        let program = Program::new(judged).map_err(|e| e.to_string())?;
         Replays::of_estimates(judged, &program, &estimate(&program, judged, Depth::Resources))
     }
 
@@ -138,7 +138,7 @@ impl Replays {
         if let Some(doubt) = doubts(analysis, off_pct).into_iter().next() {
             return Err(doubt);
         }
-        let concerned = Concerned::of(analysis);
+        let concerned = Concerned::of(judged);
         let matters_pct = judged.thresholds.get(&MATTERS);
         let matters = judged.thresholds.worthwhile();
         let of_holders = |o: &ReplayObject| {

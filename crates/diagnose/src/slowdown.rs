@@ -148,7 +148,7 @@ fn against_user_intervals(facts: &Facts<'_>, base: &Analysis) -> Slowdown {
 /// not: only a thread that finds a mutex taken calls it, so under concurrency a thread gets less
 /// far between two such calls.
 fn alike(analysis: &Analysis) -> impl Iterator<Item = (Slot, u32, &IntervalsOfCall)> {
-    let futex = |nr: u32| holdup_syscalls::wait_kind(&analysis.call_name(nr)).is_library();
+    let futex = |nr: u32| analysis.call_kind(nr).is_library();
     analysis.user_intervals().into_iter().filter(move |s| !futex(s.1))
 }
 

@@ -1,6 +1,6 @@
 //! The result of the pass. Its tables have files of their own ([`crate::tables`]).
 
-use crate::blame::{WaitKey, WaitSum};
+use crate::blame::WaitSum;
 use crate::cause::Cause;
 use crate::costs::{Costs, Ends};
 use crate::counters::{Counts, Running};
@@ -22,9 +22,11 @@ use crate::user_intervals::QUARTERS;
 use crate::waits::Object;
 use crate::yields::Yields;
 use holdup_counters::Mode;
+use holdup_syscalls::WaitKind;
 use holdup_trace::{
     Capabilities, Cpu, Groups, NameId, Nanos, Pid, Quality, QualityCode, Reader, Seen, Tid,
 };
+use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -77,11 +79,11 @@ pub struct WaitRow {
     pub cause: Cause,
     /// The call slept in.
     pub nr: Option<u32>,
-    /// Its name.
-    pub call: Option<String>,
+    /// What threads that sleep in it wait for.
+    pub kind: Option<WaitKind>,
     /// The thread that ended the waits.
     pub waker: Option<Slot>,
-    /// The object waited for.
+    /// The object waited for, by its final number.
     pub object: Object,
     /// Number, time and share.
     pub sum: WaitSum,
@@ -284,6 +286,12 @@ impl Analysis {
             .map_or_else(|| format!("syscall_{}", nr as i32), str::to_owned)
     }
 
+    /// What a thread that sleeps in a system call most plausibly waits for.
+    pub fn call_kind(&self, nr: u32) -> WaitKind {
+        holdup_syscalls::name(self.engine.arch, nr)
+            .map_or(WaitKind::Other, holdup_syscalls::wait_kind)
+    }
+
     /// Whether a thread passes the filters.
     pub fn wanted(&self, t: &Thread) -> bool {
         self.shown.as_ref().is_none_or(|shown| shown.contains(&t.tid.0))
@@ -347,18 +355,19 @@ impl Analysis {
         self.cpu_list.iter().filter_map(|&c| self.engine.cpus.get(c)).map(|c| c.idle).sum()
     }
 
-    /// Every wait that may explain idle CPUs, grouped by cause, call and waker.
+    /// Every wait that may explain idle CPUs, grouped by cause, call, waker and object, in no
+    /// order.
     pub fn wait_rows(&self) -> Vec<WaitRow> {
-        let mut rows: Vec<(WaitKey, WaitSum)> =
-            self.engine.blame.waits.iter().map(|(k, s)| (*k, *s)).collect();
-        rows.sort_by_key(|r| r.0);
-        rows.into_iter()
-            .map(|(k, sum)| WaitRow {
-                cause: k.cause,
-                nr: k.nr,
-                call: k.nr.map(|nr| self.call_name(nr)),
-                waker: k.waker,
-                object: k.object,
+        let mut kinds: FxHashMap<u32, WaitKind> = FxHashMap::default();
+        let mut kind_of = |nr| *kinds.entry(nr).or_insert_with(|| self.call_kind(nr));
+        let waits = self.engine.blame.waits.iter();
+        waits
+            .map(|(key, &sum)| WaitRow {
+                cause: key.cause,
+                nr: key.nr,
+                kind: key.nr.map(&mut kind_of),
+                waker: key.waker,
+                object: self.final_object(key.object),
                 sum,
             })
             .collect()

@@ -97,7 +97,7 @@ impl WaitSum {
 }
 
 /// The key of a [`WaitSum`].
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct WaitKey {
     /// What for.
     pub cause: Cause,

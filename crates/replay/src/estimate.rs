@@ -11,7 +11,7 @@ use crate::resources::{Member, Scarce, is_handed_on, resources};
 use holdup_attribution::{Attribution, Resource, Total};
 use holdup_passes::limits::WELL_MET;
 use holdup_passes::{Object, Slot};
-use holdup_syscalls::{WaitKind, wait_kind};
+use holdup_syscalls::WaitKind;
 use holdup_trace::Nanos;
 use std::cell::LazyCell;
 use std::cmp::Reverse;
@@ -226,11 +226,10 @@ impl Chained {
         let mut by: BTreeMap<WaitKind, (u64, u64)> = BTreeMap::new();
         for row in judged.waits.iter().map(|w| &w.row).filter(|row| row.cause.is_ended_by_thread())
         {
-            let Some(call) = row.call.as_deref() else { continue };
-            let (ours, all) = by.entry(wait_kind(call)).or_default();
+            let Some(kind) = row.kind else { continue };
+            let (ours, all) = by.entry(kind).or_default();
             *all += row.sum.waits;
-            let is_ours = freed.contains(&judged.analysis.final_object(row.object));
-            *ours += if is_ours { row.sum.waits } else { 0 };
+            *ours += if freed.contains(&row.object) { row.sum.waits } else { 0 };
         }
         let mut by_slot: BTreeMap<Slot, Nanos> = BTreeMap::new();
         for &(slot, kind, ns) in calls() {

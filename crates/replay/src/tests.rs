@@ -33,7 +33,7 @@ const WRITE: u32 = 1;
 fn built(b: TraceBuilder) -> (Analysis, Program) {
     let options = Options { detail: Detail::Steps, ..Options::default() };
     let analysis = analyze(&b.build(), &options).expect("a built trace");
-    let program = Program::new(&analysis).expect("switches");
+    let program = Program::new(&Attribution::from(&analysis)).expect("switches");
     (analysis, program)
 }
 

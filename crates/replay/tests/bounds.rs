@@ -40,8 +40,9 @@ fn of_trace(reader: &dyn Reader) -> Result<Rows, String> {
     let mut rows = Rows::default();
     let options = Options { detail: Detail::Steps, ..Options::default() };
     let analysis = analyze(reader, &options).map_err(|e| e.to_string())?;
-    let Ok(program) = Program::new(&analysis) else { return Ok(rows) };
-    let found = estimate(&program, &Attribution::from(&analysis), Depth::Each);
+    let judged = Attribution::from(&analysis);
+    let Ok(program) = Program::new(&judged) else { return Ok(rows) };
+    let found = estimate(&program, &judged, Depth::Each);
     let before = found.unchanged.wall_ns as f64;
     // A hundredth of each thread's work may be cleaning up.
     let works = || program.threads.iter().filter(|t| t.works).map(|t| t.run_ns);

@@ -254,7 +254,7 @@ fn what_holders_did_adds_up_to_their_holds() {
                 let unknown = did.iter().filter(|(did, _)| did.part == HolderPart::Unknown);
                 let unknown: u64 = unknown.map(|(_, ns)| ns).sum();
                 known.set((known.get().0 + ns - unknown, known.get().1 + ns));
-                let hold = held.get(&object).and_then(|by| by.get(&slot)).map_or(0, |h| h.hold_ns);
+                let hold = held.at(object, slot).map_or(0, |h| h.hold_ns);
                 tally.count("holders", 1);
                 must(&mut failures, ns <= hold, || format!("{object:?} {slot:?}: {ns} of {hold}"));
             }

@@ -10,7 +10,7 @@ mod labels;
 
 use holdup_attribution::limits::{ALONE, MATTERS, NAMED};
 use holdup_attribution::{
-    Attribution, Background, Ledger, Threshold, Thresholds, analyze, phases as cut, who_works,
+    Attribution, Background, Ledger, Threshold, Thresholds, analyze, phases as cut,
 };
 use holdup_diagnose::phases::{Judged, Wanted, read as read_phases};
 use holdup_diagnose::{Replays, Verdict, diagnose_again, registry};
@@ -75,7 +75,8 @@ impl Recording<'_> {
     fn key(judged: &Judged, limits: &Thresholds) -> Key {
         let of = Attribution::new(judged.replayed(), limits);
         let lost = of.contended.iter().map(|c| (c.nr, c.lost_ns)).collect();
-        (of.ledger, lost, who_works(judged.replayed()))
+        let works = of.who_works().clone();
+        (of.ledger, lost, works)
     }
 
     /// The verdict with these limits.

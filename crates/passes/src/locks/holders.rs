@@ -6,12 +6,14 @@
 use super::LockSource;
 use crate::analysis::Analysis;
 use crate::past::HolderDid;
+use crate::slot::Slot;
 use crate::tables::HolderTime;
-use crate::waits::ByThread;
+use crate::waits::Object;
 use holdup_trace::Nanos;
+use std::collections::BTreeMap;
 
 /// What the holders of each object did.
-pub(super) type Did = ByThread<Vec<(HolderDid, Nanos)>>;
+pub(super) type Did = BTreeMap<Object, BTreeMap<Slot, Vec<(HolderDid, Nanos)>>>;
 
 impl Analysis {
     /// What the holders of these locks did while others waited.

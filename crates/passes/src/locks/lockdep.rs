@@ -89,7 +89,7 @@ pub(crate) struct DepLock {
 
 impl DepLock {
     /// The kinds as which it was taken.
-    pub(crate) fn kinds(&self) -> impl Iterator<Item = LockKind> {
+    fn kinds(&self) -> impl Iterator<Item = LockKind> {
         let kinds = self.kinds;
         LockKind::ALL.into_iter().filter(move |&k| kinds & (1 << k as u16) != 0)
     }
@@ -339,6 +339,11 @@ impl Lockdep {
             known.kinds |= 1 << kind as u16;
             self.maps.insert(lock, map);
         }
+    }
+
+    /// The kinds as which a lock was taken.
+    pub(crate) fn kinds_of(&self, lock: u64) -> Vec<LockKind> {
+        self.locks.get(&lock).map(|lock| lock.kinds().collect()).unwrap_or_default()
     }
 
     /// The lockdep map in the lock at `lock`, if [`Lockdep::waits_at`] found one.

@@ -96,6 +96,24 @@ impl Analysis {
         self.cpu_list.iter().filter_map(|&cpu| self.engine.cpus.get(cpu)).map(|c| c.lock_spin).sum()
     }
 
+    /// The CPU time in the rows of [`Analysis::locks`]: their `spin_ns`.
+    pub fn spun_at_locks_ns(&self) -> Nanos {
+        let (contention, lockdep) = (&self.engine.locks.contention, &self.engine.locks.lockdep);
+        match self.lock_source(LockBy::Lock) {
+            _ if !self.capabilities.switches => 0,
+            LockSource::Contention => (contention.sums.iter())
+                .filter(|(key, _)| self.lock_wanted(key.lock, &[key.kind], key.waiter))
+                .map(|(_, waits)| waits.spin)
+                .sum(),
+            LockSource::Lockdep => (lockdep.sums.iter())
+                .filter(|(key, _)| {
+                    self.lock_wanted(key.lock, &lockdep.kinds_of(key.lock), key.waiter)
+                })
+                .map(|(_, sums)| sums.waits.spin)
+                .sum(),
+        }
+    }
+
     /// Kernel locks, from these events.
     pub fn locks_from(&self, by: LockBy, source: LockSource) -> Vec<LockRow> {
         self.locks_with_sums(by, source).into_iter().map(|(row, _)| row).collect()
@@ -138,11 +156,7 @@ impl Analysis {
             LockSource::Lockdep => {
                 let lockdep = &self.engine.locks.lockdep;
                 for (key, sums) in &lockdep.sums {
-                    let kinds: Vec<LockKind> = lockdep
-                        .locks
-                        .get(&key.lock)
-                        .map(|l| l.kinds().collect())
-                        .unwrap_or_default();
+                    let kinds = lockdep.kinds_of(key.lock);
                     // lockdep does not say which of the kinds an acquisition was.
                     let kind = if let [one] = kinds.as_slice() { Some(*one) } else { None };
                     if self.lock_wanted(key.lock, &kinds, key.waiter) {

@@ -121,8 +121,7 @@ impl Analysis {
             }
         }
         for (key, dep) in &locks.lockdep.sums {
-            let kinds: Vec<LockKind> =
-                locks.lockdep.locks.get(&key.lock).map(|l| l.kinds().collect()).unwrap_or_default();
+            let kinds = locks.lockdep.kinds_of(key.lock);
             if key.lock == OTHER || !self.lock_wanted(key.lock, &kinds, key.waiter) {
                 continue;
             }

@@ -46,16 +46,15 @@ impl Analysis {
     /// CPU time in calls of these kinds that slept or ended the sleep of another thread: the cost
     /// of waiting for each other, without the waiting time.
     pub fn sleep_and_wake_ns(&self, kinds: impl Fn(WaitKind) -> bool) -> Nanos {
-        let of_kind = |nr: u32| kinds(holdup_syscalls::wait_kind(&self.call_name(nr)));
+        let of_kind = |nr: u32| kinds(self.call_kind(nr));
         let calls = self.calls().iter().filter(|(nr, _)| of_kind(**nr));
         calls.map(|(_, sum)| sum.stats.sleeps_and_wakes).sum()
     }
 
     /// The same for each thread, by kind.
     pub fn sleep_and_wake_by_thread(&self) -> Vec<(Slot, WaitKind, Nanos)> {
-        let kind = |nr: u32| holdup_syscalls::wait_kind(&self.call_name(nr));
         let kinds: BTreeMap<u32, WaitKind> =
-            self.calls().keys().map(|&nr| (nr, kind(nr))).collect();
+            self.calls().keys().map(|&nr| (nr, self.call_kind(nr))).collect();
         let threads = self.threads().flat_map(|(slot, t)| t.living.calls().map(move |c| (slot, c)));
         let calls = threads.filter(|(_, (_, stats))| stats.sleeps_and_wakes > 0);
         calls

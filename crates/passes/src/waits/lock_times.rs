@@ -17,8 +17,7 @@ impl Analysis {
                 *held.entry(slot).or_default() += h.hold_ns;
             }
         }
-        let is_for_contention =
-            |nr: &u32| holdup_syscalls::wait_kind(&self.call_name(*nr)).is_for_contention();
+        let is_for_contention = |nr: &u32| self.call_kind(*nr).is_for_contention();
         let synchronising: Vec<u32> = self.numbers_of_calls().filter(is_for_contention).collect();
         self.engine
             .threads

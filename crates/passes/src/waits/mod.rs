@@ -31,6 +31,7 @@
 //! Memory grows with threads and objects, never with events, unless [`Detail::Intervals`] is asked
 //! for.
 
+mod by_thread;
 mod calls;
 mod chains;
 mod class;
@@ -52,12 +53,13 @@ mod wait;
 mod waiters;
 mod waiting;
 
+pub use by_thread::ByThread;
 pub(crate) use class::Class;
 pub use kind::ObjectKind;
 pub(crate) use names::{callers, descriptors, variables};
 pub(crate) use object::{Caller, Key, Thing, Unaddressed};
 pub use object::{FutexUse, Object};
-pub use objects::{ByThread, ObjectStats};
+pub use objects::ObjectStats;
 pub(crate) use wait::{End, Wait};
 
 use crate::blame::WaitSum;

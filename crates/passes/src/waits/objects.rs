@@ -2,7 +2,7 @@
 
 use super::object::Unaddressed;
 use super::{
-    Caller, EdgeKey, FutexUse, HoldSum, Interval, Key, Object, ObjectKind, PairSum, Thing,
+    ByThread, Caller, EdgeKey, FutexUse, HoldSum, Interval, Key, Object, ObjectKind, PairSum, Thing,
 };
 use crate::analysis::Analysis;
 use crate::blame::WaitSum;
@@ -66,9 +66,6 @@ pub struct ObjectStats {
     pub came: u64,
 }
 
-/// Sums by object and thread.
-pub type ByThread<T> = BTreeMap<Object, BTreeMap<Slot, T>>;
-
 impl Analysis {
     /// Every object by its number; objects that turned out to be the same, once.
     pub fn objects(&self) -> impl Iterator<Item = ObjectStats> {
@@ -77,6 +74,11 @@ impl Analysis {
             .map(Object)
             .filter(|&o| waits.find(o) == o)
             .map(|o| self.stats(o))
+    }
+
+    /// More than the largest number of an object.
+    pub fn objects_in_all(&self) -> usize {
+        self.engine.waits.things.len()
     }
 
     fn stats(&self, object: Object) -> ObjectStats {
@@ -247,7 +249,7 @@ impl Analysis {
     }
 
     /// What each thread did while it held each object and others waited for it, longest first.
-    pub fn holders_did(&self) -> ByThread<Vec<(HolderDid, Nanos)>> {
+    pub fn holders_did(&self) -> BTreeMap<Object, BTreeMap<Slot, Vec<(HolderDid, Nanos)>>> {
         let mut all: BTreeMap<Object, BTreeMap<Slot, HolderTimes>> = BTreeMap::new();
         for (&(object, slot), times) in &self.engine.waits.holders_did {
             let of = all.entry(self.final_object(object)).or_default().entry(slot).or_default();
@@ -273,19 +275,8 @@ impl Analysis {
         map: &FxHashMap<(Object, Slot), T>,
         add: fn(&mut T, T),
     ) -> ByThread<T> {
-        // Sorted first: building trees from sorted rows is much faster than inserting.
-        let mut rows: Vec<((Object, Slot), T)> =
-            map.iter().map(|(&(o, slot), &sum)| ((self.final_object(o), slot), sum)).collect();
-        rows.sort_unstable_by_key(|row| row.0);
-        rows.dedup_by(|row, before| {
-            let same = row.0 == before.0;
-            if same {
-                add(&mut before.1, row.1);
-            }
-            same
-        });
-        let of = |rows: &[((Object, Slot), T)]| rows.iter().map(|&((_, s), t)| (s, t)).collect();
-        rows.chunk_by(|a, b| a.0.0 == b.0.0).map(|rows| (rows[0].0.0, of(rows))).collect()
+        let pairs = map.iter().map(|(&(o, slot), &sum)| (self.final_object(o), slot, sum));
+        ByThread::new(self.objects_in_all(), pairs.collect(), add)
     }
 
     /// Which thread waited for which on which object; needs [`crate::Detail::Edges`]. Unordered.

@@ -221,7 +221,7 @@ fn polls_beside_a_running_thread(in_irq: bool) -> Analysis {
 fn a_timer_that_fires_on_a_thread_is_not_that_thread() {
     let wakers = |a: &Analysis| -> Vec<u32> {
         let by = a.ended_by();
-        by.values().flat_map(|by| by.keys()).map(|&slot| a.thread(slot).tid.0).collect()
+        by.objects().flat_map(|(_, by)| by).map(|of| a.thread(of.0).tid.0).collect()
     };
     assert_eq!(wakers(&polls_beside_a_running_thread(false)), [42]);
     assert!(wakers(&polls_beside_a_running_thread(true)).is_empty());

@@ -17,7 +17,7 @@ impl Builder<'_> {
         for &(slot, _) in &self.slots {
             for step in self.analysis.steps(slot).steps {
                 let Some(ended) = self.ended(slot, step) else { continue };
-                let known = self.stats.get(&ended.object);
+                let known = self.stats(ended.object);
                 if known.is_some_and(|o| o.is_lock && o.kind == ObjectKind::KernelLock) {
                     ends.push((ended.object, ended.at + ended.ns, ended.at, slot, ended.sleeper));
                 }

@@ -26,8 +26,9 @@ mod writer;
 use crate::bits::BitSet;
 use crate::program::{ObjectId, Op, Program, ReplayObject, ThreadProgram};
 use crate::spans::Spans;
+use holdup_attribution::{Attribution, JudgedObject, ObjectThreads};
 use holdup_passes::limits::{ENOUGH, MATTERS, WELL_MET};
-use holdup_passes::{Analysis, Held, Object, ObjectStats, Slot, Thread};
+use holdup_passes::{Analysis, Held, Object, Slot, Thread};
 use holdup_trace::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -69,7 +70,10 @@ struct Builder<'a> {
     numbers: FxHashMap<Slot, u32>,
     /// The number of each thread's first wait.
     bases: Vec<u32>,
-    stats: BTreeMap<Object, ObjectStats>,
+    /// What threads waited for.
+    waited: &'a BTreeMap<Object, JudgedObject>,
+    /// The threads around each object.
+    around: &'a ObjectThreads,
     objects: Vec<ReplayObject>,
     ids: FxHashMap<Object, ObjectId>,
     /// Locks of the kernel by address.
@@ -100,11 +104,12 @@ struct Builder<'a> {
 }
 
 impl Program {
-    /// Builds the program from an analysis with [`holdup_passes::Detail::Steps`].
+    /// Builds the program from a judged analysis with [`holdup_passes::Detail::Steps`].
     ///
     /// # Errors
     /// The trace does not say which threads ran.
-    pub fn new(analysis: &Analysis) -> Result<Program, CannotReplay> {
+    pub fn new(judged: &Attribution<'_>) -> Result<Program, CannotReplay> {
+        let analysis = judged.analysis;
         if !analysis.capabilities.switches {
             return Err(CannotReplay::NoSwitches);
         }
@@ -123,7 +128,8 @@ impl Program {
             slots,
             numbers,
             bases,
-            stats: analysis.objects().map(|o| (o.object, o)).collect(),
+            waited: &judged.objects,
+            around: &judged.by_object,
             objects: Vec::new(),
             ids: FxHashMap::default(),
             kernel: FxHashMap::default(),
@@ -155,7 +161,7 @@ impl Program {
         builder.looks_ns = builder.usual_look();
         let mut threads: Vec<ThreadProgram> =
             (0..builder.slots.len()).map(|i| builder.thread(i)).collect();
-        work::mark_workers(analysis, &mut threads);
+        work::mark_workers(judged, &mut threads);
         teams::find_teams(analysis, &mut threads);
         let matters_pct = analysis.limit(&MATTERS);
         clocks::keep_waits(&threads, &mut builder.ops, &builder.times, matters_pct);

@@ -17,11 +17,16 @@ pub(super) enum Class {
 
 impl Builder<'_> {
     pub(super) fn class(&self, object: Object) -> Class {
-        match self.stats.get(&self.analysis.final_object(object)) {
+        match self.stats(self.analysis.final_object(object)) {
             Some(o) if o.is_lock => Class::Lock,
             Some(o) if o.usage == Some(FutexUse::Barrier) => Class::Barrier,
             _ => Class::Other,
         }
+    }
+
+    /// What was measured about an object, by its final number.
+    pub(super) fn stats(&self, object: Object) -> Option<&ObjectStats> {
+        self.waited.get(&object).map(|judged| &judged.stats)
     }
 
     pub(super) fn id(&self, object: Object) -> ObjectId {
@@ -32,15 +37,14 @@ impl Builder<'_> {
         // A glibc condition variable sleeps on two words in turn. They are one object, named after
         // the word with the longer waits, as in the table of waits.
         let mut words: FxHashMap<(u32, u64), (ObjectId, Nanos)> = FxHashMap::default();
-        let waited = self.analysis.waited_by();
-        let held_up = |object: &Object| -> u128 {
-            let by = waited.get(object).into_iter().flatten();
-            by.map(|(&slot, pair)| {
+        let held_up = |object: Object| -> u128 {
+            let by = self.around.waited_by.of(object).iter();
+            by.map(|&(slot, pair)| {
                 u128::from(pair.wait_ns) * u128::from(self.analysis.thread(slot).running_ns)
             })
             .sum()
         };
-        for (&object, o) in &self.stats {
+        for (&object, o) in self.waited.iter().map(|(object, judged)| (object, &judged.stats)) {
             if o.waits == 0 && !o.is_lock || object == Object::OTHER {
                 continue;
             }
@@ -49,7 +53,7 @@ impl Builder<'_> {
                 known.of.push(object);
                 known.waits += o.waits;
                 known.wait_ns += o.wait_ns;
-                known.work_delayed += held_up(&object);
+                known.work_delayed += held_up(object);
                 if o.wait_ns > *longest {
                     *longest = o.wait_ns;
                     known.name = name_of(self.analysis, object, o);
@@ -72,7 +76,7 @@ impl Builder<'_> {
                 is_contended: is_contended(o),
                 waits: o.waits,
                 wait_ns: o.wait_ns,
-                work_delayed: held_up(&object),
+                work_delayed: held_up(object),
                 hold_ns: 0,
                 is_device,
                 is_kernel_lock: o.lock_ns * 2 > o.wait_ns
@@ -130,7 +134,7 @@ impl Builder<'_> {
             .ids
             .iter()
             .filter_map(|(object, &id)| {
-                let slot = self.stats.get(object)?.first?;
+                let slot = self.stats(*object)?.first?;
                 Some((id, self.analysis.pid(self.analysis.thread(slot))?))
             })
             .collect();

@@ -12,8 +12,7 @@ use super::writer::Hold;
 use crate::program::{ObjectId, Order};
 use holdup_attribution::HeldInAll;
 use holdup_passes::limits::WELL_MET;
-use holdup_passes::{ByThread, Held, HoldSum, Object, ObjectKind, ObjectStats};
-use holdup_passes::{PairSum, Slot};
+use holdup_passes::{Held, Object, ObjectKind, ObjectStats, Slot};
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -48,10 +47,9 @@ impl Builder<'_> {
                 }
             }
         }
-        let (held_by, waited_by) = (self.analysis.held_by(), self.analysis.waited_by());
         let mut holds: Vec<(ObjectStats, Vec<Of>)> = holds
             .into_iter()
-            .filter_map(|(object, holds)| Some((*self.stats.get(&object)?, holds)))
+            .filter_map(|(object, holds)| Some((*self.stats(object)?, holds)))
             .collect();
         holds.sort_by_key(|(stats, _)| (Reverse(stats.wait_ns), stats.object));
         holds.truncate(LOCKS);
@@ -62,7 +60,7 @@ impl Builder<'_> {
                 let steps = self.analysis.steps(of.slot).steps;
                 runs.entry(of.slot).or_insert_with(|| Runs::of(steps));
             }
-            found.extend(self.whole(&stats, holds, &runs, &held_by, &waited_by));
+            found.extend(self.whole(&stats, holds, &runs));
         }
         let mut own = Own::default();
         for taken in &found {
@@ -87,15 +85,13 @@ impl Builder<'_> {
         stats: &ObjectStats,
         mut holds: Vec<Of>,
         runs: &FxHashMap<Slot, Runs>,
-        held_by: &ByThread<HoldSum>,
-        waited_by: &ByThread<PairSum>,
     ) -> Option<Taken> {
         let (id, order) = (self.id(stats.object), order(stats)?);
         let (mut usual, mut unseen) = (0, 0);
         if stats.kind == ObjectKind::Futex {
-            let waited = waited_by.get(&stats.object).into_iter().flatten();
-            let waited = waited.map(|(&slot, pair)| (slot, pair.wait_ns));
-            let held = held_by.get(&stats.object)?;
+            let waited = self.around.waited_by.of(stats.object).iter();
+            let waited = waited.map(|&(slot, pair)| (slot, pair.wait_ns));
+            let held = self.around.held_by.of(stats.object);
             let all = HeldInAll::of(self.analysis, stats, held, waited)?;
             usual = unseen::begin(&mut holds, runs);
             unseen = all.holds.saturating_sub(holds.len() as u64);

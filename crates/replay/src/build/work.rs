@@ -2,8 +2,7 @@
 
 use super::{Builder, is_part};
 use crate::program::{Op, ThreadProgram};
-use holdup_attribution::{is_recorder, who_works};
-use holdup_passes::Analysis;
+use holdup_attribution::{Attribution, is_recorder};
 use holdup_passes::limits::{MATTERS, WELL_MET};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
@@ -11,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Mark the busiest threads, without the kernel's and recorders'. If the traced program is known,
 /// only threads that the recorder started count.
-pub(super) fn mark_workers(analysis: &Analysis, threads: &mut [ThreadProgram]) {
-    let known = who_works(analysis);
+pub(super) fn mark_workers(judged: &Attribution<'_>, threads: &mut [ThreadProgram]) {
+    let (analysis, known) = (judged.analysis, judged.who_works());
     let pid = |t: &ThreadProgram| analysis.pid(analysis.thread(t.slot)).unwrap_or(t.tid);
     let active = |t: &ThreadProgram| !is_recorder(&t.comm);
     let of_program = |t: &ThreadProgram| active(t) && !t.is_kthread;

@@ -97,17 +97,17 @@ impl Finder<'_> {
         let mut others = Vec::new();
         for id in words {
             let of = [id];
-            let waited = self.words(&of).filter_map(|o| self.waited.get(&o)).flatten();
+            let waited = self.words(&of).flat_map(|o| self.waited.of(o));
             match waited.max_by_key(|by| by.1.wait_ns).filter(|_| self.is_among_peers(id)) {
-                Some((&slot, _)) => by_role.entry(role(slot)).or_default().push(id),
+                Some(&(slot, _)) => by_role.entry(role(slot)).or_default().push(id),
                 None => others.push(id),
             }
         }
         let limits = &self.judged.thresholds;
         let mut exclusive = Vec::new();
         for (kind, ids) in by_role {
-            let by = self.words(&ids).flat_map(|o| [self.waited.get(&o), self.ended.get(&o)]);
-            let met: FxHashSet<Slot> = by.flatten().flat_map(|by| by.keys().copied()).collect();
+            let met: FxHashSet<Slot> =
+                self.words(&ids).flat_map(|o| self.judged.by_object.around(o)).collect();
             let is_one =
                 |t: &ThreadProgram| t.works && met.contains(&t.slot) && role(t.slot) == kind;
             let threads: Vec<bool> = self.program.threads.iter().map(is_one).collect();
@@ -130,11 +130,11 @@ impl Finder<'_> {
         let role = |slot| self.analysis.role(self.analysis.thread(slot));
         let (mut all, mut own) = (0, 0);
         for word in self.words(&[id]) {
-            let waited = || self.waited.get(&word).into_iter().flatten();
-            let Some((&waiter, _)) = waited().max_by_key(|by| by.1.wait_ns) else { continue };
-            let waiter = role(waiter);
-            all += waited().map(|by| by.1.wait_ns).sum::<Nanos>();
-            for (&waker, pair) in self.ended.get(&word).into_iter().flatten() {
+            let waited = self.waited.of(word);
+            let Some(longest) = waited.iter().max_by_key(|by| by.1.wait_ns) else { continue };
+            let waiter = role(longest.0);
+            all += waited.iter().map(|by| by.1.wait_ns).sum::<Nanos>();
+            for &(waker, pair) in self.ended.of(word) {
                 own += if role(waker) == waiter { pair.wait_ns } else { 0 };
             }
         }
@@ -157,7 +157,7 @@ impl Finder<'_> {
         };
         for (i, &id) in ids.iter().enumerate() {
             for word in self.words(&[id]) {
-                for (&waiter, pair) in self.waited.get(&word).into_iter().flatten() {
+                for &(waiter, pair) in self.waited.of(word) {
                     // A handshake when a thread starts closes no circle.
                     let asleep_ns = self.asleep.get(&waiter).copied().unwrap_or(0);
                     if matters(pair.wait_ns, asleep_ns) {
@@ -165,9 +165,9 @@ impl Finder<'_> {
                         next[i].push(waiter);
                     }
                 }
-                let ended = || self.ended.get(&word).into_iter().flatten();
-                let all = ended().map(|by| by.1.wait_ns).sum();
-                for (&waker, pair) in ended() {
+                let ended = self.ended.of(word);
+                let all = ended.iter().map(|by| by.1.wait_ns).sum();
+                for &(waker, pair) in ended {
                     if matters(pair.wait_ns, all) {
                         let waker = node(waker, &mut next);
                         next[waker].push(i);
@@ -186,7 +186,7 @@ impl Finder<'_> {
     fn process(&self, ids: &[ObjectId]) -> Option<u32> {
         let of = |map: &ByThread<PairSum>| {
             let mut by: BTreeMap<u32, Nanos> = BTreeMap::new();
-            for (&slot, pair) in self.words(ids).filter_map(|o| map.get(&o)).flatten() {
+            for &(slot, pair) in self.words(ids).flat_map(|o| map.of(o)) {
                 if let Some(pid) = self.analysis.pid(self.analysis.thread(slot)) {
                     *by.entry(pid).or_default() += pair.wait_ns;
                 }
@@ -195,8 +195,8 @@ impl Finder<'_> {
             let (pid, ns) = by.into_iter().max_by_key(|of| of.1)?;
             (ns * 2 > all).then_some(pid)
         };
-        let waits = of(&self.waited)?;
-        of(&self.ended).is_none_or(|ends| ends == waits).then_some(waits)
+        let waits = of(self.waited)?;
+        of(self.ended).is_none_or(|ends| ends == waits).then_some(waits)
     }
 
     fn words<'a>(&'a self, ids: &'a [ObjectId]) -> impl Iterator<Item = Object> + 'a {

@@ -52,8 +52,8 @@ pub(crate) fn resources(program: &Program, judged: &Attribution<'_>, waits: &Wai
         waits,
         judged,
         analysis: judged.analysis,
-        waited: judged.analysis.waited_by(),
-        ended: judged.analysis.ended_by(),
+        waited: &judged.by_object.waited_by,
+        ended: &judged.by_object.ended_by,
         asleep: waits.by_slot(program),
     };
     let contention = finder.contention();
@@ -77,8 +77,8 @@ struct Finder<'a> {
     waits: &'a Waits,
     judged: &'a Attribution<'a>,
     analysis: &'a Analysis,
-    waited: ByThread<PairSum>,
-    ended: ByThread<PairSum>,
+    waited: &'a ByThread<PairSum>,
+    ended: &'a ByThread<PairSum>,
     /// How long each thread sleeps in all.
     asleep: FxHashMap<Slot, Nanos>,
 }

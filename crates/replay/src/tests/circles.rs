@@ -84,7 +84,7 @@ fn a_pool_is_what_goes_round_among_its_threads() {
         let Member::Object(id) = member else { panic!("{member:?}") };
         for object in &program.objects[id.0 as usize].of {
             let by = analysis.waited_by();
-            waiters.extend(by[object].keys().map(|&slot| analysis.thread(slot).tid.0));
+            waiters.extend(by.of(*object).iter().map(|of| analysis.thread(of.0).tid.0));
         }
     }
     waiters.sort_unstable();

@@ -287,8 +287,9 @@ fn a_waiter_that_is_woken_has_the_lock_and_has_come_once_however_often_it_slept(
             .build());
         let lock = a.objects().find(|o| o.usage.is_some()).unwrap();
         assert_eq!((lock.waits, lock.came, lock.is_shared), (2, 1, false), "{way:?}");
-        let held = &a.held_by()[&lock.object];
-        let by = |tid| held.iter().find(|(slot, _)| a.thread(**slot).tid.0 == tid).unwrap().1;
+        let held_by = a.held_by();
+        let held = held_by.of(lock.object);
+        let by = |tid| held.iter().find(|(slot, _)| a.thread(*slot).tid.0 == tid).unwrap().1;
         assert_eq!((by(8).holds, by(8).inferred, by(8).hold_ns), (1, 0, 140 - 122), "{way:?}");
         assert_eq!((by(7).holds, by(7).inferred), (2, 2), "{way:?}");
     }
