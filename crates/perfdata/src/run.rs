@@ -233,7 +233,10 @@ impl<'a, E: Endian> RunReader<'a, E> {
 
     /// What is before this offset has been decoded.
     fn read_to(&mut self, done: u64) {
-        self.content.source.done_with(self.next, done);
+        match self.places {
+            Some(_) => self.content.source.looked_at(self.next, done),
+            None => self.content.source.done_with(self.next, done),
+        }
         self.next = done;
     }
 }
