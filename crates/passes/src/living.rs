@@ -4,7 +4,7 @@
 //! end of a thread its [`Moment`] is freed, and its system calls are reduced to what
 //! [`crate::packed`] writes. Such a thread then reads as being in no call and in no queue.
 
-use crate::packed;
+use crate::packed::{self, Packed};
 use crate::slot::Slot;
 use crate::syscalls::{Call, CallStats, CallTable};
 use crate::unsettled::{Reason, Unsettled};
@@ -12,7 +12,6 @@ use crate::user_intervals::UserInterval;
 use crate::waits::Object;
 use holdup_syscalls::WaitKind;
 use holdup_trace::{Cpu, Nanos, Pid};
-use std::borrow::Cow;
 #[cfg(not(debug_assertions))]
 use std::mem::offset_of;
 use std::ops::{Deref, DerefMut};
@@ -145,8 +144,8 @@ impl Living {
     #[inline(never)]
     fn begin(&mut self) -> &mut Moment {
         let moment = self.now.insert(Box::new(Moment::NOTHING));
-        for (nr, stats) in packed::unpack(&std::mem::take(&mut self.calls), |_| true) {
-            *moment.calls.entry(nr) = stats;
+        for (nr, calls) in packed::unpack(&std::mem::take(&mut self.calls)) {
+            calls.all(|stats| *moment.calls.entry(nr) = stats);
         }
         moment
     }
@@ -156,7 +155,7 @@ impl Living {
     pub(crate) fn end(&mut self) -> Living {
         let now = self.now.take().map(|mut moment| {
             let mut calls = std::mem::take(&mut moment.calls);
-            self.calls = packed::pack(calls.iter().map(|(nr, stats)| (nr, Cow::Borrowed(stats))));
+            self.calls = packed::pack(calls.iter_mut());
             calls.clear();
             *moment = Moment { calls, ..Moment::NOTHING };
             moment
@@ -184,25 +183,43 @@ impl Living {
     }
 
     /// Finished system calls by number.
-    pub(crate) fn calls(&self) -> impl Iterator<Item = (u32, Cow<'_, CallStats>)> {
-        self.calls_of(|_| true)
-    }
-
-    /// Finished system calls with these numbers.
-    pub(crate) fn calls_of(
-        &self,
-        wanted: impl Fn(u32) -> bool + Copy,
-    ) -> impl Iterator<Item = (u32, Cow<'_, CallStats>)> {
-        let packed = packed::unpack(&self.calls, wanted);
+    pub(crate) fn calls(&self) -> impl Iterator<Item = (u32, Finished<'_>)> {
         let counted = self.now.iter().flat_map(|moment| moment.calls.iter());
-        counted
-            .filter(move |(nr, _)| wanted(*nr))
-            .map(|(nr, stats)| (nr, Cow::Borrowed(stats)))
-            .chain(packed.map(|(nr, stats)| (nr, Cow::Owned(stats))))
+        let packed = packed::unpack(&self.calls).map(|(nr, calls)| (nr, Finished::Packed(calls)));
+        counted.map(|(nr, stats)| (nr, Finished::Counted(stats))).chain(packed)
     }
 
     /// Whether it made a system call that has finished.
     pub(crate) fn made_calls(&self) -> bool {
         !self.calls.is_empty() || !self.now.as_ref().is_none_or(|m| m.calls.is_empty())
+    }
+}
+
+/// The finished calls of one number by one thread.
+#[derive(Clone, Copy)]
+pub(crate) enum Finished<'a> {
+    /// Of a living thread.
+    Counted(&'a CallStats),
+    /// Of one that has ended.
+    Packed(Packed<'a>),
+}
+
+impl Finished<'_> {
+    /// The sums, perhaps without the errors by number and the histogram.
+    #[inline]
+    pub(crate) fn sums<R>(self, of: impl FnOnce(&CallStats) -> R) -> R {
+        match self {
+            Finished::Counted(stats) => of(stats),
+            Finished::Packed(calls) => calls.sums(of),
+        }
+    }
+
+    /// Adds all of it to other calls.
+    #[inline]
+    pub(crate) fn add_to(self, to: &mut CallStats) {
+        match self {
+            Finished::Counted(stats) => to.merge(stats),
+            Finished::Packed(calls) => calls.all(|stats| to.merge(&stats)),
+        }
     }
 }

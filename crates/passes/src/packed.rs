@@ -8,7 +8,6 @@
 use crate::hist::SmallHistogram;
 use crate::syscalls::CallStats;
 use crate::varint::{Reader, Writer};
-use std::borrow::Cow;
 
 /// There was one call; its sums and histogram contain nothing but its length.
 const ONE: u64 = 1;
@@ -38,13 +37,13 @@ fn fields(s: &mut CallStats) -> [&mut u64; 14] {
     ]
 }
 
-/// Appends the calls to a byte string: number, length, sums.
-pub(crate) fn pack<'a>(calls: impl Iterator<Item = (u32, Cow<'a, CallStats>)>) -> Box<[u8]> {
+/// Appends the calls to a byte string: number, length, sums. Uses the sums up.
+pub(crate) fn pack<'a>(calls: impl Iterator<Item = (u32, &'a mut CallStats)>) -> Box<[u8]> {
     // Enough for most threads, so that the strings need not grow.
     let (mut out, mut sums) = (Writer(Vec::with_capacity(512)), Writer(Vec::with_capacity(64)));
     for (nr, stats) in calls {
         sums.0.clear();
-        pack_one(&mut sums, stats.into_owned());
+        pack_one(&mut sums, stats);
         out.number(nr.into());
         out.number(sums.0.len() as u64);
         out.0.extend_from_slice(&sums.0);
@@ -52,7 +51,7 @@ pub(crate) fn pack<'a>(calls: impl Iterator<Item = (u32, Cow<'a, CallStats>)>) -
     out.0.into_boxed_slice()
 }
 
-fn pack_one(out: &mut Writer, mut s: CallStats) {
+fn pack_one(out: &mut Writer, s: &mut CallStats) {
     let single = s.count == 1 && s.min == s.total && s.max == s.total;
     let one = single && s.hist.is_only(s.total);
     let whole = s.running == s.total;
@@ -63,7 +62,7 @@ fn pack_one(out: &mut Writer, mut s: CallStats) {
     if whole {
         s.running = 0;
     }
-    let sums = fields(&mut s).map(|n| *n);
+    let sums = fields(s).map(|n| *n);
     for (i, &n) in sums.iter().enumerate() {
         flags |= u64::from(n != 0) << (FIELDS + i);
     }
@@ -81,23 +80,46 @@ fn pack_one(out: &mut Writer, mut s: CallStats) {
     }
 }
 
-/// Reads back what [`pack`] wrote of the calls with these numbers.
-pub(crate) fn unpack(
-    bytes: &[u8],
-    wanted: impl Fn(u32) -> bool,
-) -> impl Iterator<Item = (u32, CallStats)> {
+/// What [`pack`] wrote, by number of the call.
+pub(crate) fn unpack(bytes: &[u8]) -> impl Iterator<Item = (u32, Packed<'_>)> {
     let mut from = Reader(bytes);
     std::iter::from_fn(move || {
-        while !from.0.is_empty() {
-            let (nr, len) = (from.number() as u32, from.number() as usize);
-            let (sums, rest) = from.0.split_at_checked(len)?;
-            from.0 = rest;
-            if wanted(nr) {
-                return Some((nr, unpack_one(&mut Reader(sums))));
-            }
-        }
-        None
+        let (nr, len) = (from.number() as u32, from.number() as usize);
+        let (sums, rest) = from.0.split_at_checked(len).filter(|(sums, _)| !sums.is_empty())?;
+        from.0 = rest;
+        Some((nr, Packed(sums)))
     })
+}
+
+/// The sums over the calls of one number, as bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Packed<'a>(&'a [u8]);
+
+impl Packed<'_> {
+    /// The sums, without the errors by number and the histogram. Nothing is moved: there may be a
+    /// million of them.
+    #[inline]
+    pub(crate) fn sums<R>(self, of: impl FnOnce(&CallStats) -> R) -> R {
+        let mut s = CallStats::default();
+        unpack_sums(&mut Reader(self.0), &mut s);
+        of(&s)
+    }
+
+    /// All of it.
+    #[inline]
+    pub(crate) fn all<R>(self, of: impl FnOnce(CallStats) -> R) -> R {
+        let mut s = CallStats::default();
+        let from = &mut Reader(self.0);
+        let flags = unpack_sums(from, &mut s);
+        let errnos = if s.errors > 0 { from.number() } else { 0 };
+        s.errnos = (0..errnos).map(|_| (from.number() as u16, from.number())).collect();
+        if flags & ONE != 0 {
+            s.hist.add(s.total);
+        } else {
+            s.hist = SmallHistogram::unpack(from);
+        }
+        of(s)
+    }
 }
 
 /// The places of the bits that are set, ascending.
@@ -109,10 +131,10 @@ fn bits(mut flags: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-fn unpack_one(from: &mut Reader<'_>) -> CallStats {
-    let mut s = CallStats::default();
+/// Reads the sums; returns the flags.
+fn unpack_sums(from: &mut Reader<'_>, s: &mut CallStats) -> u64 {
     let flags = from.number();
-    let mut sums = fields(&mut s);
+    let mut sums = fields(s);
     for i in bits(flags >> FIELDS) {
         if let Some(sum) = sums.get_mut(i) {
             **sum = from.number();
@@ -124,14 +146,7 @@ fn unpack_one(from: &mut Reader<'_>) -> CallStats {
     if flags & WHOLE != 0 {
         s.running = s.total;
     }
-    let errnos = if s.errors > 0 { from.number() } else { 0 };
-    s.errnos = (0..errnos).map(|_| (from.number() as u16, from.number())).collect();
-    if flags & ONE != 0 {
-        s.hist.add(s.total);
-    } else {
-        s.hist = SmallHistogram::unpack(from);
-    }
-    s
+    flags
 }
 
 #[cfg(test)]
@@ -159,15 +174,17 @@ mod tests {
         }
         calls.push((202, often));
         calls.push((231, CallStats { pending: 1, pending_ns: u64::MAX, ..CallStats::default() }));
-        fn borrowed(calls: &[(u32, CallStats)]) -> impl Iterator<Item = (u32, Cow<'_, CallStats>)> {
-            calls.iter().map(|(nr, stats)| (*nr, Cow::Borrowed(stats)))
-        }
         let text = |calls: &[(u32, CallStats)]| format!("{calls:?}");
-        let bytes = pack(borrowed(&calls));
-        let back: Vec<_> = unpack(&bytes, |_| true).collect();
+        let packed = |calls: &[(u32, CallStats)]| {
+            pack(calls.to_vec().iter_mut().map(|(nr, stats)| (*nr, stats)))
+        };
+        let bytes = packed(&calls);
+        let back: Vec<_> = unpack(&bytes).map(|(nr, call)| (nr, call.all(|s| s))).collect();
         assert_eq!(text(&back), text(&calls));
-        let back: Vec<_> = unpack(&bytes, |nr| nr == 202).collect();
-        assert_eq!(text(&back), text(&calls[3..4]));
-        assert!(pack(borrowed(&calls[..1])).len() <= 9);
+        for ((_, call), (_, stats)) in unpack(&bytes).zip(&calls) {
+            let sums = |s: &CallStats| fields(&mut s.clone()).map(|n| *n);
+            assert_eq!(call.sums(sums), sums(stats));
+        }
+        assert!(packed(&calls[..1]).len() <= 9);
     }
 }

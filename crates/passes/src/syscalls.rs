@@ -231,6 +231,13 @@ impl CallTable {
         near.chain(far.map(|(&n, s)| (n, s)))
     }
 
+    /// The same, to be changed.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut CallStats)> {
+        let near = self.numbers.iter().copied().zip(&mut self.stats);
+        let far = self.far.iter_mut().flat_map(|far| far.iter_mut());
+        near.chain(far.map(|(&n, s)| (n, s)))
+    }
+
     /// Removes all calls, keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.numbers.clear();

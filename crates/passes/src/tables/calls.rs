@@ -23,10 +23,11 @@ impl Analysis {
     fn calls(&self) -> &BTreeMap<u32, CallSum> {
         self.calls.get_or_init(|| {
             let mut sums: BTreeMap<u32, CallSum> = BTreeMap::new();
-            for (nr, stats) in self.threads().flat_map(|(_, t)| t.living.calls()) {
+            for (nr, calls) in self.threads().flat_map(|(_, t)| t.living.calls()) {
                 let sum = sums.entry(nr).or_default();
-                sum.stats.merge(&stats);
-                sum.squares += u128::from(stats.count).pow(2);
+                let before = sum.stats.count;
+                calls.add_to(&mut sum.stats);
+                sum.squares += u128::from(sum.stats.count - before).pow(2);
             }
             sums
         })
@@ -56,9 +57,11 @@ impl Analysis {
         let kinds: BTreeMap<u32, WaitKind> =
             self.calls().keys().map(|&nr| (nr, self.call_kind(nr))).collect();
         let threads = self.threads().flat_map(|(slot, t)| t.living.calls().map(move |c| (slot, c)));
-        let calls = threads.filter(|(_, (_, stats))| stats.sleeps_and_wakes > 0);
+        let calls =
+            threads.map(|(slot, (nr, calls))| (slot, nr, calls.sums(|s| s.sleeps_and_wakes)));
         calls
-            .filter_map(|(slot, (nr, s))| Some((slot, *kinds.get(&nr)?, s.sleeps_and_wakes)))
+            .filter(|call| call.2 > 0)
+            .filter_map(|(slot, nr, ns)| Some((slot, *kinds.get(&nr)?, ns)))
             .collect()
     }
 
@@ -66,9 +69,10 @@ impl Analysis {
     pub fn callers(&self, numbers: &[u32]) -> Vec<Caller> {
         let of = |(slot, t): (Slot, &Thread)| {
             let (mut calls, mut all_calls) = (0, 0);
-            for (nr, stats) in t.living.calls() {
-                all_calls += stats.count;
-                calls += if numbers.contains(&nr) { stats.count } else { 0 };
+            for (nr, finished) in t.living.calls() {
+                let count = finished.sums(|s| s.count);
+                all_calls += count;
+                calls += if numbers.contains(&nr) { count } else { 0 };
             }
             (calls > 0).then_some(Caller { slot, calls, all_calls })
         };
@@ -78,7 +82,9 @@ impl Analysis {
     /// The CPU time of each thread in calls of each number; none if switches were not recorded.
     pub fn cpu_in_calls(&self) -> impl Iterator<Item = (Tid, u32, Nanos)> {
         let threads = self.threads().filter(|_| self.sees_switches());
-        threads.flat_map(|(_, t)| t.living.calls().map(|(nr, s)| (t.tid, nr, s.running)))
+        threads.flat_map(|(_, t)| {
+            t.living.calls().map(|(nr, calls)| (t.tid, nr, calls.sums(|s| s.running)))
+        })
     }
 
     fn calls_by(&self, by: Group) -> Groups {
@@ -90,9 +96,9 @@ impl Analysis {
         }
         for (slot, t) in self.threads() {
             let key = self.group_key(by, slot, t);
-            for (nr, stats) in t.living.calls() {
+            for (nr, calls) in t.living.calls() {
                 let entry = groups.entry((key.clone(), nr)).or_default();
-                entry.0.merge(&stats);
+                calls.add_to(&mut entry.0);
                 // A process is named after its leader, or the first thread seen.
                 if entry.1.is_none() || t.tid.0 == t.pid.0 {
                     entry.1 = Some(slot);

@@ -39,5 +39,6 @@ impl Analysis {
 
 /// CPU time of a thread in the calls with these numbers.
 fn cpu_time_in(t: &Thread, numbers: &[u32]) -> Nanos {
-    t.living.calls_of(|nr| numbers.contains(&nr)).map(|(_, s)| s.running).sum()
+    let calls = t.living.calls().filter(|(nr, _)| numbers.contains(nr));
+    calls.map(|(_, calls)| calls.sums(|s| s.running)).sum()
 }
