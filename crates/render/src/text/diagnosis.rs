@@ -8,17 +8,22 @@ use super::units::duration;
 use super::{Page, TextOptions, ledger};
 use crate::trace_head::TraceHead;
 use holdup_attribution::LedgerNode;
-use holdup_diagnose::{Basis, Class, Diagnosis, Evidence, Finding};
+use holdup_diagnose::{Basis, Class, Culprit, Diagnosis, Evidence, Finding};
+use holdup_trace::shell_word;
 use std::io::{self, Write};
 
 /// Nodes of the ledger below this per cent of capacity are omitted here; `ledger` shows them.
 const SHOWN_PCT: f64 = 1.5;
+/// Most other classes that are named.
+const NAMED: usize = 3;
 /// Most leaves shown, those with most time.
 const LEAVES: usize = 7;
 /// Most leaves on a narrow terminal, where sentences take more lines.
 const LEAVES_NARROW: usize = 4;
 /// Culprits of findings other than the verdict are shown with `-v`.
 const CULPRITS: usize = 3;
+/// So are culprits that cost less than this part of the first.
+const MINOR: u64 = 10;
 /// Width in columns if the output is no terminal.
 pub(super) const WIDTH: usize = 80;
 
@@ -50,7 +55,9 @@ pub(crate) fn write(
     if let Some(f) = verdict.filter(|f| !all && !f.culprits.is_empty()) {
         page.separate(out)?;
         writeln!(out, "{}", options.paint().title("Culprits"))?;
-        for c in f.culprits.iter().take(CULPRITS) {
+        let first = f.culprits[0].ns;
+        let minor = |c: &&Culprit| c.ns > 0 && c.ns.saturating_mul(MINOR) < first;
+        for c in f.culprits.iter().take(CULPRITS).filter(|c| !minor(c)) {
             wrapped(&culprit(c), "  ", "    ", width, out)?;
         }
     }
@@ -67,7 +74,27 @@ pub(crate) fn write(
     }
     page.separate(out)?;
     writeln!(out, "{}", options.paint().title("Next"))?;
-    d.next.iter().try_for_each(|command| writeln!(out, "{}", shell(command, "  ", width)))
+    next(&d.next, &trace.path, width).iter().try_for_each(|line| writeln!(out, "{line}"))
+}
+
+/// The commands in lines. A path that is too long for them is written once.
+fn next(commands: &[String], path: &str, width: usize) -> Vec<String> {
+    let lines = |commands: &[String]| -> Vec<String> {
+        commands.iter().map(|command| shell(command, "  ", width)).collect()
+    };
+    let word = shell_word(path);
+    let variable = if word == path { "$TRACE" } else { "\"$TRACE\"" };
+    let shorten = |command: &String| match command.strip_suffix(&word) {
+        Some(rest) => format!("{rest}{variable}"),
+        None => command.clone(),
+    };
+    let short: Vec<String> = commands.iter().map(shorten).collect();
+    let (long, short) = (lines(commands), lines(&short));
+    let folds = |lines: &[String]| lines.iter().filter(|line| line.contains('\n')).count();
+    match folds(&long) > folds(&short) + 1 {
+        true => [vec![format!("  TRACE={}", escape(&word))], short].concat(),
+        false => long,
+    }
 }
 
 fn holds(f: &Finding) -> bool {
@@ -237,10 +264,11 @@ fn write_others(d: &Diagnosis, page: &Page, width: usize, out: &mut dyn Write) -
     };
     let unknown = names(&|f| f.story == NOT_JUDGED);
     let nothing = names(&|f| f.story != NOT_JUDGED);
-    // A narrow terminal has no room for names without further information.
-    let listed = |names: &[&str]| match width < WIDTH {
-        true => names.len().to_string(),
-        false => names.join(", "),
+    // Many names without further information only take space.
+    let listed = |names: &[&str]| match names.len() {
+        many if width < WIDTH => many.to_string(),
+        many if many > NAMED => format!("{many} other classes"),
+        _ => names.join(", "),
     };
     let nothing = (!nothing.is_empty()).then(|| format!("Gains too little: {}.", listed(&nothing)));
     let unknown =
