@@ -389,3 +389,30 @@ pub(super) fn wrapped(
     }
     writeln!(out, "{line}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn commands(path: &str) -> Vec<String> {
+        let word = shell_word(path);
+        ["waits", "path", "phases"].iter().map(|verb| format!("holdup {verb} {word}")).collect()
+    }
+
+    #[test]
+    fn a_path_is_written_once_if_no_command_has_room_for_it() {
+        let short = next(&commands("perf.data"), "perf.data", 80);
+        assert_eq!(short[1], "  holdup path perf.data");
+        let path = format!("/{}/perf.data", "x".repeat(70));
+        let long = next(&commands(&path), &path, 80);
+        assert_eq!(long[0], format!("  TRACE={path}"));
+        assert_eq!(
+            long[1..],
+            ["  holdup waits $TRACE", "  holdup path $TRACE", "  holdup phases $TRACE"]
+        );
+        let blank = format!("/{} y/perf.data", "x".repeat(70));
+        let quoted = next(&commands(&blank), &blank, 80);
+        assert_eq!(quoted[0], format!("  TRACE='{blank}'"));
+        assert_eq!(quoted[2], "  holdup path \"$TRACE\"");
+    }
+}
