@@ -19,7 +19,7 @@
 //! are decoded while the run before them is consumed.
 //!
 //! Order: by time; events with equal times by position of the run in the file. This is the order of
-//! a stable sort of the whole file by time. A sink may let calls come [`whole`].
+//! a stable sort of the whole file by time. A sink may let calls come whole ([`WholeCalls`]).
 
 mod decode;
 mod events;
@@ -39,7 +39,7 @@ use whole::Pairs;
 
 /// Takes the ordered stream.
 pub trait Sink {
-    /// Which calls may come [`whole`]; `None` for a strict order.
+    /// Which calls may come whole, their exit directly behind their enter; `None` for a strict order.
     fn whole_calls(&self) -> Option<WholeCalls> {
         None
     }
