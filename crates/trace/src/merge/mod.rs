@@ -39,7 +39,8 @@ use whole::Pairs;
 
 /// Takes the ordered stream.
 pub trait Sink {
-    /// Which calls may come whole, their exit directly behind their enter; `None` for a strict order.
+    /// Which calls may come whole, their exit directly behind their enter; `None` for a strict
+    /// order.
     fn whole_calls(&self) -> Option<WholeCalls> {
         None
     }
