@@ -1,7 +1,7 @@
 //! Types compiled to plans.
 //!
-//! A walker goes over the fields of each scope once. Which registers a plan needs is known only when
-//! later lengths and tags refer to its fields; until then its steps are drafts.
+//! A walker goes over the fields of each scope once. Which registers a plan needs is known only
+//! when later lengths and tags refer to its fields; until then its steps are drafts.
 
 use crate::plan::{Count, Dest, Load, NOTED, NOTED_DATA, Plain, Slot, Step, TextLoad, Want};
 use crate::types::{Enum, Int, Order, Type};
