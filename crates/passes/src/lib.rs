@@ -327,10 +327,16 @@ struct Feed<'a, 's, const FACTS: bool> {
     restarted: bool,
 }
 
+impl<const FACTS: bool> Feed<'_, '_, FACTS> {
+    /// Somebody asks for single events or for some of them.
+    fn is_asked(&self) -> bool {
+        FACTS || self.see.is_some() || self.part.select.cpus.is_some()
+    }
+}
+
 impl<const FACTS: bool> merge::Sink for Feed<'_, '_, FACTS> {
     fn whole_calls(&self) -> Option<WholeCalls> {
-        let strict = FACTS || self.see.is_some() || self.part.select.cpus.is_some();
-        (!strict).then(|| WholeCalls {
+        (!self.is_asked()).then(|| WholeCalls {
             numbers: self.engine.whole_calls(),
             borders: vec![self.part.start, self.part.end.saturating_add(1)],
         })
@@ -367,8 +373,7 @@ impl<const FACTS: bool> merge::Sink for Feed<'_, '_, FACTS> {
     fn slices(&mut self, mut slices: merge::Slices<'_>) -> ControlFlow<()> {
         // The common case has no checks per slice.
         let all = !self.part.windowed || slices.end().is_none_or(|last| last <= self.part.end);
-        let asked = FACTS || self.see.is_some() || self.part.select.cpus.is_some();
-        if all && self.restarted && !asked {
+        if all && self.restarted && !self.is_asked() {
             self.engine.handle::<FACTS>(slices);
             return (self.done)(self.engine);
         }

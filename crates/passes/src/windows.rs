@@ -151,6 +151,11 @@ impl<'a> Windows<'a> {
         (self.done)(number, Analysis::new(engine, self.reader, &options, span, cpus));
     }
 
+    /// Somebody asks for single events or for some of them.
+    fn is_asked(&self) -> bool {
+        self.observer.is_some() || self.options.selection.cpus.is_some()
+    }
+
     /// The engines that get the events that come now.
     fn engines(&mut self) -> impl Iterator<Item = &mut Engine> {
         self.running.iter_mut().map(|r| &mut r.engine).chain(self.carrier.as_mut())
@@ -167,7 +172,7 @@ fn state_of(engine: &mut Engine) -> Engine {
 
 impl merge::Sink for Windows<'_> {
     fn whole_calls(&self) -> Option<WholeCalls> {
-        if self.observer.is_some() || self.options.selection.cpus.is_some() {
+        if self.is_asked() {
             return None;
         }
         let engine = self.carrier.as_ref().or(self.running.first().map(|r| &r.engine))?;
@@ -213,7 +218,7 @@ impl merge::Sink for Windows<'_> {
     fn slices(&mut self, mut slices: merge::Slices<'_>) -> ControlFlow<()> {
         // The common case has no checks per slice.
         let whole = self.border().is_some_and(|b| slices.end().is_none_or(|last| last < b));
-        if whole && self.observer.is_none() && self.options.selection.cpus.is_none() {
+        if whole && !self.is_asked() {
             self.engines().for_each(|engine| engine.handle::<false>(slices.clone()));
             return ControlFlow::Continue(());
         }

@@ -123,7 +123,7 @@ fn tried(all: &[Scarce], depth: Depth) -> Vec<(bool, Scarce)> {
         }
         // To divide a worker of the kernel and to spread interrupts are two fixes: one of them may
         // be enough, and gain more than both.
-        let apart = rest[..].iter().any(|one| one.resource == Resource::Driver);
+        let apart = of_one[0].resource == Resource::Driver;
         if rest.len() > 1 && (apart || depth == Depth::Each) {
             let single = rest.into_iter().take(SINGLES);
             tries.extend(single.map(|one| (false, Scarce { is_thread: apart, ..one })));

@@ -103,10 +103,10 @@ impl CallTraits {
 }
 
 /// A thread on its CPU.
-struct At<'a> {
-    c: &'a mut CpuState,
-    t: &'a mut Thread,
-    slot: Slot,
+pub(super) struct At<'a> {
+    pub(super) c: &'a mut CpuState,
+    pub(super) t: &'a mut Thread,
+    pub(super) slot: Slot,
 }
 
 impl<'a> At<'a> {
@@ -121,7 +121,7 @@ impl<'a> At<'a> {
     /// is on its CPU, nothing interrupts it, its mode is `before`, and it is in a call if it should
     /// be. Settles the time. `None`: see [`Engine::settle_boundary`].
     #[inline(always)]
-    fn plain(
+    pub(super) fn plain(
         cpus: &'a mut Cpus,
         threads: &'a mut Threads,
         now: Nanos,

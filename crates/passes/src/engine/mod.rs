@@ -296,10 +296,10 @@ impl Engine {
                 if let [exit, others @ ..] = others
                     && !FACTS
                     && let Some(nr) = merge::call(e, exit)
-                    && self.comes_whole(nr)
+                    && let Some(traits) = self.comes_whole(nr)
                 {
                     rest = others;
-                    self.whole_call(e, exit, batch);
+                    self.whole_call(e, exit, traits, batch);
                 } else {
                     self.event::<FACTS>(e, batch);
                 }

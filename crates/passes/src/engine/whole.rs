@@ -6,9 +6,10 @@
 //! stream has got to the end of the call.
 
 use super::Engine;
-use super::calls::CallTraits;
+use super::calls::{At, CallTraits};
+use super::current::spend;
 use crate::slot::Slot;
-use crate::state::{Mode, State};
+use crate::state::Mode;
 use crate::stolen::SHORTEST;
 use crate::user_intervals::UserInterval;
 use holdup_trace::{Batch, Cpu, Event, NameId, Nanos, QualityCode, What};
@@ -97,16 +98,23 @@ impl Engine {
         self.traits.iter().map(CallTraits::is_plain).collect()
     }
 
+    /// The traits of a call that can be added up at once.
     #[inline(always)]
-    pub(super) fn comes_whole(&self, nr: u32) -> bool {
-        self.traits.get(nr as usize).is_some_and(CallTraits::is_plain)
+    pub(super) fn comes_whole(&self, nr: u32) -> Option<CallTraits> {
+        self.traits.get(nr as usize).copied().filter(CallTraits::is_plain)
     }
 
     /// A call from `enter` to `exit`, between which its CPU did nothing else.
     #[inline(always)]
-    pub(super) fn whole_call(&mut self, enter: &Event, exit: &Event, batch: &Batch) {
+    pub(super) fn whole_call(
+        &mut self,
+        enter: &Event,
+        exit: &Event,
+        traits: CallTraits,
+        batch: &Batch,
+    ) {
         self.catch_up(enter);
-        if !self.plain_call(enter, exit) {
+        if !self.plain_call(enter, exit, traits) {
             self.any_call(enter, exit, batch);
         }
     }
@@ -163,41 +171,32 @@ impl Engine {
         }
     }
 
-    /// The common case of [`Engine::whole_call`]; false if nothing was done, because it is not. The
-    /// conditions are those of a call that begins, and that the end is as simple.
+    /// The common case of [`Engine::whole_call`]; false if this is not it. Then at most the time up
+    /// to `enter` is settled, and nothing of it is left for the event itself.
     #[inline(always)]
-    fn plain_call(&mut self, enter: &Event, exit: &Event) -> bool {
+    fn plain_call(&mut self, enter: &Event, exit: &Event, traits: CallTraits) -> bool {
         let What::SysEnter { nr, .. } = enter.what else { return false };
         let What::SysExit { nr: of, ret } = exit.what else { return false };
-        let Some(&traits) = self.traits.get(nr as usize) else { return false };
-        let Some(c) = self.cpus.known_mut(enter.cpu) else { return false };
-        let (tid, slot) = c.plain();
-        let t = &mut self.threads[slot];
-        let (from, begin, end) = (c.charged_to, enter.ts, exit.ts);
-        let (outside, inside) = (begin.wrapping_sub(from), end.wrapping_sub(begin));
-        let plain = tid == enter.tid
-            && of == nr
-            && t.mode == Mode::User
-            && t.contending == 0
-            && t.past.is_none()
-            && matches!(t.state, State::Running(_))
-            && begin >= self.now
-            && end < c.border
-            && end <= self.last
-            && outside < SHORTEST
-            && inside < SHORTEST
-            && self.unused_ids.is_empty()
-            && enter.comm == NameId::NONE
-            && t.living.begun().is_some_and(|m| m.call.is_none());
-        if !plain {
+        let (begin, end) = (enter.ts, exit.ts);
+        let inside = end.wrapping_sub(begin);
+        if of != nr
+            || begin < self.now
+            || end > self.last
+            || inside >= SHORTEST
+            || !self.unused_ids.is_empty()
+            || enter.comm != NameId::NONE
+        {
+            return false;
+        }
+        let at = At::plain(&mut self.cpus, &mut self.threads, begin, enter, Mode::User);
+        let Some(At { c, t, slot }) = at else { return false };
+        // What a holder did, and the bins of the timeline, are told in the order of time.
+        if t.past.is_some() || end >= c.border {
             return false;
         }
         self.now = begin;
         c.charged_to = end;
-        c.user += outside;
-        c.kernel += inside;
-        t.user_ns += outside;
-        t.kernel_ns += inside;
+        spend(c, t, Mode::Kernel, inside);
         t.syscall_events += 2;
         c.counts.scalls += 1;
         c.counts.returned(traits.sort, ret);
