@@ -183,10 +183,11 @@ impl Living {
     }
 
     /// Finished system calls by number.
-    pub(crate) fn calls(&self) -> impl Iterator<Item = (u32, Finished<'_>)> {
+    pub(crate) fn calls(&self) -> impl Iterator<Item = (u32, ThreadCalls<'_>)> {
         let counted = self.now.iter().flat_map(|moment| moment.calls.iter());
-        let packed = packed::unpack(&self.calls).map(|(nr, calls)| (nr, Finished::Packed(calls)));
-        counted.map(|(nr, stats)| (nr, Finished::Counted(stats))).chain(packed)
+        let packed =
+            packed::unpack(&self.calls).map(|(nr, calls)| (nr, ThreadCalls::Packed(calls)));
+        counted.map(|(nr, stats)| (nr, ThreadCalls::Counted(stats))).chain(packed)
     }
 
     /// Whether it made a system call that has finished.
@@ -197,20 +198,20 @@ impl Living {
 
 /// The finished calls of one number by one thread.
 #[derive(Clone, Copy)]
-pub(crate) enum Finished<'a> {
+pub(crate) enum ThreadCalls<'a> {
     /// Of a living thread.
     Counted(&'a CallStats),
     /// Of one that has ended.
     Packed(Packed<'a>),
 }
 
-impl Finished<'_> {
+impl ThreadCalls<'_> {
     /// The sums, perhaps without the errors by number and the histogram.
     #[inline]
     pub(crate) fn sums<R>(self, of: impl FnOnce(&CallStats) -> R) -> R {
         match self {
-            Finished::Counted(stats) => of(stats),
-            Finished::Packed(calls) => calls.sums(of),
+            ThreadCalls::Counted(stats) => of(stats),
+            ThreadCalls::Packed(calls) => calls.sums(of),
         }
     }
 
@@ -218,8 +219,8 @@ impl Finished<'_> {
     #[inline]
     pub(crate) fn add_to(self, to: &mut CallStats) {
         match self {
-            Finished::Counted(stats) => to.merge(stats),
-            Finished::Packed(calls) => calls.all(|stats| to.merge(&stats)),
+            ThreadCalls::Counted(stats) => to.merge(stats),
+            ThreadCalls::Packed(calls) => calls.all(|stats| to.merge(&stats)),
         }
     }
 }
