@@ -52,8 +52,8 @@ invariants! {
     /// even before the thread shows. The time counts once an event of the thread confirms it, and
     /// is unaccounted otherwise.
     BlindTakesWoken = PresumedSwitch,
-        "so does an idle CPU whose switches out of idle are not recorded, even before the thread \
-         has an event";
+        "an idle CPU takes the thread woken on it at once, even if the thread has no event yet and \
+         no switch out of idle is recorded on this CPU";
     /// A CPU that switches to idle has an empty run queue: `pick_next_task_idle` is asked last. A
     /// thread believed ready on it ran unseen and sleeps, or was moved.
     ///
