@@ -65,7 +65,7 @@ pub const FAMILIES: &[Family] = &[
     },
     Family {
         preset: Locks,
-        why: "waiting for one of several descriptors: an event loop without work, or a latch",
+        why: "waiting for one of several descriptors: an idle event loop, or a latch",
         calls: &[
             "poll",
             "ppoll",
@@ -101,7 +101,7 @@ pub const FAMILIES: &[Family] = &[
     },
     Family {
         preset: Full,
-        why: "waiting for a peer to connect: a server without work",
+        why: "waiting for a peer to connect: an idle server",
         calls: &["accept", "accept4", "connect"],
     },
     Family {
@@ -111,8 +111,8 @@ pub const FAMILIES: &[Family] = &[
     },
     Family {
         preset: Full,
-        why: "changes of the address space: waiting for its lock and for TLB shootdowns on the \
-              siblings' CPUs",
+        why: "changes of the address space: waiting for the lock of the address space, and for TLB \
+              shootdowns on the CPUs of other threads of the process",
         calls: &[
             "mmap",
             "mmap_pgoff",
