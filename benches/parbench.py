@@ -31,7 +31,7 @@ ROWS = [
      [dict(workers=CPUS, threads=4, busy=1, bound=1)]),
     ("the same, threads sleep at barriers", "global queue: no added user time, no gain",
      [dict(workers=CPUS, threads=4)]),
-    ("jobs with as many threads as CPUs, one after the other (4.4, delayed starts)", "nearly ideal: each job is faster",
+    ("jobs with as many threads as CPUs, one started after the other (4.4, delayed starts)", "nearly ideal: each job is faster",
      [dict(workers=CPUS, threads=CPUS, delay=None)]),
     ("one in ten rounds writes a record", "disk parts exist, not measured there",
      [dict(workers=CPUS, threads=1, io=10)]),
