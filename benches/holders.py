@@ -135,7 +135,7 @@ def main():
                 measure(holdup, program, pair, args.rounds, os.path.abspath(args.dir), folder)
         if args.no_table:
             return
-        print("| a holder | largest parts | change | predicted | done | spread |\n|---|---|---|--:|--:|--:|")
+        print("| what a holder does | largest parts | change | predicted | measured | spread |\n|---|---|---|--:|--:|--:|")
         for pair in pairs:
             with open(f"{folder}/{pair[0]}.json") as file:
                 rates = json.load(file)["rates"]

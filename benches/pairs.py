@@ -126,7 +126,7 @@ def figures(name, errors):
 
 
 def judge(pairs, folder, holdup):
-    print("| half | pair | done | class by what fixing gained | printed | confidence | predicted | by | error | demand | error |")
+    print("| half | pair | measured | true class | verdict | confidence | predicted | basis | error | by demand | error |")
     print("|--:|---|--:|---|---|--:|--:|---|--:|--:|--:|")
     right, judged, sure_and_wrong, alarms = 0, 0, [], []
     errors, of_demand = [], []

@@ -210,7 +210,7 @@ def main():
             with open(f"{scratch}/words", "w", encoding="ascii") as file:
                 for _ in range(300_000):
                     file.write(" ".join(chance.choices(words, k=8)) + "\n")
-        print("| program | mended | change | replay | closed model | done | error | of the model | spread |")
+        print("| program | changed to | option | replay | closed model | measured | error | error of the model | spread |")
         print("|---|---|---|---|---|---|---|---|---|")
         errors, models = [], []
         for pair, (program, mended, change) in enumerate(PAIRS):

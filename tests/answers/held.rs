@@ -67,7 +67,7 @@ fn holds_that_nobody_waited_for_are_told_by_those_who_found_it_held() {
     let mut errors: Vec<f64> = found.iter().map(|m| off(m).abs()).collect();
     errors.sort_by(f64::total_cmp);
     let mut made = format!(
-        "{} of {all} recordings give an estimate; half of these are within {:.0} %.\n\n\
+        "{} of {all} recordings give an estimate; half of the estimates are within {:.0} %.\n\n\
          | recording | program | CPUs | counted, ms | seen | in all | error |\n\
          |---|---|---|---|---|---|---|\n",
         found.len(),

@@ -96,7 +96,7 @@ const FOR_RULES: [&str; 6] = [
 /// The table of docs/models.md: every step of every ladder, predicted from the smaller machine.
 fn predicted_against_measured(ladders: &[(String, Vec<Rung>)]) -> String {
     let mut table = String::from(
-        "| half | work | from | to | demand | from | predicted | measured | error |\n\
+        "| half | work | CPUs from | to | demand | basis | predicted | measured | error |\n\
          |---|---|---|---|---|---|---|---|---|\n",
     );
     let mut errors = [Vec::new(), Vec::new()];

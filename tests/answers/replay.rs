@@ -20,9 +20,8 @@ const OFF: &[(&str, f64, &str)] = &[
     ),
     ("real/xz_TN", 3.0, "idle tasks whose events were not recorded"),
 ];
-const QUEUES: &str =
-    "the order in the run queues decides when the next thread gets the lock that all want";
-const TAKEN_AWAY: &str = "idle CPUs that a hypervisor gave back milliseconds after a wake-up";
+const QUEUES: &str = "the run-queue order decides when the next thread gets a contended lock";
+const TAKEN_AWAY: &str = "idle CPUs that the hypervisor ran only milliseconds after a wake-up";
 const WITHIN_PCT: f64 = 2.0;
 
 /// By how much the replay of a file misses the trace, in per cent.
@@ -76,8 +75,9 @@ fn unchanged_it_takes_as_long_as_the_trace_and_every_thread_runs_as_long() {
     assert!(off.len() > 100, "{}", off.len());
     let within = off.iter().filter(|&&e| e <= WITHIN_PCT).count();
     let mut made = format!(
-        "The replay meets {within} of {} recordings within {WITHIN_PCT} %, and half of them within \
-         {:.2} %. The others:\n\n| recording | less than | likely because of |\n|---|---|---|\n",
+        "For {within} of {} recordings the unchanged replay takes as long as the trace within \
+         {WITHIN_PCT} %, for half of\nthem within {:.2} %. The other recordings:\n\n\
+         | recording | differs by less than | likely cause |\n|---|---|---|\n",
         off.len(),
         off[off.len() / 2],
     );
@@ -85,9 +85,8 @@ fn unchanged_it_takes_as_long_as_the_trace_and_every_thread_runs_as_long() {
         made += &format!("| `{file}…` | {limit} % | {why} |\n");
     }
     made += &format!(
-        "\nFree of the order of the trace, and otherwise unchanged, half of the replays differ \
-         from the trace by at most {:.1} %, {} of {} differ by more than 15 %, and {} by more \
-         than 30 %.\n",
+        "\nIf only the order of the threads is free, half of the replays differ from the trace by \
+         at most {:.1} %, {} of {} by\nmore than 15 %, and {} by more than 30 %.\n",
         free[free.len() / 2],
         free.iter().filter(|&&pct| pct > 15.0).count(),
         free.len(),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// The heading of the last section of `docs/verdicts.md`, which
 /// `crates/diagnose/tests/it/sensitivity.rs` writes.
-pub(crate) const LIMITS: &str = "\n## What each limit decides\n";
+pub(crate) const LIMITS: &str = "\n## What each threshold decides\n";
 
 /// A recording and what it is known to be.
 pub(crate) struct Labelled {

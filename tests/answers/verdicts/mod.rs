@@ -243,7 +243,7 @@ fn page(all: &[Outcome]) -> String {
         write!(out, "\n### {title}: {} of {} right\n\n{}", right(half), half.len(), matrix(half))
             .unwrap();
     }
-    out.push_str("\n### Wrong\n\n");
+    out.push_str("\n### Wrong verdicts\n\n");
     let outcomes: Vec<&Outcome> = all.iter().collect();
     let half = |o: &Outcome| if o.of.is_to_tune() { "" } else { " (check)" };
     out.push_str(&wrong_table(&outcomes, "recording", half));
@@ -254,8 +254,8 @@ fn page(all: &[Outcome]) -> String {
     }
     out.push_str(include_str!("wavering.md"));
     out.push_str(
-        "\n| change | same verdict | another that is right too | less sure, and why | \
-        neither |\n|---|--:|--:|--:|--:|\n",
+        "\n| change | same verdict | another right verdict | lower confidence, with a reason | \
+        none of these |\n|---|--:|--:|--:|--:|\n",
     );
     for change in Change::ALL {
         let (kept, also, less, neither) = wavering(all, change);

@@ -115,7 +115,7 @@ fn half(title: &str, of: &[&Judged]) -> String {
     );
     if outcomes.iter().any(|o| !o.is_right()) {
         out.push('\n');
-        out.push_str(&wrong_table(&outcomes, "wrong", |_| ""));
+        out.push_str(&wrong_table(&outcomes, "wrong verdict on", |_| ""));
     }
     out
 }

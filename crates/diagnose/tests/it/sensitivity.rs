@@ -1,4 +1,4 @@
-//! What each limit decides: all labelled recordings are judged again with each limit 30 % lower and
+//! What each threshold decides: all labelled recordings are judged again with each limit 30 % lower and
 //! higher, and changed verdicts are counted.
 //!
 //! Each recording is read once. It is replayed again only if the moved limit changes what a replay
@@ -140,9 +140,9 @@ fn cell(all: &[Moved], key: &str, at: usize) -> (usize, usize, usize) {
 fn section(all: &[Moved]) -> String {
     let right = all.iter().filter(|m| m.is_right).count();
     let mut out = format!(
-        "{}\n{}\n{right} of {} verdicts are right as the limits are.\n\n\
-         | limit | kind | value | at -30 %: changed | wrong then | right then | at +30 %: changed \
-         | wrong then | right then |\n|---|---|---|--:|--:|--:|--:|--:|--:|\n",
+        "{}\n{}\n{right} of {} verdicts are right with the default thresholds.\n\n\
+         | threshold | kind | value | at -30 %: changed | wrong then | right then | at +30 %: \
+         changed | wrong then | right then |\n|---|---|---|--:|--:|--:|--:|--:|--:|\n",
         labels::LIMITS,
         include_str!("sensitivity.md"),
         all.len()
