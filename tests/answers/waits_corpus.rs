@@ -185,9 +185,7 @@ fn assert_adds_up(name: &str, a: &Analysis) {
     // Every object's part is in the table: rows lose less than a nanosecond each to rounding.
     let rows = judged.waits(WaitsBy::Object);
     let blamed: u64 = rows.iter().map(|r| r.idle_blamed_ns).sum();
-    let leaves =
-        [Leaf::ThreadSync, Leaf::KernelServices, Leaf::KernelLocks, Leaf::OneServer, Leaf::Io]
-            .map(|leaf| ledger.ns(leaf));
+    let leaves = Leaf::WAITED_FOR.map(|leaf| ledger.ns(leaf));
     assert!(
         blamed + rows.len() as u64 + leaves.len() as u64 >= leaves.iter().sum::<u64>(),
         "{name}: rows"

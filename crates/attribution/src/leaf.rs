@@ -166,6 +166,11 @@ leaves! {
 }
 
 impl Leaf {
+    /// What of idle time belongs to what threads waited for and to nothing else, in the order in
+    /// which the ledger assigns it.
+    pub const WAITED_FOR: [Leaf; 5] =
+        [Leaf::ThreadSync, Leaf::KernelServices, Leaf::KernelLocks, Leaf::OneServer, Leaf::Io];
+
     /// The last part of its path.
     pub fn name(self) -> &'static str {
         self.path().rsplit('/').next().unwrap_or_default()

@@ -295,9 +295,7 @@ fn idle(analysis: &Analysis, waits: &[Wait], rows: &[CpuRow]) -> Vec<(Leaf, Nano
     }
     let mut rest = Rest { left: rows.iter().map(|r| r.idle_ns).sum() };
     let mut leaves = Vec::new();
-    for leaf in
-        [Leaf::ThreadSync, Leaf::KernelServices, Leaf::KernelLocks, Leaf::OneServer, Leaf::Io]
-    {
+    for leaf in Leaf::WAITED_FOR {
         leaves.push((leaf, rest.take(shares[leaf.index()].share_ns())));
     }
     leaves.push((Leaf::Throttled, rest.take(analysis.throttled_idle_ns())));

@@ -9,10 +9,7 @@ use std::collections::BTreeMap;
 /// A claim, the part, and the whole that it must not exceed.
 pub(crate) type Claim = (&'static str, Nanos, Nanos);
 
-/// What of idle time belongs to what threads waited for and to nothing else.
-const WAITED_FOR: [Leaf; 5] =
-    [Leaf::ThreadSync, Leaf::KernelServices, Leaf::KernelLocks, Leaf::OneServer, Leaf::Io];
-/// What of it belongs to no wait. Of the rest (a thread that works alone or first, a driver) waits
+/// What of idle time belongs to no wait. Of the rest (a thread that works alone or first, a driver) waits
 /// show the part of those who waited for it.
 const NOBODYS: [Leaf; 3] = [Leaf::Scheduler, Leaf::Throttled, Leaf::NoWork];
 
@@ -29,7 +26,7 @@ pub(crate) fn claims(a: &Analysis) -> Vec<Claim> {
 /// rows that waited.
 fn waits(judged: &Attribution<'_>) -> Vec<Claim> {
     let sum = |leaves: &[Leaf]| leaves.iter().map(|&leaf| judged.ledger.ns(leaf)).sum::<Nanos>();
-    let least = sum(&WAITED_FOR);
+    let least = sum(&Leaf::WAITED_FOR);
     let most = judged.ledger.total(Total::Idle) - sum(&NOBODYS);
     let blamed = |by| {
         let rows = judged.waits(by);
