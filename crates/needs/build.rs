@@ -2,7 +2,8 @@
 //!
 //! Cargo runs this again when a tool that was found changes, and when anything is installed into a
 //! folder of `PATH` while a tool is missing. Cargo cannot wait for a folder to appear: after
-//! putting recordings next to the repository, run `cargo clean -p holdup-needs`.
+//! putting recordings next to the repository, or npm packages into `target/ci-node`, run
+//! `cargo clean -p holdup-needs`.
 
 use std::env;
 use std::fmt::Write as _;
@@ -153,7 +154,11 @@ fn records_tracepoints() -> Result<String, String> {
 fn npm_packages(manifest: &Path, packages: &[&str]) -> Result<String, String> {
     version("node")?;
     let folder = manifest.join("../../target/ci-node");
-    println!("cargo::rerun-if-changed={}", folder.join("package-lock.json").display());
+    let lock = folder.join("package-lock.json");
+    // Cargo takes a file that is not there for one that has changed, each time.
+    if lock.exists() {
+        println!("cargo::rerun-if-changed={}", lock.display());
+    }
     let missing = |name: &&&str| !folder.join("node_modules").join(name).is_dir();
     match packages.iter().find(missing) {
         None => Ok(String::new()),
