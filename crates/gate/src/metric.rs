@@ -308,15 +308,17 @@ impl Metric {
         };
         if table.keyed() == key.is_empty() {
             return Err(unknown(match table.keyed() {
-                true => format!("'{name}' has rows: write {name}[\"KEY\"].{rest}"),
-                false => format!("'{name}' has no rows: write {name}.{rest}"),
+                true => format!("table '{name}' has several rows: write {name}[\"KEY\"].{rest}"),
+                false => {
+                    format!("table '{name}' has a single row, without a key: write {name}.{rest}")
+                }
             }));
         }
         let Some((measure, per)) = column(table, rest) else {
             let names: Vec<&str> = table.measures().iter().map(|m| m.name).collect();
             return Err(unknown(format!(
-                "'{name}' has no column '{}'; its columns are {}, each also with _per_s, _per_work \
-                 or _pct",
+                "table '{name}' has no column '{}'; the columns are {}, each also with _per_s, \
+                 _per_work or _pct",
                 rest.escape_default(),
                 names.join(", ")
             )));

@@ -39,7 +39,7 @@ fn one_bad_file_never_stops_the_rest() {
     );
     let text = String::from_utf8(out.stdout).unwrap();
     let (_, last) = text.split_once("Could not be read (4)").expect("they come last");
-    for (name, why) in names.iter().zip(["", "a link that leads nowhere", "an empty file", ""]) {
+    for (name, why) in names.iter().zip(["", "the target of this link", "the file is empty", ""]) {
         assert!(last.contains(&format!("  {name}: {why}")), "{last}");
     }
     // Whoever was damaged is not read again; what may be fixed is.
