@@ -49,7 +49,7 @@ fn a_trace_is_grouped_filtered_and_viewed() {
         &trace,
     ]);
     assert!(
-        stdout(&["locks", &trace]).contains("note: the kernel does not report waits for an rwsem")
+        stdout(&["locks", &trace]).contains("note: the kernel reports neither waits for an rwsem")
     );
     assert!(!stdout(&["locks", "-q", &trace]).contains("note:"));
 }

@@ -78,7 +78,7 @@ fn what_has_no_end_is_never_read() {
     for (trace, why) in [
         ("in/pipe", "a pipe, not a file"),
         ("/dev/zero", "a device, not a file"),
-        ("in", "a folder that is not a trace"),
+        ("in", "this folder is not a trace"),
         ("in/absent", "No such file"),
     ] {
         let out = bench.run(&["--one", trace, "--to", "part.ndjson", "-q"]);

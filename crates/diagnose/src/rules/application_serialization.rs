@@ -204,7 +204,7 @@ pub(super) fn contention(facts: &Facts<'_>, rule: &Rule, of: &ContentionLeaves) 
                     culprits.first().and_then(slow_holders).unwrap_or_default(),
                 ),
                 None => format!(
-                    "threads contend {at}: {:.1} of {} CPUs are lost, of which {:.1} are idle",
+                    "threads contend {at}: {:.1} of {} CPUs are lost, {:.1} of them idle",
                     in_cpus(facts, idle + cpu + spun),
                     facts.analysis.cpus,
                     in_cpus(facts, idle),

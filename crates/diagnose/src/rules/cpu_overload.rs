@@ -52,8 +52,8 @@ fn check(facts: &Facts<'_>) -> Finding {
     let mut explanation = Explanation {
         story: "more-threads-than-cpus",
         summary: format!(
-            "for {of_time:.0} % of the time no CPU is idle, while {:.1} threads run or are ready \
-             on {cpus} CPU{}",
+            "for {of_time:.0} % of the time no CPU is idle, while {:.1} threads compete for \
+             {cpus} CPU{}",
             queue.value * cpus,
             if cpus > 1.0 { "s" } else { "" }
         ),

@@ -99,7 +99,7 @@ enum Story<'a> {
 
 impl Story<'_> {
     fn explain(&self, cpus: u32, lost: f64, idle: f64) -> Explanation {
-        let of = format!("{lost:.1} of {cpus} CPUs are lost, of which {idle:.1} are idle");
+        let of = format!("{lost:.1} of {cpus} CPUs are lost, {idle:.1} of them idle");
         let (story, summary) = match self {
             Story::Asleep { call } => {
                 ("asleep", format!("threads sleep for a lock of the kernel in {call}: {of}"))

@@ -77,7 +77,7 @@ fn check(facts: &Facts<'_>) -> Finding {
             nobody: "no thread waits in the threads library",
             advice: [
                 "use several locks instead of this one, each for a part of the data",
-                "do work before or after the critical section where possible",
+                "move work out of the critical section",
             ],
         },
     )

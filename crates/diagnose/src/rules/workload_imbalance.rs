@@ -236,7 +236,7 @@ fn check(facts: &Facts<'_>) -> Finding {
             "% of the time",
             "run queue",
         ),
-        share("idle CPU time meanwhile", Leaf::Serial),
+        share("idle CPU time while just one thread had work", Leaf::Serial),
         share("idle CPU time while no thread had work", Leaf::NoWork),
     ];
     if let Some((slot, running)) = &alone.longest {

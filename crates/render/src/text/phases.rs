@@ -54,5 +54,5 @@ pub(crate) fn remark(d: &Diagnosis, judged: &TraceHead) -> Option<String> {
         })
         .collect();
     (!left_out.is_empty())
-        .then(|| format!("the verdict is about the work only, without {}", left_out.join(" and ")))
+        .then(|| format!("only the work was judged, without {}", left_out.join(" and ")))
 }
