@@ -16,7 +16,7 @@ pub struct HoldingRow {
     /// Process of the waiting threads; `null` if there are several processes, or if it is not
     /// known.
     pub pid: Option<u32>,
-    /// Name of that process, or of the thread that waited longest.
+    /// Name of the process of the waiting threads, or of the thread that waited longest.
     pub comm: String,
     /// Activity of the holders: `user`, `preempted`, `disk` …; docs/waits.md lists all.
     pub did: &'static str,

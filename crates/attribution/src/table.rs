@@ -46,7 +46,7 @@ pub struct Holder {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct WaitsRow {
     /// Name of the control group of the waiting threads: service, container or pod; `null` if the
-    /// trace does not contain it. Present only by thread or control group.
+    /// trace does not contain it. Present only with `--by thread` or `--by cgroup`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<Option<String>>,
     /// Kind of the object: `futex`, `semop`, `pipe`, `disk` …
@@ -62,10 +62,10 @@ pub struct WaitsRow {
     /// Process of the waiting threads; `null` if there are several processes, or if it is not
     /// known.
     pub pid: Option<u32>,
-    /// Thread that waited; present only by thread.
+    /// Thread that waited; present only with `--by thread`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tid: Option<u32>,
-    /// Name of that process, or of the thread that waited longest.
+    /// Name of the process of the waiting threads, or of the thread that waited longest.
     pub comm: String,
     /// Number of times that a thread went to sleep for the object.
     pub waits: u64,

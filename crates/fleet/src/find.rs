@@ -204,7 +204,7 @@ mod tests {
         let expected = [
             ("a/deep/linked", Kind::Found),
             ("a/deep/one", Kind::Found),
-            ("b/dead", Kind::Lost("a link that leads nowhere".into())),
+            ("b/dead", Kind::Lost("the target of this link does not exist".into())),
             ("b/two", Kind::Found),
         ];
         assert_eq!(found, expected.map(|(name, kind)| (name.to_owned(), kind)));

@@ -26,16 +26,16 @@ pub enum Group {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SyscallRow {
     /// Name of the control group: service, container or pod; `null` if the trace does not contain
-    /// it. Present only by thread and by control group.
+    /// it. Present only with `--by thread` or `--by cgroup`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<Option<String>>,
-    /// Name of the thread or process; absent by system.
+    /// Name of the thread or process; absent with `--by system`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comm: Option<String>,
-    /// Id of the process; absent by system, `null` if the trace has no process ids.
+    /// Id of the process; absent with `--by system`, `null` if the trace has no process ids.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<Option<u32>>,
-    /// Id of the thread; present only by thread.
+    /// Id of the thread; present only with `--by thread`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tid: Option<u32>,
     /// Name of the system call on the recorded machine's architecture, or `syscall_NR`.
@@ -92,24 +92,24 @@ pub struct SyscallRow {
 pub struct ProcRow {
     /// Name of the command, process or thread.
     pub comm: String,
-    /// Id of the process; absent by command.
+    /// Id of the process; absent with `--by command`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<Option<u32>>,
     /// Whether `pid` is not in the trace, but inferred from the creation of the thread; absent if
     /// `pid` is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid_inferred: Option<bool>,
-    /// Id of the thread; present only by thread.
+    /// Id of the thread; present only with `--by thread`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tid: Option<u32>,
     /// Name of the control group: service, container or pod; `null` if the trace does not contain
-    /// it. Absent by command.
+    /// it. Absent with `--by command`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<Option<String>>,
-    /// Number of processes in the row; present by command and by control group.
+    /// Number of processes in the row; present with `--by command` or `--by cgroup`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processes: Option<u64>,
-    /// Number of threads in the row; absent by thread.
+    /// Number of threads in the row; absent with `--by thread`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<u64>,
     /// Whether the row is a kernel thread.
@@ -195,7 +195,7 @@ pub struct SwitchRow {
     /// it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<Option<String>>,
-    /// Number of threads in the row; present only by control group.
+    /// Number of threads in the row; present only with `--by cgroup`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<u64>,
     /// CPU time of all stays on a CPU that ended in the trace (run-time of `perf sched timehist

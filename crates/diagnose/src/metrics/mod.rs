@@ -188,8 +188,7 @@ fn decide(view: &View<'_>, findings: &[Finding]) -> Verdict {
         reservations.push("the file does not give the number of CPUs".to_owned());
     }
     if view.figures.sar.is_none() {
-        reservations
-            .push("the file has no figures of sar, so the use of the CPUs is unknown".to_owned());
+        reservations.push("there are no figures of sar: the use of the CPUs is unknown".to_owned());
     }
     let verdict = |class, confidence: f64, summary, runner_up, reservations: Vec<String>| {
         let mut steps = vec![Step::of("the figures, without a correction", confidence)];

@@ -66,7 +66,7 @@ pub struct PredictRow {
     pub object: String,
     /// Process of the threads that use the lock; `null` if there are several processes.
     pub pid: Option<u32>,
-    /// Name of that process, or of the thread that waited longest for the lock.
+    /// Name of the process that uses the lock, or of the thread that waited longest for it.
     pub comm: Option<String>,
     /// Number of CPUs (N).
     pub cpus: u32,

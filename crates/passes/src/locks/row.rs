@@ -24,14 +24,14 @@ pub enum LockBy {
 /// include only waits that ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LockRow {
-    /// Name of the thread; present only by task.
+    /// Name of the thread; present only with `--by task`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comm: Option<String>,
-    /// Id of the thread; `null` if the recorder did not record it; present only by task.
+    /// Id of the thread; `null` if the recorder did not record it; present only with `--by task`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tid: Option<Option<u32>>,
     /// Name of the control group of the thread: service, container or pod; `null` if the trace does
-    /// not contain it; present only by task.
+    /// not contain it; present only with `--by task`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<Option<String>>,
     /// Address of the lock; in events of lockdep, address of the `lockdep_map` in the lock. If a
@@ -43,8 +43,8 @@ pub struct LockRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<Option<String>>,
     /// The most likely identity of a lock without a name, inferred from the functions that request
-    /// it; present only by lock. `null` without call chains, or if the functions are not in the
-    /// list of known functions.
+    /// it; present only with `--by lock`. `null` without call chains, or if the functions are not
+    /// in the list of known functions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub likely: Option<Option<String>>,
     /// Type of the lock: `mutex`, `rwsem:R` …; the family (`rwsem`) if threads took the lock both
@@ -144,7 +144,7 @@ pub struct LockRow {
     pub holders: Option<u64>,
     /// What the holders did while other threads waited for the lock, longest first. The times add
     /// up to the time for which the lock was held while threads waited for it, as far as the trace
-    /// shows the holders. Present only by lock and by class.
+    /// shows the holders. Present only with `--by lock` or `--by class`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holders_did: Option<Vec<HolderTime>>,
     /// Number of waits for a lock that was last held on another CPU (lock_stat).

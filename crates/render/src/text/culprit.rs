@@ -105,7 +105,7 @@ pub(crate) fn culprit(c: &Culprit) -> String {
     line
 }
 
-/// `meanwhile its holders spent 61 % waiting for a disk (fsync), 25 % in their own code`: the two
+/// `meanwhile the holders spent 61 % waiting for a disk (fsync), 25 % in their own code`: the two
 /// largest parts of at least a tenth.
 fn holders_did(times: &[HolderTime]) -> Option<String> {
     let one = |t: &HolderTime| format!("{:.0} % {}", t.pct, t.phrase());
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(
             culprit(&lock),
             "mutex 0x1000 of wl (1): 2 threads contend; held for 100 % of the waiting time by w-2 \
-             (tid 2); meanwhile its holders spent 55 % waiting for a disk (fsync), 40 % in their \
+             (tid 2); meanwhile the holders spent 55 % waiting for a disk (fsync), 40 % in their \
              own code; the work would be 1.40 times as fast without their sleep"
         );
     }
