@@ -417,7 +417,8 @@ function lanes(t) {
       `scale) this page has each of the ${digits(t.window_switches, 0)} intervals on a CPU; ` +
       `elsewhere the resolution is ${duration(t.pixel_ns)}. Keys: ← → move, + − zoom, 0 all, ` +
       'b busiest, ↑ ↓ , . cursor. Drag moves, double-click or Ctrl + wheel zooms. In the ' +
-      'close-up, arrows point to the thread under the cursor from the threads that ended its sleeps.' }),
+      'close-up, arrows point to the thread under the cursor from the threads that ended its ' +
+      'sleeps.' }),
     missing.length ? el('p', { class: 'dim', text: `Not shown: ${missing.join(', ')}.` }) : null);
   new ResizeObserver(render).observe(canvas.parentNode ?? canvas);
   window.addEventListener('themechange', () => { theme(); render(); });
