@@ -104,8 +104,8 @@ fn no_group(filter: &Filter, analysis: &Analysis) -> Failure {
     busiest.sort_by_key(|&(name, ns)| (std::cmp::Reverse(ns), name));
     let busiest: Vec<&str> = busiest.iter().take(NAMES).map(|(name, _)| name.as_str()).collect();
     usage(format!(
-        "{options}: no thread of the trace is in such a control group{near}; the busiest groups \
-         are {}",
+        "{options}: no thread of the trace is in a control group with this name{near}; the busiest \
+         groups are {}",
         busiest.join(", ")
     ))
 }
@@ -155,7 +155,7 @@ pub(crate) fn options(filter: &Filter) -> Vec<String> {
 /// Why there is no critical path, in words.
 pub(crate) fn no_path(why: &NoPath) -> String {
     match why {
-        NoPath::NoThread => "no such thread ran or slept in the trace".to_owned(),
+        NoPath::NoThread => "no thread with this number ran or slept in the trace".to_owned(),
         NoPath::Kernel(name) => format!(
             "{name} is a kernel thread: the causes of its sleeps are not known, so it has no \
              critical path; holdup procs --tid shows its times"

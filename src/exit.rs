@@ -22,7 +22,7 @@ macro_rules! codes {
 
 codes! {
     /// Success. A closed pipe is no failure, as in `holdup ... | head`.
-    OK = 0: "ok", "holdup gave an answer, whatever the answer is";
+    OK = 0: "ok", "holdup gave an answer, whatever it says";
     /// `--fail-on` matched, or the gate failed.
     FAILED = 1: "--fail-on matched, or the gate failed",
         "the verdict is one of those named with `diagnose --fail-on CLASS`, or `gate` found a \
@@ -37,8 +37,8 @@ codes! {
     /// The trace cannot show what was requested.
     INCONCLUSIVE = 4: "not enough evidence to decide", "not enough evidence to decide";
     /// An unexpected error, which has no code of its own.
-    DEFECT = 5: "a defect of holdup", "a defect of holdup, worth a report; the message says what \
-         went wrong";
+    DEFECT = 5: "a defect of holdup", "a defect of holdup; please report it with the message, \
+                                       which says what went wrong";
 }
 
 /// All in one sentence, for the help.

@@ -116,7 +116,7 @@ impl Asking<'_> {
                     _ => {
                         writeln!(
                             out,
-                            "{}\nTables that show more on this question: {}; all tables: {}",
+                            "{}\nTables that show more about this question: {}; all tables: {}",
                             HELP,
                             q.tables.join(", "),
                             table_names().join(", ")
@@ -188,5 +188,5 @@ impl Asking<'_> {
     }
 }
 
-const HELP: &str = "A number takes a branch, Enter takes the recommended branch (>); t TABLE shows \
-    a table, b goes back, r shows the report, q quits.";
+const HELP: &str = "A number chooses an answer, Enter chooses the recommended answer (>); t TABLE \
+                    shows a table, b goes back, r shows the report, q quits.";

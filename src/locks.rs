@@ -32,7 +32,7 @@ pub(crate) fn run(args: &LocksArgs) -> Result<()> {
     }
     if is_lock_stat(&config.trace) {
         if args.hist {
-            return Err(usage("--hist: /proc/lock_stat has sums, not single waits"));
+            return Err(usage("--hist: a dump of /proc/lock_stat has sums, not single waits"));
         }
         return lock_stat(args, config, by);
     }
@@ -157,15 +157,16 @@ fn notes(
     }
     if source == LockSource::Contention {
         notes.push(
-            "the kernel does not report waits for an rwsem that spin while its owner runs, nor \
-             waits for the test-and-set spinlocks of guests: such waits appear as kernel CPU time"
+            "the kernel reports neither waits for an rwsem that spin while the owner of the rwsem \
+             runs, nor waits for the test-and-set spinlocks of guests: these waits appear as \
+             kernel CPU time"
                 .to_owned(),
         );
     }
     if capabilities.lockdep && source == LockSource::Contention {
         notes.push(
-            "on a lockdep kernel every mutex_lock counts as contended: compare times, not counts, \
-                or use --events lockdep"
+            "on a kernel with lockdep every mutex_lock counts as contended: compare times, not \
+             counts, or use --events lockdep"
                 .to_owned(),
         );
     }
@@ -209,8 +210,8 @@ fn lock_stat(args: &LocksArgs, config: Config, by: LockBy) -> Result<()> {
     let stat = match &args.before {
         None => {
             notes.push(
-                "sums since the last reset of /proc/lock_stat; name an earlier dump with --before \
-                 for an interval"
+                "the figures are sums since the last reset of /proc/lock_stat; for the figures of \
+                 an interval, name an earlier dump with --before"
                     .to_owned(),
             );
             stat
@@ -219,8 +220,8 @@ fn lock_stat(args: &LocksArgs, config: Config, by: LockBy) -> Result<()> {
             Some(between) => between,
             None => {
                 notes.push(
-                    "the counters were reset between the two dumps: these are the sums since the \
-                     reset"
+                    "the counters of /proc/lock_stat were reset between the two dumps: the figures \
+                     are the sums since the reset"
                         .to_owned(),
                 );
                 stat
@@ -234,8 +235,8 @@ fn lock_stat(args: &LocksArgs, config: Config, by: LockBy) -> Result<()> {
         )
     })?;
     notes.push(
-        "a dump has no time stamps: rates, shares of the machine, and what threads did while they \
-         waited are not known"
+        "a dump of /proc/lock_stat has no time stamps: rates, percentages of capacity, and what \
+         threads did while they waited are not known"
             .to_owned(),
     );
     let mut table = schema::locks(&rows, by);

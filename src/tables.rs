@@ -116,10 +116,10 @@ fn untraced(table: &str, capabilities: &Capabilities) -> Option<String> {
     const NAMES: usize = 5;
     let calls = capabilities.syscalls.in_words(NAMES)?;
     Some(match table {
-        "syscalls" => format!("recorded system calls: {calls}; all others are untraced"),
-        "sar" | "cpus" | "procs" => "time in application code and in system calls is n/a, because \
-            not all calls were recorded and the other calls cannot be distinguished from \
-            application code"
+        "syscalls" => format!("recorded system calls: {calls}; all other calls are untraced"),
+        "sar" | "cpus" | "procs" => "time in application code and time in system calls are n/a, \
+                                     because not all calls were recorded, and calls that were not \
+                                     recorded cannot be distinguished from application code"
             .to_owned(),
         _ => return None,
     })

@@ -10,7 +10,7 @@ pub(crate) struct TraceArg {
     /// directory]
     #[arg(value_name = "TRACE")]
     pub(crate) trace: Option<PathBuf>,
-    /// The trace (perf's option for it)
+    /// The trace (-i is perf's option for it)
     #[arg(short, long, value_name = "FILE", conflicts_with = "trace")]
     pub(crate) input: Option<PathBuf>,
 }
@@ -41,7 +41,7 @@ pub(crate) struct SelectArgs {
     /// Only these CPUs: 0-3,5
     #[arg(short = 'C', long, value_name = "CPUS")]
     pub(crate) cpu: Option<String>,
-    /// Only this time window: A,B in seconds as perf prints them (either may be empty), or 10%,20%
+    /// Only this time window: A,B in seconds as perf prints them (A or B may be empty), or 10%,20%
     #[arg(long, value_name = "A,B", allow_hyphen_values = true)]
     pub(crate) time: Option<String>,
     /// Only this phase, by its number in holdup phases
@@ -56,13 +56,13 @@ pub(crate) struct OutputArgs {
     /// Format of the output
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = FormatName::Text)]
     pub(crate) format: FormatName,
-    /// JSON (perf's option for it)
+    /// Write JSON (-j is perf's option for it)
     #[arg(
         short = 'j', long = "json", overrides_with = "json",
         conflicts_with_all = ["format", "separator"]
     )]
     pub(crate) json: bool,
-    /// CSV with this separator (perf's option for it)
+    /// Write CSV with this separator (-x is perf's option for it)
     #[arg(
         short = 'x',
         long = "field-separator",
@@ -74,13 +74,13 @@ pub(crate) struct OutputArgs {
     /// Write to FILE
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Colours
+    /// Whether to use colours
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = ColorName::Auto)]
     pub(crate) color: ColorName,
     /// Show more columns and remarks
     #[arg(short, long)]
     pub(crate) verbose: bool,
-    /// Print the tables only: no head line, no warnings
+    /// Print only the tables: no head line, no warnings
     #[arg(short, long, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
 }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 pub(crate) struct CutArgs {
     #[command(flatten)]
     pub(crate) trace: TraceArg,
-    /// Only this time window: A,B in seconds as perf prints them (either may be empty), or 10%,20%
+    /// Only this time window: A,B in seconds as perf prints them (A or B may be empty), or 10%,20%
     #[arg(long, value_name = "A,B", allow_hyphen_values = true)]
     pub(crate) time: Option<String>,
     /// Only this phase, by its number in holdup phases

@@ -22,8 +22,8 @@ pub(crate) struct ExportArgs {
     pub(crate) trace: TraceArg,
     #[command(flatten)]
     pub(crate) select: SelectArgs,
-    /// The folder to write into, created if it does not exist; or a FILE.json. Files of the same
-    /// names are replaced
+    /// The folder to write into, which is created if it does not exist; or a FILE.json. Existing
+    /// files with the same names are replaced
     #[arg(long, value_name = "DIR|FILE", help_heading = "Output")]
     pub(crate) to: PathBuf,
     /// Format of the tables [default: parquet; for a FILE.json: chrome]

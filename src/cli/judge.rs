@@ -9,15 +9,15 @@ use std::path::PathBuf;
 pub(crate) struct DiagnoseArgs {
     #[command(flatten)]
     pub(crate) common: CommonArgs,
-    /// A trace of the same work on one CPU (or on another kernel) to compare with
+    /// A trace of the same work on one CPU (or under another kernel), to compare with
     #[arg(long, value_name = "TRACE")]
     pub(crate) baseline: Option<PathBuf>,
     /// Exit with 1 if the verdict is one of these classes
     #[arg(long, value_name = "CLASS,..", value_delimiter = ',')]
     pub(crate) fail_on: Vec<String>,
-    /// The output of perf stat -x or -j for the same work; several outputs: with few CPUs busy and
-    /// with many. CPUS= is the number of busy CPUs if the output does not have it. Without a TRACE
-    /// the counts are judged alone
+    /// The output of perf stat -x or -j for the same work. Give it several times: for few busy CPUs
+    /// and for many. CPUS= is the number of busy CPUs, if the output does not contain it. Without a
+    /// TRACE, only the counts are judged
     #[arg(long, value_name = "[CPUS=]FILE")]
     pub(crate) counters: Vec<PathBuf>,
     /// Judge these figures (sar, utld, lockstat ... as TOML or JSON) instead of a trace
@@ -33,11 +33,11 @@ pub(crate) struct DiagnoseArgs {
     /// Take thresholds of rules from this TOML file; holdup rules lists them
     #[arg(long, value_name = "FILE")]
     pub(crate) thresholds: Option<PathBuf>,
-    /// Show every rule with all its evidence, also the rules that were ruled out
+    /// Show every rule with all its evidence, including the rules that do not fire
     #[arg(long)]
     pub(crate) explain: bool,
-    /// Replay all of a large recording, not only a window of it, to estimate what fixing its
-    /// bottleneck would gain
+    /// Replay all of a large recording, and not only a window of it, to estimate how much faster
+    /// the work would be without the bottleneck
     #[arg(long, conflicts_with = "metrics")]
     pub(crate) gain: bool,
     #[command(flatten)]
@@ -53,14 +53,14 @@ pub(crate) struct ReportArgs {
     pub(crate) trace: TraceArg,
     #[command(flatten)]
     pub(crate) select: SelectArgs,
-    /// A trace of the same work on one CPU (or on another kernel) to compare with
+    /// A trace of the same work on one CPU (or under another kernel), to compare with
     #[arg(long, value_name = "TRACE")]
     pub(crate) baseline: Option<PathBuf>,
     /// Take thresholds of rules from this TOML file; holdup rules lists them
     #[arg(long, value_name = "FILE")]
     pub(crate) thresholds: Option<PathBuf>,
-    /// Replay all of a large recording, not only a window of it, to estimate what fixing its
-    /// bottleneck would gain
+    /// Replay all of a large recording, and not only a window of it, to estimate how much faster
+    /// the work would be without the bottleneck
     #[arg(long)]
     pub(crate) gain: bool,
     #[command(flatten)]
@@ -86,8 +86,8 @@ pub(crate) struct GuideArgs {
     /// Take thresholds of rules from this TOML file; holdup rules lists them
     #[arg(long, value_name = "FILE")]
     pub(crate) thresholds: Option<PathBuf>,
-    /// Replay all of a large recording, not only a window of it, to estimate what fixing its
-    /// bottleneck would gain
+    /// Replay all of a large recording, and not only a window of it, to estimate how much faster
+    /// the work would be without the bottleneck
     #[arg(long)]
     pub(crate) gain: bool,
     #[command(flatten)]
@@ -107,8 +107,8 @@ pub(crate) struct RulesArgs {
 pub(crate) struct PredictArgs {
     #[command(flatten)]
     pub(crate) table: TableArgs,
-    /// Instead of a trace: the demand on the lock, such as 6% or 0.06. It is the part of the time
-    /// for which the lock would be held if a single CPU did the work alone
+    /// Instead of a trace: the demand for the lock, such as 6% or 0.06. It is the part of the time
+    /// for which the lock would be held if a single CPU did all the work
     #[arg(
         long, value_name = "PART",
         conflicts_with_all =
@@ -129,15 +129,15 @@ pub(crate) struct PredictArgs {
     /// The numbers of CPUs: 2,4,8 or 1-16
     #[arg(long, value_name = "LIST")]
     pub(crate) cpus: Option<String>,
-    /// Number of threads that use the lock, on any number of CPUs; they sleep while they wait
-    /// [default: for a trace the number seen, which grows with the CPUs; else one thread per CPU,
-    /// and waiting threads spin]
+    /// Number of threads that use the lock, on any number of CPUs; these threads sleep while they
+    /// wait [default: for a trace the number of threads seen, which grows with the CPUs; else one
+    /// thread per CPU, and waiting threads spin]
     #[arg(
         long, value_name = "N", conflicts_with = "metrics",
         value_parser = clap::value_parser!(u32).range(1..=16384)
     )]
     pub(crate) threads: Option<u32>,
-    /// With --demand: N threads can be served at once, as by a server of N threads or by N
+    /// With --demand: N threads can be served at the same time, as by a server of N threads or by N
     /// interchangeable locks [default: 1]
     #[arg(
         long, value_name = "N",

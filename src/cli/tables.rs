@@ -36,9 +36,9 @@ pub(crate) struct LedgerArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LedgerBy {
-    /// By what the time was spent on
+    /// By the activities on which the time was spent
     Leaf,
-    /// What each service or container used, what it wanted, and who took that from it
+    /// By service or container: the CPU time it used and wanted, and which groups took the rest
     Cgroup,
 }
 
@@ -49,7 +49,7 @@ pub(crate) enum SyscallsBy {
     Thread,
     /// The control group: a service or a container
     Cgroup,
-    /// The function of the program that makes the call; needs call chains (record with -g)
+    /// The function of the program that makes the call; needs call chains (holdup record -g)
     Caller,
 }
 
@@ -125,7 +125,7 @@ pub(crate) enum LocksBy {
     Lock,
     /// Locks of one class or variable
     Class,
-    /// The code that asked for the lock
+    /// The code that requested the lock
     Caller,
     /// Mutex, rwsem:R, spinlock ...
     Type,
@@ -137,13 +137,13 @@ pub(crate) enum LocksBy {
 pub(crate) enum LocksView {
     /// holdup's own table
     Holdup,
-    /// AIX lockstat
+    /// The columns of AIX lockstat
     Aix,
-    /// perf lock contention, perf lock report
+    /// The columns of perf lock contention and perf lock report
     Perf,
-    /// illumos lockstat
+    /// The columns of illumos lockstat
     Solaris,
-    /// /proc/lock_stat
+    /// The columns of /proc/lock_stat
     #[value(name = "lock_stat")]
     LockStat,
 }
@@ -209,7 +209,7 @@ pub(crate) enum WaitsByName {
     Thread,
     /// The control group: a service or a container
     Cgroup,
-    /// The function of the program that went to sleep; needs call chains (record with -g)
+    /// The function of the program that went to sleep; needs call chains (holdup record -g)
     Caller,
 }
 
@@ -234,7 +234,8 @@ pub(crate) struct WaitsArgs {
     /// in text, see -n]
     #[arg(long, conflicts_with_all = ["graph", "sort"])]
     pub(crate) hist: bool,
-    /// Print the nanoseconds asleep of each whole call chain, for flame graphs, instead of a table
+    /// Print the time asleep of each whole call chain in nanoseconds, for flame graphs, instead of
+    /// a table
     #[arg(
         long,
         conflicts_with_all = ["by", "graph", "hist"],
@@ -259,7 +260,7 @@ pub(crate) enum LatencyByName {
 pub(crate) struct LatencyArgs {
     #[command(flatten)]
     pub(crate) table: TableArgs,
-    /// Whose times a row combines
+    /// What the times of a row are combined from
     #[arg(long, value_enum, value_name = "GROUP", default_value_t = LatencyByName::Command)]
     pub(crate) by: LatencyByName,
     /// The event that ends a unit of work: syscall:NAME or event:SYSTEM:NAME, as with diff and

@@ -24,7 +24,7 @@ pub(crate) struct CompareArgs {
     /// a write to trace_marker in a trace.dat), or the number of units that each run does
     #[arg(long, value_name = "WORK")]
     pub(crate) work: Option<String>,
-    /// Compare the recordings although these differ
+    /// Compare the recordings although they differ in these settings
     #[arg(long, value_enum, value_name = "WHAT,..", value_delimiter = ',')]
     pub(crate) allow: Vec<AllowName>,
 }
@@ -41,10 +41,10 @@ pub(crate) enum PerName {
 
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
-    /// The earlier recording: a trace or a baseline file
+    /// The earlier recording, before the change: a trace or a baseline file
     #[arg(value_name = "A")]
     pub(crate) a: PathBuf,
-    /// The later recording
+    /// The later recording, after the change
     #[arg(value_name = "B")]
     pub(crate) b: PathBuf,
     #[command(flatten)]
@@ -84,7 +84,7 @@ pub(crate) struct BaselineArgs {
     /// Add the recordings to the baseline FILE
     #[arg(long, value_name = "FILE")]
     pub(crate) add: Option<PathBuf>,
-    /// Show what the baseline FILE holds
+    /// Show what the baseline FILE contains
     #[arg(long, value_name = "FILE", conflicts_with_all = ["traces", "add"])]
     pub(crate) show: Option<PathBuf>,
     /// Hash the names of hosts, programs, files and probes
@@ -111,8 +111,8 @@ pub(crate) struct GateArgs {
         conflicts_with_all = ["baseline", "traces", "self_test"]
     )]
     pub(crate) pair: Vec<PathBuf>,
-    /// Judge how the work scales, from recordings on 1, 2, 4 ... CPUs, with equally many for each
-    /// number; write N=TRACE if N threads did the work on the same CPUs
+    /// Judge how the work scales, from equally many recordings on each of 1, 2, 4 ... CPUs; write
+    /// N=TRACE if N threads did the work on the same CPUs
     #[arg(long)]
     pub(crate) scaling: bool,
     /// Check that the gate can fail: judge the baseline against itself, unchanged and slowed down
@@ -161,7 +161,7 @@ pub(crate) struct HistoryArgs {
     /// Report a change point only if the median changes by at least this many per cent
     #[arg(long, value_name = "PCT", default_value_t = 3.0, help_heading = "Comparison")]
     pub(crate) least: f64,
-    /// Exit with 1 if the last change for the worse has not been reverted
+    /// Exit with 1 if the last change for the worse was not reverted
     #[arg(long)]
     pub(crate) fail: bool,
     #[command(flatten)]

@@ -37,8 +37,8 @@ pub(crate) fn run(args: &GateArgs) -> Result<u8> {
     let paired = before.runs.iter().zip(&after.runs).filter(|_| !args.pair.is_empty());
     if let Some((a, b)) = { paired }.find(|(a, b)| a.is_same_recording(b)) {
         return Err(usage(format!(
-            "--pair: {} and {} are the same recording; comparing a recording with itself proves \
-             nothing",
+            "--pair: {} and {} are the same recording; a comparison of a recording with itself \
+             shows nothing",
             a.name, b.name
         )));
     }

@@ -41,7 +41,7 @@ fn one(path: &Path) -> Result<Baseline> {
     };
     let run = Run::measure(&*reader, replayed_part(path))?;
     if let Some(damage) = run.damage.first() {
-        let why = format!("is damaged: {damage}; a comparison needs the whole recording");
+        let why = format!("is damaged: {damage}; a comparison needs undamaged recordings");
         return Err(bad_input(path, why));
     }
     Ok(Baseline { runs: vec![run], ..Baseline::default() })

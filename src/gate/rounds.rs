@@ -76,7 +76,9 @@ pub(super) fn fold(
         && let Some(((n, x), (m, y))) = a.iter().zip(&b).find(|(x, y)| x.0 != y.0)
     {
         let (x, y) = (&x.name, &y.name);
-        return Err(usage(format!("--pair: {x} is on {n} CPUs and its partner {y} on {m}")));
+        return Err(usage(format!(
+            "--pair: {x} is on {n} CPUs, but {y}, with which it is compared, is on {m}"
+        )));
     }
     // The self-test has no other side.
     let numbers = match args.self_test {
@@ -100,8 +102,8 @@ fn side(side: &mut Side, args: &CompareArgs) -> Result<rounds::Numbered> {
     allowed.push(Aspect::Cpus);
     if let Some(other) = first_difference(&side.read.runs, &allowed) {
         return Err(usage(format!(
-            "--scaling: {}: all recordings of a side must be from one machine; --allow {} compares \
-             them nevertheless",
+            "--scaling: {}: all recordings before, and all recordings after, must be from one \
+             machine; --allow {} compares them nevertheless",
             other.words, other.allow
         )));
     }

@@ -47,7 +47,7 @@ fn settings(workload: &'static Workload, fixed: bool, set: &[String]) -> Result<
 fn chosen(of: &OfWorkload) -> Result<(&'static Workload, Settings)> {
     let workload = named(&of.name)?;
     if of.fixed && !workload.has_twin() {
-        return Err(usage(format!("{} has no fixed variant", workload.name)));
+        return Err(usage(format!("{} has no variant without the bottleneck", workload.name)));
     }
     Ok((workload, settings(workload, of.fixed, &of.set)?))
 }

@@ -32,11 +32,11 @@ const OUTPUT: &str = "perf.data";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PresetName {
-    /// Which thread runs where and when, and which thread wakes which
+    /// Records which thread runs where and when, and which thread wakes which
     Sched,
-    /// Also waits for locks of the kernel and of programs
+    /// Records also waits for locks of the kernel and of programs
     Locks,
-    /// Also interrupts, work items of the kernel, and the system calls that verdicts need
+    /// Records also interrupts, work items of the kernel, and the system calls that verdicts need
     Full,
 }
 
@@ -47,8 +47,8 @@ pub(crate) struct WhatArgs {
     /// Which events to record
     #[arg(long, value_enum, value_name = "PRESET", default_value_t = PresetName::Full)]
     pub(crate) preset: PresetName,
-    /// Record all system calls, not only the preset's: every system call on the machine takes over
-    /// 1 us longer
+    /// Record all system calls, not only those of the preset: every system call on the machine then
+    /// takes over 1 us longer
     #[arg(long)]
     pub(crate) all_syscalls: bool,
     /// Also record these tracepoints, named as in perf list; * stands for any characters, ? for one
@@ -74,8 +74,8 @@ pub(crate) struct WhatArgs {
     #[arg(short = 'F', long, value_name = "HZ")]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub(crate) freq: Option<u32>,
-    /// Record what Go's goroutines wait for, and waits for Java's monitors, with probes on the code
-    /// that runs only if a thread has to wait: in the command, in programs that run when the
+    /// Record what Go's goroutines wait for, and waits for Java's monitors. Holdup puts probes on
+    /// code that runs only if a thread has to wait: in the command, in programs that run when the
     /// recording begins, and in FILE
     #[arg(
         long, value_name = "FILE,..", num_args = 0..=1, require_equals = true,
@@ -88,7 +88,7 @@ pub(crate) struct WhatArgs {
     /// Record only what happens on these CPUs: 0-3,5
     #[arg(short = 'C', long, value_name = "CPUS")]
     pub(crate) cpu: Option<String>,
-    /// Record only these processes and their children. A diagnosis should have the whole machine
+    /// Record only these processes and their children. For a diagnosis, record the whole machine
     #[arg(short, long, value_name = "PID,..", value_delimiter = ',', conflicts_with = "cgroup")]
     pub(crate) pid: Vec<u32>,
     /// Record only the members of this control group
@@ -134,11 +134,11 @@ pub(crate) struct RecordArgs {
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) switch_max_files: Option<u32>,
     /// Flight recorder: keep the latest events in this much memory (all CPUs together), and write
-    /// them only when the condition of --until holds, on SIGUSR2, or on Ctrl-C
+    /// them only when the condition of --until is true, on SIGUSR2, or on Ctrl-C
     #[arg(long = "ring", value_name = "SIZE", value_parser = size)]
     #[arg(conflicts_with = "ring", help_heading = "Flight recorder")]
     pub(crate) keep: Option<usize>,
-    /// Write when this condition holds: fails (the command fails), load>X, runqueue>X (threads
+    /// Write when this condition is true: fails (the command fails), load>X, runqueue>X (threads
     /// waiting for a CPU), lock-wait>X (threads waiting for kernel locks); the last two are
     /// averages over a second [default: sigusr2, which is the signal only]
     #[arg(long, value_name = "CONDITION", requires = "keep", value_parser = trigger)]
@@ -157,7 +157,7 @@ pub(crate) struct RunArgs {
     /// not kept; with --runs: holdup-runs]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Record the command this many times, for the gate, and keep all recordings; the report is
+    /// Record the command this many times, for holdup gate, and keep all recordings; the report is
     /// about the last one
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     #[arg(requires = "command")]
@@ -178,7 +178,7 @@ pub(crate) struct RunArgs {
     /// Take thresholds of rules from this TOML file; holdup rules lists them
     #[arg(long, value_name = "FILE", help_heading = "Report")]
     pub(crate) thresholds: Option<PathBuf>,
-    /// Show every rule with all its evidence, also the rules that were ruled out
+    /// Show every rule with all its evidence, including the rules that do not fire
     #[arg(long, help_heading = "Report")]
     pub(crate) explain: bool,
     /// The command to record. Without a command, holdup records until Ctrl-C, or for --duration

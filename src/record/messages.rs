@@ -29,7 +29,9 @@ pub(crate) fn opened(recorder: &Recorder, asked: Option<usize>) {
         );
     }
     if let Some(why) = recorder.unsampled() {
-        line(&format!("no samples of the running code, so spinning stays unknown: {why}"));
+        line(&format!(
+            "the running code is not sampled, so the recording does not show spinning: {why}"
+        ));
     }
     let counted = &recorder.counted;
     let when = match counted.when {
@@ -76,7 +78,7 @@ pub(crate) fn collected(collected: &Collected, cpus: usize, output: &Path) {
 pub(crate) fn taken(name: Name, path: &Path) {
     let what = match name {
         Name::Own => return,
-        Name::Old => format!("this recording is now {}", name.of(path).display()),
+        Name::Old => format!("the recording is now called {}", name.of(path).display()),
         Name::Unknown => "this recording no longer exists".to_owned(),
     };
     let path = path.display();
@@ -95,7 +97,7 @@ fn what_and_cost(collected: &Collected, cpus: usize, output: &Path, holds: Durat
     let seconds = holds.as_secs_f64();
     let lost = match tally.lost {
         0 => "none lost".to_owned(),
-        lost => format!("{lost} lost (a larger -m loses fewer)"),
+        lost => format!("{lost} lost (a larger buffer, option -m, loses fewer)"),
     };
     line(&format!(
         "{}: {} events in {seconds:.3} s ({:.0} a second), {lost}, {}",
@@ -132,7 +134,7 @@ pub(crate) fn so_far(elapsed: Duration, written: &Written) {
 /// Print the next command to type.
 pub(crate) fn next_step(output: &Path) {
     let path = shell_word(&output.to_string_lossy());
-    line(&format!("to see what it shows: holdup diagnose {path}"));
+    line(&format!("to see what the recording shows: holdup diagnose {path}"));
 }
 
 /// Print what to do with several recordings, and how long each took.

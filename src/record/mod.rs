@@ -90,8 +90,8 @@ fn unless_quick<T>(tell: bool, work: impl FnOnce() -> T) -> T {
         thread::spawn(move || {
             if over.recv_timeout(UNSAID) == Err(mpsc::RecvTimeoutError::Timeout) {
                 let why = match closing::under_way() {
-                    Some(_) => "it is still closing the events of the previous recording",
-                    None => "that takes long on this machine",
+                    Some(_) => "the kernel is still closing the events of the previous recording",
+                    None => "opening the events takes long on this machine",
                 };
                 messages::line(&format!("waiting until the kernel has opened the events: {why}"));
             }
@@ -212,7 +212,7 @@ fn keep(
     };
     match flight {
         Flight::Quiet(ended) => {
-            work.say("nothing was written, because the condition of --until never held");
+            work.say("nothing was written, because the condition of --until was never true");
             finish(child, Ok(ended), signals)
         }
         Flight::Written(fired, collected) => {

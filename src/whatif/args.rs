@@ -55,7 +55,7 @@ pub(crate) struct WhatifArgs {
     /// OBJ is a name as this verb shows it, a part of a name, or an address
     #[arg(long, value_name = "OBJ=CHANGE", help_heading = "Changes")]
     pub(crate) lock: Vec<String>,
-    /// N threads share the work of this thread. TID is a number, or a name that only one thread has
+    /// N threads share the work of thread TID. TID is a number, or a name that only one thread has
     #[arg(long, value_name = "TID=split:N", help_heading = "Changes")]
     pub(crate) server: Vec<String>,
     /// Interrupts take the same share of every CPU
@@ -64,13 +64,14 @@ pub(crate) struct WhatifArgs {
     /// The thread runs FACTOR times as fast: 4711*1.5
     #[arg(long, value_name = "TID*FACTOR", help_heading = "Changes")]
     pub(crate) speed: Vec<String>,
-    /// The system call takes FACTOR times its traced CPU time, in all threads: write*0.5
+    /// The system call takes FACTOR times the CPU time that it took in the trace, in all threads:
+    /// write*0.5
     #[arg(long, value_name = "NAME*FACTOR", help_heading = "Changes")]
     pub(crate) syscall: Vec<String>,
     /// Disks and other devices answer at once
     #[arg(long, value_enum, value_name = "CHANGE", help_heading = "Changes")]
     pub(crate) devices: Option<DeviceChange>,
-    /// No thread is bound to some of the CPUs
+    /// Every thread may run on every CPU
     #[arg(long, value_enum, value_name = "CHANGE", help_heading = "Changes")]
     pub(crate) affinity: Option<AffinityChange>,
     /// No control group runs out of the CPU time that its quota allows

@@ -173,7 +173,7 @@ fn unknown<'n>(
 ) -> Failure {
     let mut known: Vec<(&str, u64)> = known.collect();
     if known.is_empty() {
-        return usage(format!("{option}: {what} '{word}' or anything else"));
+        return usage(format!("{option}: {what} '{word}', or for anything else"));
     }
     let near = |name: &str| {
         let whole = strsim::sorensen_dice(&name.to_lowercase(), &word.to_lowercase());

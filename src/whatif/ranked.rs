@@ -83,7 +83,7 @@ fn bound(finding: &Finding, unchanged: &Prediction) -> WhatifRow {
     let resource = largest.and_then(|part| leaf(part.path)?.lost_to());
     let gain = unchanged.wall_ns as f64 / wall_ns.max(1) as f64;
     WhatifRow {
-        fix: format!("giving back the CPU time that {} costs", finding.class.id()),
+        fix: format!("removing the CPU time that {} costs", finding.class.id()),
         kind: resource.map_or("several", |resource| resource.word()),
         wall_ns,
         wall_low_ns: wall_ns,

@@ -19,9 +19,9 @@ pub(super) fn doubts(
     let forced = rows.iter().filter(|row| row.forced > 0).count();
     if forced > 0 {
         doubts.push(format!(
-            "in {forced} of {} rows, threads waited for each other in a cycle, and one of them had \
-             to be released (column forced): the more often that happened, the less reliable the \
-             row is",
+            "in {forced} of {} rows, threads waited for each other in a cycle, and the replay had \
+             to release one of them (column forced): the more often this happened, the less \
+             reliable the row is",
             rows.len()
         ));
     }
@@ -32,8 +32,9 @@ pub(super) fn doubts(
     });
     for (object, _) in fought {
         doubts.push(format!(
-            "threads contend for {} without sleeping: this also slows them down while they do not \
-             hold it, which a replay cannot see, so removing it may gain more than is shown",
+            "threads contend for {} without sleeping: this slows them down even while they do not \
+             hold the lock, which a replay does not show, so a change of the lock may gain more \
+             than is shown",
             object.name
         ));
     }
@@ -45,13 +46,15 @@ pub(super) fn notes(alternatives: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if alternatives {
         notes.push(
-            "no row combines all changes, because two of them change the same thing".to_owned(),
+            "no row combines all changes, because two of the changes are about the same \
+             object"
+                .to_owned(),
         );
     }
     notes.push(
-        "the figures are for the traced work, replayed on a simulated machine by each thread in \
-         its traced order: a replay does not know what threads would do differently \
-         (docs/models.md)"
+        "the figures are from a replay of the traced work on a simulated machine, in which each \
+         thread does what it did in the trace, in the same order: in reality, threads may act \
+         differently after a change (docs/models.md)"
             .to_owned(),
     );
     notes
@@ -63,14 +66,14 @@ pub(super) fn conclusions(program: &Program, fixes: &[Fix], verdict: Option<usiz
     let gaining = || fixes.iter().filter(|fix| fix.row.gains());
     let Some(best) = verdict.map(|at| &fixes[at]).or_else(|| gaining().next()) else {
         return vec![
-            "No change that was tried makes the work faster: what remains is to reduce the work, \
-             or to divide it differently among threads."
+            "No change that was tried makes the work faster: reduce the work, or divide it \
+             differently among threads."
                 .to_owned(),
         ];
     };
     let most = match verdict {
         Some(at) if at > 0 => "The surest gain",
-        _ => "Worth most",
+        _ => "The largest gain",
     };
     let said = format!("{most}: {}, {}", best.row.fix, at_most(&best.row));
     let estimate = match &best.known {
@@ -85,11 +88,13 @@ pub(super) fn conclusions(program: &Program, fixes: &[Fix], verdict: Option<usiz
         order.iter().filter_map(|fix| fix.known.estimate().cloned()).collect();
     match next(program, &estimates).and_then(|n| Some((estimates.get(n.row)?, n.gain))) {
         Some((then, gain)) => said.push(format!(
-            "After that, the next bottleneck is {}; {} as well gives another {gain:.2}x.",
+            "After that, the next bottleneck is {}. A second change ({}) makes the work {gain:.2} \
+             times as fast as the first change alone.",
             subjects(program, &then.change),
             replay::words::fixes(program, &then.change),
         )),
-        None => said.push("After that, no change that was tried gains more.".to_owned()),
+        None => said
+            .push("After that, no second change that was tried makes the work faster.".to_owned()),
     }
     let of_cpus = |fix: &Fix| fix.row.kind == Resource::Cpus.word();
     if estimate.resource == Resource::Cpus

@@ -44,7 +44,10 @@ fn who_is_kept_off_the_cpus_by_others_is_not_healthy() {
     let d = judge(&with_a_batch(), "served");
     assert_eq!(d.verdict.class, Class::CpuOverload, "{}", d.verdict.summary);
     let said = &d.verdict.summary;
-    assert!(said.contains("served (10): ready but without a CPU for 50 % of the time"), "{said}");
+    assert!(
+        said.contains("served (10): these threads are ready but without a CPU for 50 %"),
+        "{said}"
+    );
     assert!(said.contains("capacity taken by other programs: batch 74.9"), "{said}");
     let held = d.findings.iter().find(|f| f.class == Class::CpuOverload).unwrap();
     // With CPUs for all it runs all the time: it is done in half.

@@ -67,6 +67,6 @@ fn page_faults_are_no_application_code() {
     assert!(seen <= measured && seen * 100 >= measured * 85, "{seen} of {measured} ms");
     let d = judged("native_page_faults");
     assert_eq!(d.verdict.class, Class::Healthy, "{}", d.verdict.summary);
-    let said = d.verdict.reservations.iter().any(|r| r.contains("they are in page faults"));
+    let said = d.verdict.reservations.iter().any(|r| r.contains("CPUs are in page faults"));
     assert!(said, "{:?}", d.verdict.reservations);
 }

@@ -51,7 +51,7 @@ fn what_a_hypervisor_takes_away_is_a_leaf_and_a_reservation() {
 }
 
 fn is_reserved(d: &Diagnosis) -> bool {
-    d.verdict.reservations.iter().any(|r| r.contains("taken away by the hypervisor"))
+    d.verdict.reservations.iter().any(|r| r.contains("the hypervisor took"))
 }
 
 /// Ticks are seen, and none is missing; without their events nobody can tell.

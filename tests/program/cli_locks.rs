@@ -49,7 +49,7 @@ fn a_trace_is_grouped_filtered_and_viewed() {
         &trace,
     ]);
     assert!(
-        stdout(&["locks", &trace]).contains("note: the kernel does not report waits for an rwsem")
+        stdout(&["locks", &trace]).contains("note: the kernel reports neither waits for an rwsem")
     );
     assert!(!stdout(&["locks", "-q", &trace]).contains("note:"));
 }
@@ -71,7 +71,8 @@ fn a_pair_of_dumps_is_an_interval() {
     let view = stdout(&["locks", "-q", "--view", "lock_stat", &after]);
     assert!(view.contains("waittime-total") && view.contains("50.00"), "{view}");
     assert!(
-        stdout(&["locks", "--before", &after, &before]).contains("note: the counters were reset")
+        stdout(&["locks", "--before", &after, &before])
+            .contains("note: the counters of /proc/lock_stat were reset")
     );
     assert!(stdout(&["locks", "--by", "caller", &after]).contains("vm_mmap_pgoff+0x6c/0x190"));
 }

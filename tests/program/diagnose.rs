@@ -65,7 +65,9 @@ fn thresholds_come_from_a_file_and_show() {
     let strict = file("strict.toml", "[all]\nmatters_pct = 99\n");
     let report = text(0, &["diagnose", "--thresholds", &strict, SERVER]);
     assert!(
-        report.contains("threshold all.matters_pct is 99 % of wanted CPU time instead of 15"),
+        report.contains(
+            "threshold all.matters_pct is set to 99 % of wanted CPU time; the default is 15"
+        ),
         "{report}"
     );
     assert!(!report.contains("VERDICT: workload-imbalance"), "{report}");

@@ -99,10 +99,10 @@ fn enter_follows_the_recommendations_to_the_report() {
 }
 
 #[test]
-fn the_other_branch_says_why_it_does_not_hold() {
+fn the_other_branch_says_why_its_rule_does_not_fire() {
     // Busy, against the recommendation, and the first class there; back, twice, to the report.
     let answered = text(guide(&["--ask"], "imb_server_c4", "1\n1\nb\nb\nr\n"));
-    assert!(answered.contains("This class does not hold: "), "{answered}");
+    assert!(answered.contains("The rule of this class does not fire: "), "{answered}");
     assert!(
         answered.contains("The verdict is a different class: workload-imbalance"),
         "{answered}"

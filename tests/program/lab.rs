@@ -95,7 +95,7 @@ fn mistakes_are_named() {
         (&["lab", "run", "mutex", "--set", "hold"], "--set: 'hold' is not a setting"),
         (&["lab", "run", "mutex", "--set", "hold=x"], "--set: hold: 'x' is not a time"),
         (&["lab", "run", "mutex", "--set", "x=1"], "--set: mutex has no parameter x; it has"),
-        (&["lab", "run", "compute", "--fixed"], "compute has no fixed variant"),
+        (&["lab", "run", "compute", "--fixed"], "compute has no variant without the bottleneck"),
         (&["lab", "record", "nothing"], "there is no workload nothing"),
         (&["lab", "list", "--format", "csv"], "lab list has text and json output only"),
         (&["lab", "prove", "--format", "md"], "lab prove has text and json output only"),

@@ -123,8 +123,10 @@ fn a_trace_says_what_was_measured_and_what_follows() {
 fn threads_of_unlike_habits_have_a_demand_each() {
     let found = json(&["--cpus", "64", "fixtures/models/two_pools_c8/perf.data"]);
     let notes = found["notes"].as_array().unwrap().iter().map(|n| n.as_str().unwrap());
-    let kinds: Vec<&str> =
-        notes.filter_map(|n| n.split_once("its own demand: ")).map(|n| n.1).collect();
+    let kinds: Vec<&str> = notes
+        .filter_map(|n| n.split_once("a demand for each kind of thread: "))
+        .map(|n| n.1)
+        .collect();
     assert_eq!(kinds, ["3 mutex- at 0.8 %, 3 mutex- at 15.6 %"]);
     let all = row(&found, "all", 64);
     assert_eq!(row(&found, "all", 8)["threads"], 6);

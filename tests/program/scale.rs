@@ -145,7 +145,7 @@ fn mistakes_have_a_message_each() {
     wrong(&["1=5"], 2, "2 values required");
     wrong(&["1=5", "x"], 2, "write CPUS=TIME");
     wrong(&["0=5", "2=3"], 2, "write CPUS=TIME");
-    wrong(&["1=5", "1=3"], 2, "each number of CPUs must be given once");
+    wrong(&["1=5", "1=3"], 2, "each number of CPUs must be given only once");
     wrong(&["1=5", "2=missing.data"], 3, "missing.data");
     wrong(&["1=5", "2=-3"], 3, "-3");
     wrong(&["1=5", &format!("2={recording}")], 2, "of 4 CPUs");

@@ -267,7 +267,7 @@ fn what_a_replay_lacks_is_said() {
     let lost = "fixtures/lost_sysloop_n2/perf.data";
     let answer = json(lost, &["--devices", "none"]);
     let doubts = answer["doubts"].to_string();
-    for words in ["no wake-ups were recorded", "lost-events", "only some tasks were recorded"] {
+    for words in ["no wake-ups were recorded", "lost-events", "only some threads were recorded"] {
         assert!(doubts.contains(words), "{words}: {doubts}");
     }
     assert!(stdout(&["whatif", lost]).contains("WARNING: no wake-ups were recorded"));

@@ -43,12 +43,12 @@ fn of_two_recorders_of_one_file_the_first_has_the_old_name() {
     let out = first.wait_with_output().unwrap();
     let old = folder.path().join("perf.data.old");
     assert!(
-        said(&out).contains(&format!("this recording is now {}", old.display())),
+        said(&out).contains(&format!("the recording is now called {}", old.display())),
         "{}",
         said(&out)
     );
     assert!(said(&out).contains(&format!("holdup diagnose {}", old.display())), "{}", said(&out));
-    assert!(!said(&second).contains("this recording is now"), "{}", said(&second));
+    assert!(!said(&second).contains("the recording is now called"), "{}", said(&second));
     for file in [&old, &file] {
         assert!(info(file)["trace"]["events"].as_u64() > Some(0), "{}", file.display());
     }

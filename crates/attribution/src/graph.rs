@@ -6,69 +6,70 @@ use holdup_passes::{Object, Slot, WaitSum, percent};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A thread that waits or is waited for.
+/// A thread that waits for another thread, or that another thread waits for.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Node {
-    /// Thread.
+    /// Id of the thread.
     pub tid: u32,
-    /// Its process.
+    /// Process of the thread.
     pub pid: Option<u32>,
-    /// Its name.
+    /// Name of the thread.
     pub comm: String,
-    /// On a CPU.
+    /// Time for which the thread was on a CPU.
     pub running_ns: u64,
-    /// Time waited on edges of this graph.
+    /// Time for which the thread waited, on edges of this graph.
     pub waiting_ns: u64,
-    /// Number of its wait cycle, counted from 1; `null` if it is in none.
+    /// Number of the wait cycle that the thread is in, counted from 1; `null` if it is in none.
     pub cycle: Option<u32>,
 }
 
 /// Waits of one thread for one object, ended by one other thread.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Edge {
-    /// Who waited.
+    /// Thread that waited.
     pub waiter: u32,
     /// The thread that ended the wait; `null` if no thread did (a device, an interrupt, the end of
     /// the trace).
     pub waker: Option<u32>,
-    /// Kind of the object.
+    /// Kind of the object that the thread waited for.
     pub kind: &'static str,
     /// What a futex is used for.
     pub usage: Option<&'static str>,
-    /// The object.
+    /// The object that the thread waited for.
     pub object: String,
-    /// Waits.
+    /// Number of waits.
     pub waits: u64,
-    /// Time asleep.
+    /// Time asleep in these waits.
     pub wait_ns: u64,
 }
 
-/// Where chains of waits end.
+/// The end of a chain of waits: what the first thread of the chain waited for.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Root {
-    /// Leaf of the ledger: the last part of its path.
+    /// Cause of the wait: the last part of the path of a leaf of the ledger.
     pub cause: &'static str,
-    /// Kind of the object.
+    /// Kind of the object that was waited for.
     pub kind: &'static str,
-    /// The object.
+    /// The object that was waited for.
     pub object: String,
-    /// Idle CPU time blamed on it.
+    /// Idle CPU time that this object caused.
     pub idle_blamed_ns: u64,
-    /// Of all idle time.
+    /// Part of all idle CPU time, in per cent.
     pub pct_idle_blamed: f64,
 }
 
-/// The blocking graph.
+/// The blocking graph: which threads wait for which threads.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Graph {
-    /// Threads, by id.
+    /// Threads, ordered by id.
     pub nodes: Vec<Node>,
-    /// Longest first; idle waits (timers, input) are left out.
+    /// Waits of one thread for another, longest first; idle waits (timers, input) are left out.
     pub edges: Vec<Edge>,
-    /// Threads that wait for each other in a cycle: strongly connected by edges that have at least
-    /// one per cent of the waiter's waiting time. Largest waiting time first.
+    /// Groups of threads that wait for each other in a cycle (strongly connected by edges that have
+    /// at least one per cent of the waiter's waiting time). The group with the most waiting time
+    /// comes first.
     pub cycles: Vec<Vec<u32>>,
-    /// Largest first.
+    /// Ends of wait chains, the most idle CPU time first.
     pub roots: Vec<Root>,
 }
 

@@ -11,11 +11,12 @@ pub struct HoldingRow {
     pub kind: &'static str,
     /// What a futex is used for: `mutex`, `semaphore` …
     pub usage: Option<&'static str>,
-    /// Address, id or descriptor.
+    /// Address, id or descriptor of the object.
     pub object: String,
-    /// Process of the waiting threads; `null` if there are several, or not known.
+    /// Process of the waiting threads; `null` if there are several processes, or if it is not
+    /// known.
     pub pid: Option<u32>,
-    /// Name of that process, or of the thread that waited longest.
+    /// Name of the process of the waiting threads, or of the thread that waited longest.
     pub comm: String,
     /// Activity of the holders: `user`, `preempted`, `disk` …; docs/waits.md lists all.
     pub did: &'static str,
@@ -23,9 +24,10 @@ pub struct HoldingRow {
     pub call: Option<String>,
     /// What the holders slept for; `null` if they ran or were ready.
     pub waited_for: Option<String>,
-    /// How long. The rows of an object add up to the time it was held while threads waited for it.
+    /// For how long the holders did this. The rows of an object add up to the time for which it was
+    /// held while threads waited for it.
     pub hold_ns: u64,
-    /// Part of that sum, in per cent.
+    /// Part of the time for which the object was held while threads waited for it, in per cent.
     pub pct_held: f64,
 }
 

@@ -22,43 +22,44 @@ pub enum LatencyBy {
     Thread,
 }
 
-/// One activity of threads, or one thing they wait for, and how long it takes each time.
+/// One activity of threads, or one thing that they wait for, and how long each occurrence takes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LatencyRow {
-    /// Their name.
+    /// Name of the threads.
     pub comm: String,
-    /// Their process; `null` if unknown, or if there are several.
+    /// Process of the threads; `null` if it is unknown, or if there are several processes.
     pub pid: Option<u32>,
-    /// The thread; `null` if there are several.
+    /// Thread of the row; `null` if the row combines several threads.
     pub tid: Option<u32>,
-    /// How many threads.
+    /// Number of threads in the row.
     pub threads: u64,
-    /// `running`, `ready` (waiting for a CPU), or the kind of what they slept for; `unit` is the
-    /// time from one unit of work to the next of the same thread.
+    /// What was measured: `running`, `ready` (waiting for a CPU), the kind of object that the
+    /// threads slept for, or `unit` (the time from one unit of work to the next unit of the same
+    /// thread).
     pub kind: &'static str,
     /// What a futex is used for; `null` for other objects.
     pub usage: Option<&'static str>,
     /// The object that they slept for longest, or the event that ends a unit of work; `null` if
     /// they did not sleep.
     pub object: Option<String>,
-    /// The number of different objects.
+    /// Number of different objects that the threads slept for.
     pub objects: Option<u64>,
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
-    /// Total time.
+    /// Total time of all occurrences.
     pub total_ns: u64,
-    /// The part of all times of these threads, in per cent.
+    /// Part of the total time of these threads, in per cent.
     pub pct: f64,
-    /// Half of the times are no longer, within 1/16.
+    /// Median: half of the occurrences are no longer, within 1/16.
     pub p50_ns: Option<u64>,
-    /// 90 % are no longer, within 1/16.
+    /// 90th percentile: 90 % of the occurrences are no longer, within 1/16.
     pub p90_ns: Option<u64>,
-    /// 99 % are no longer, within 1/16.
+    /// 99th percentile: 99 % of the occurrences are no longer, within 1/16.
     pub p99_ns: Option<u64>,
-    /// The longest.
+    /// Length of the longest occurrence.
     pub max_ns: u64,
-    /// `total_ns` per unit of work of these threads; `null` if they did none, or if no unit of work
-    /// was defined.
+    /// `total_ns` per unit of work of these threads; `null` if they did no unit of work, or if no
+    /// unit was defined.
     pub per_unit_ns: Option<u64>,
 }
 

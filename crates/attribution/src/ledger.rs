@@ -15,11 +15,11 @@ use holdup_syscalls::WaitKind;
 use holdup_trace::Nanos;
 use serde::Serialize;
 
-/// Where every CPU-second went. A leaf is `null` if the trace cannot show it.
+/// The capacity ledger: where every CPU-second went. A leaf is `null` if the trace cannot show it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(into = "Rows")]
 pub struct Ledger {
-    /// CPUs x wall time.
+    /// Capacity: number of CPUs x wall time.
     pub capacity_ns: Nanos,
     /// What 100 % are.
     whole_ns: Nanos,
@@ -31,20 +31,21 @@ pub struct Ledger {
 /// One node of the capacity ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LedgerNode {
-    /// `busy`, `busy/user`, `idle/thread-sync` …: a parent is the sum of its children.
+    /// Path of the node: `busy`, `busy/user`, `idle/thread-sync` …. A parent is the sum of its
+    /// children.
     pub path: &'static str,
-    /// CPU time.
+    /// CPU time of the node.
     pub ns: u64,
-    /// Of capacity.
+    /// CPU time of the node, in per cent of capacity.
     pub pct: f64,
 }
 
 /// A ledger as JSON shows it.
 #[derive(Serialize, schemars::JsonSchema)]
 struct Rows {
-    /// CPUs x wall time.
+    /// Capacity: number of CPUs x wall time.
     capacity_ns: u64,
-    /// Pre-order: each parent before its children.
+    /// Nodes of the ledger, each parent before its children.
     nodes: Vec<LedgerNode>,
 }
 

@@ -22,35 +22,35 @@ use holdup_trace::{Nanos, Tid};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// One part of the critical path, over all its occurrences.
+/// One part of the critical path, added up over all its occurrences.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PathRow {
-    /// `run` (running, or ready to run), `wait` (asleep, and no thread ended the sleep) or
-    /// `unknown` (the trace does not show it).
+    /// State of the thread: `run` (running, or ready to run), `wait` (asleep, and no thread ended
+    /// the sleep) or `unknown` (the trace does not show it).
     pub state: &'static str,
-    /// Thread.
+    /// Thread that the path leads through.
     pub tid: u32,
-    /// Its process.
+    /// Process of the thread.
     pub pid: Option<u32>,
-    /// Its name.
+    /// Name of the thread.
     pub comm: String,
-    /// Kind of the object through which the path reached this part; empty if the thread itself
-    /// runs.
+    /// Kind of the object through which the path reached the thread; empty if the path did not
+    /// reach it through an object.
     pub kind: &'static str,
     /// What a futex is used for.
     pub usage: Option<&'static str>,
-    /// That object.
+    /// The object through which the path reached the thread.
     pub object: String,
-    /// Pieces of the path.
+    /// Number of occurrences on the path.
     pub pieces: u64,
-    /// Their time.
+    /// Total time of the occurrences.
     pub total_ns: u64,
-    /// Longest piece.
+    /// Time of the longest occurrence.
     pub max_ns: u64,
-    /// Part of the path, in per cent.
+    /// Part of the whole path, in per cent.
     pub pct_path: f64,
-    /// The function of the program with the most time in which threads wait for the object, or
-    /// which the thread runs, with its source line or file. `null` without call chains.
+    /// The function of the program in which threads wait longest for the object, or which the
+    /// thread runs longest, with its source line or file. `null` without call chains.
     pub code: Option<String>,
 }
 

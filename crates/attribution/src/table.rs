@@ -31,78 +31,84 @@ pub enum WaitsBy {
 pub struct Holder {
     /// Thread.
     pub tid: u32,
-    /// Its name.
+    /// Name of the thread.
     pub comm: String,
-    /// How long the thread had the object.
+    /// How long the thread had the object while other threads waited for it.
     pub hold_ns: u64,
     /// Part of the waiting time of the other threads that falls into the hold time, in per cent.
     pub pct_explained: f64,
-    /// More than half of `hold_ns` is inferred from wake-ups, not from calls that took the object.
+    /// Whether more than half of `hold_ns` is inferred from wake-ups, not known from calls that
+    /// took the object.
     pub inferred: bool,
 }
 
-/// Waits for one object, one kind of objects, or by one thread.
+/// Waits for one object or one kind of object, or waits of one thread.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct WaitsRow {
-    /// Name of the control group of the waiting threads: service, container, pod; `null` if the
-    /// trace does not contain it. Only by thread or control group.
+    /// Name of the control group of the waiting threads: service, container or pod; `null` if the
+    /// trace does not contain it. Present only with `--by thread` or `--by cgroup`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<Option<String>>,
-    /// `futex`, `semop`, `pipe`, `disk` …
+    /// Kind of the object: `futex`, `semop`, `pipe`, `disk` …
     pub kind: &'static str,
     /// What a futex is used for: `mutex`, `condvar`, `barrier` …
     pub usage: Option<&'static str>,
-    /// Address, id or descriptor. For several objects: the object that threads waited for longest.
+    /// Address, id or descriptor of the object. If the row combines several objects: the object
+    /// that threads waited for longest.
     pub object: String,
-    /// Number of objects in the row; absent by object.
+    /// Number of objects in the row; absent if each row is one object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub objects: Option<u64>,
-    /// Process of the waiting threads; `null` if there are several, or not known.
+    /// Process of the waiting threads; `null` if there are several processes, or if it is not
+    /// known.
     pub pid: Option<u32>,
-    /// Waiting thread; only by thread.
+    /// Thread that waited; present only with `--by thread`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tid: Option<u32>,
-    /// Name of that process, or of the thread that waited longest.
+    /// Name of the process of the waiting threads, or of the thread that waited longest.
     pub comm: String,
-    /// Times a thread went to sleep for it.
+    /// Number of times that a thread went to sleep for the object.
     pub waits: u64,
-    /// Number of different threads that waited.
+    /// Number of different threads that waited for the object.
     pub waiters: u64,
-    /// Time asleep, summed over the threads.
+    /// Time asleep for the object, summed over the threads.
     pub wait_total_ns: u64,
-    /// Mean.
+    /// Mean time asleep in one wait.
     pub wait_avg_ns: u64,
-    /// 99th percentile, within 1/16.
+    /// 99th percentile of the time asleep in one wait, within 1/16.
     pub wait_p99_ns: Option<u64>,
-    /// Longest.
+    /// Longest time asleep in one wait.
     pub wait_max_ns: Option<u64>,
-    /// Elapsed time of the calls that slept, from entry to return, as the program itself would
-    /// measure it. `null` for calls that are not followed to their return (`read`, `poll` …).
+    /// Elapsed time of the calls in which threads slept, from entry to return, as the program
+    /// itself would measure it. `null` for calls that are not followed to their return (`read`,
+    /// `poll` …).
     pub elapsed_ns: Option<u64>,
-    /// From wake-up to running, on CPUs that were idle; not part of `wait_total_ns`.
+    /// Time from the wake-up until the woken thread ran, counted where its CPU was idle; not part
+    /// of `wait_total_ns`.
     pub wake_delay_ns: u64,
-    /// Calls that returned at once because the object had changed: the thread tries again without
-    /// sleeping.
+    /// Number of calls that returned at once because the object had changed: the thread tries again
+    /// without sleeping.
     pub retries: u64,
-    /// The threads that held it meanwhile, most important first.
+    /// Threads that held the object while other threads waited for it, the most important first.
     pub holders: Vec<Holder>,
-    /// What the holders did while other threads waited for it, longest first: the times add up to
-    /// the time they held it while threads waited. Empty if the holders are unknown.
+    /// What the holders did while other threads waited for the object, longest first. The times add
+    /// up to the time for which the object was held while threads waited for it. Empty if the
+    /// holders are unknown.
     pub holders_did: Vec<HolderTime>,
-    /// Part of the waiting time that falls into holds of known threads, in per cent.
+    /// Part of the waiting time during which a known thread held the object, in per cent.
     pub pct_explained: Option<f64>,
-    /// The thread that ended most of the waiting time.
+    /// Thread that ended most of the waiting time.
     pub top_waker: Option<u32>,
-    /// Whether the waits cost anything, judged by `rule`.
+    /// Whether the waits cost the work time, as `rule` judges.
     pub harmful: bool,
-    /// Why the waits count as harmful or idle: an id that docs/waits.md explains.
+    /// Id of the rule that classified the waits as harmful or idle: see docs/waits.md.
     pub rule: &'static str,
-    /// Idle CPU time that has its root cause here.
+    /// Idle CPU time that the waits for this object caused.
     pub idle_blamed_ns: u64,
-    /// Of all idle CPU time.
+    /// Part of all idle CPU time that the waits for this object caused, in per cent.
     pub pct_idle_blamed: f64,
-    /// The function of the program in which threads sleep longest for it, with its source line or
-    /// file. `null` without call chains.
+    /// The function of the program in which threads sleep longest for the object, with its source
+    /// line or file. `null` without call chains.
     pub code: Option<String>,
 }
 

@@ -17,7 +17,7 @@ impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Missing::NotSupported => "not supported by this machine's PMU",
-            Missing::NotCounted => "never counted: the PMU had no free counter, or nothing ran",
+            Missing::NotCounted => "never counted: the PMU had no free counter, or no thread ran",
         })
     }
 }

@@ -36,8 +36,10 @@ impl Content {
         let metadata = file.metadata()?;
         if metadata.is_file() && metadata.len() > IN_MEMORY {
             return Err(ErrorKind::Unsupported {
-                what: "a trace of more files than can be mapped into memory".into(),
-                way_out: "name one of its folders that hold a file called metadata".into(),
+                what: "the trace has more files than can be mapped into memory".into(),
+                way_out: "name one of the trace's folders that contain a file called \
+                          metadata"
+                    .into(),
             });
         }
         let mut bytes = Vec::new();

@@ -26,10 +26,10 @@ pub(crate) fn write(input: &Path, keep: Keep, output: &Path) -> Result<Written, 
     let raw = open_raw(input, keep.cut.anonymous)?;
     let names = keep.cut.anonymous.then(Names::default);
     if names.is_some() && !raw.folders.iter().any(|folder| folder.kernel) {
-        let what = "a CTF trace of programs without the kernel cannot be anonymized: its events \
-            are names"
+        let what = "a CTF trace of programs without the kernel cannot be anonymized: the names of \
+                    its events would show what the programs do"
             .into();
-        let way_out = "export the tables that you may share (holdup export)".into();
+        let way_out = "export only the tables that you may share (holdup export)".into();
         return Err(ErrorKind::Unsupported { what, way_out }.in_file(input).into());
     }
     let failed = |error: io::Error| CutError::Output { path: output.to_owned(), error };

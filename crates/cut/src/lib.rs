@@ -60,7 +60,10 @@ pub enum CutError {
     },
     /// The output does not open, so it was not kept: the head of the cut has records that the
     /// reader of the whole file skips as damaged.
-    #[error("nothing was written, because the part cannot be opened on its own: {kind}")]
+    #[error(
+        "nothing was written, because the part of the trace cannot be opened as a file of its own: \
+         {kind}"
+    )]
     Unreadable {
         /// The error of its reader.
         kind: ErrorKind,
@@ -107,7 +110,7 @@ fn writer(reader: &dyn Reader, raw: &Path) -> Result<Writer, ErrorKind> {
     }
     Err(ErrorKind::Unsupported {
         what: format!("holdup cut does not write this format ({format})"),
-        way_out: "read a part of the trace with --time, which the other verbs take".into(),
+        way_out: "let the other verbs read a part of the trace: they take --time".into(),
     })
 }
 

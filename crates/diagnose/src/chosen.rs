@@ -110,15 +110,21 @@ pub(crate) fn judge(facts: &Facts<'_>, mut f: Finding) -> Finding {
     }
     let Some(Ok(replays)) = &facts.replays else {
         f.story = NOT_JUDGED;
-        return out(f, "not judged: only a replay shows what delays the chosen threads".to_owned());
+        return out(
+            f,
+            "not judged: only a replay of the trace shows what delays the chosen threads"
+                .to_owned(),
+        );
     };
     let Some(replay) = replays.of_class(f.class) else {
-        return out(f, "the chosen threads do not wait for this".to_owned());
+        return out(f, "the chosen threads do not wait for such a resource".to_owned());
     };
     if !replay.concerns {
         return out(
             f,
-            "neither the chosen threads nor the threads that they depend on wait for this".into(),
+            "neither the chosen threads nor the threads that they depend on wait for such a \
+             resource"
+                .into(),
         );
     }
     f.worth = replay.worth.clone();
@@ -127,10 +133,7 @@ pub(crate) fn judge(facts: &Facts<'_>, mut f: Finding) -> Finding {
         let times = replay.worth.times;
         return out(
             f,
-            format!(
-                "without this loss the chosen threads are only {times:.2} times as \
-                               fast"
-            ),
+            format!("without this loss the chosen threads would be only {times:.2} times as fast"),
         );
     }
     let threads: Vec<Slot> = replay.tids.iter().filter_map(|&tid| facts.longest(tid)).collect();
@@ -183,10 +186,10 @@ fn queued(facts: &Facts<'_>) -> String {
         .map(|slot| (a.comm(a.thread(slot)), ready(&mut std::iter::once(a.thread(slot)))));
     match server {
         Some((name, pct)) if pct > own => format!(
-            "ready but without a CPU for {own:.0} % of the time; {name}, which they wait for, for \
-             {pct:.0} %"
+            "these threads are ready but without a CPU for {own:.0} % of the time; {name}, which \
+             they wait for, is ready but without a CPU for {pct:.0} %"
         ),
-        _ => format!("ready but without a CPU for {own:.0} % of the time"),
+        _ => format!("these threads are ready but without a CPU for {own:.0} % of the time"),
     }
 }
 

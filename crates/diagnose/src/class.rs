@@ -29,26 +29,28 @@ macro_rules! classes {
 }
 
 classes! {
-    /// Too little parallelism: one server, one long worker, or work for one CPU only.
+    /// Too little parallelism: one busy server, one long-running worker, or work that only one CPU
+    /// can do.
     WorkloadImbalance = "workload-imbalance",
     /// Threads queue on kernel services: semaphores, file locks, message queues, pipes.
     ApplicationSerialization = "application-serialization",
     /// Threads queue on objects of the threads library: futexes.
     ThreadSerialization = "thread-serialization",
-    /// One or a few locks of the kernel itself are hot.
+    /// Threads contend for one or a few locks of the kernel itself.
     KernelLockConflict = "kernel-lock-conflict",
-    /// Driver work on one CPU only, while threads wait for it.
+    /// Interrupts, softirqs or kernel workers run on one CPU only, while threads wait for them.
     FunneledDriver = "funneled-driver",
-    /// The same work takes a longer kernel path than on one CPU.
+    /// The same work takes more CPU time in the kernel than on one CPU.
     MpUpOverhead = "mp-up-overhead",
-    /// CPUs are busy but slowed down: by memory bandwidth, contended cache lines, or the other
-    /// hardware thread of the core.
+    /// CPUs are busy, but memory bandwidth, contended cache lines or the other hardware thread of a
+    /// core slow them down.
     HardwareBandwidth = "hardware-bandwidth",
-    /// Threads wait for disks, not for processors.
+    /// Threads wait for disks while CPUs are idle.
     IoBound = "io-bound",
-    /// A quota of CPU time keeps threads off idle CPUs.
+    /// A quota of CPU time keeps ready threads off idle CPUs.
     CpuQuota = "cpu-quota",
-    /// More threads are ready than there are CPUs, or other programs take the CPUs from the work.
+    /// More threads are ready to run than there are CPUs, or other programs take the CPUs from the
+    /// work.
     CpuOverload = "cpu-overload",
     /// There is no bottleneck.
     Healthy = "healthy",

@@ -80,7 +80,7 @@ impl Culprit {
         let calls = self.code.as_ref().filter(|_| Deed::of(self.role) == Deed::Takes)?.calls.iter();
         let named = calls.filter(|call| call.pct >= NAMED).take(FUNCTIONS);
         let words: Vec<String> =
-            named.map(|c| format!("{} ({:.0} % of the waiting)", c.call, c.pct)).collect();
+            named.map(|c| format!("{} ({:.0} % of the waiting time)", c.call, c.pct)).collect();
         (!words.is_empty()).then(|| format!("meanwhile in {}", words.join(", ")))
     }
 
@@ -141,7 +141,7 @@ fn of_culprit(culprit: &Culprit) -> Option<String> {
         ),
         Deed::Waits => {
             let waits = functions(&code.waits, FUNCTIONS)?;
-            format!("the waiters wait in {waits}: use the object less often there")
+            format!("the waiting threads sleep in {waits}: use the object less often there")
         }
     })
 }

@@ -56,7 +56,12 @@ fn under_concurrency(facts: &Facts<'_>) -> Vec<Evidence> {
         let concurrency = format!("with up to {upto} of the other CPUs busy");
         found.push(per_cycle(&concurrency, cpi, TRACE));
         found.extend(level.stalled_pct().map(|pct| {
-            Evidence::of(format!("cycles with stalled execution, {concurrency}"), pct, "%", TRACE)
+            Evidence::of(
+                format!("cycles in which execution stalled, {concurrency}"),
+                pct,
+                "%",
+                TRACE,
+            )
         }));
     }
     if known > 1 { found } else { Vec::new() }
@@ -128,7 +133,7 @@ fn traffic(b: Bandwidth, source: &'static str) -> Evidence {
 
 /// Counter multiplexing; `None` if the counters ran all the time.
 fn multiplexed(running_pct: f64, source: &'static str) -> Option<Evidence> {
-    let metric = "time in which the counters counted; the rest is estimated, because they were \
-                  multiplexed";
+    let metric = "part of the time in which the counters counted; the rest is estimated, because \
+                  the counters were multiplexed";
     (running_pct < 100.0).then(|| Evidence::of(metric, running_pct, "% of time", source))
 }

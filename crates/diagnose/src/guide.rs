@@ -22,7 +22,7 @@ use serde::{Serialize, Serializer};
 /// A walk and what it ends in.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Walk {
-    /// Every question; the walk begins with the first.
+    /// All questions of the guide, the first question first.
     pub questions: Vec<Question>,
     /// The report at its end.
     #[serde(skip)]
@@ -36,7 +36,7 @@ pub struct Question {
     pub id: &'static str,
     /// The question.
     pub text: String,
-    /// What is known about it.
+    /// Figures that help to answer the question.
     pub figures: Vec<Figure>,
     /// The possible answers.
     pub branches: Vec<Branch>,
@@ -46,25 +46,25 @@ pub struct Question {
     pub tables: &'static [&'static str],
 }
 
-/// A figure of a question.
+/// A figure that helps to answer a question.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Figure {
-    /// What.
+    /// What the figure measures.
     pub label: String,
     /// The value; `null` if the trace does not contain it.
     pub value: Option<f64>,
-    /// Of what.
+    /// Unit of the value.
     pub unit: &'static str,
 }
 
-/// A way on.
+/// A possible answer to a question.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Branch {
-    /// The answer.
+    /// The answer in words.
     pub answer: String,
-    /// The reason for this answer.
+    /// Why the figures support this answer.
     pub why: String,
-    /// Where it leads.
+    /// The question or the class that this answer leads to.
     pub to: To,
 }
 
@@ -198,7 +198,7 @@ fn question(f: &Finding, busy: &[&Finding], idle: &[&Finding]) -> Question {
     let own = if shows_on_busy_cpus(f.class) { busy } else { idle };
     let next = own.iter().skip_while(|o| o.class != f.class).nth(1);
     let why = match &f.ruled_out {
-        None => format!("without this loss the work is {:.2} times as fast", f.worth.times),
+        None => format!("without this loss the work would be {:.2} times as fast", f.worth.times),
         Some(why) => why.clone(),
     };
     Question {
@@ -224,7 +224,9 @@ fn asked(class: Class) -> &'static str {
         Class::ApplicationSerialization => "Do threads contend for a service of the kernel?",
         Class::ThreadSerialization => "Do threads contend for a lock of their process?",
         Class::KernelLockConflict => "Do threads wait for locks of the kernel itself?",
-        Class::FunneledDriver => "Do threads wait for driver work that one CPU does?",
+        Class::FunneledDriver => {
+            "Do threads wait for interrupts or kernel workers that run on one CPU?"
+        }
         Class::MpUpOverhead => "Do system calls take longer than on one CPU?",
         Class::HardwareBandwidth => "Does the hardware slow the application's code down?",
         Class::IoBound => "Do threads wait for disks?",

@@ -30,7 +30,7 @@ pub(crate) fn claim(facts: &Facts<'_>, findings: &[Finding]) -> (f64, String) {
         Some(who) => {
             format!("CPUs are {busy:.0} % busy because the work waits for timers or input ({who})")
         }
-        None => format!("CPUs are {busy:.0} % busy because there is no more work"),
+        None => format!("CPUs are {busy:.0} % busy because there is no more work to do"),
     };
     let what = match &facts.replays {
         Some(Ok(replays)) => {
@@ -38,11 +38,15 @@ pub(crate) fn claim(facts: &Facts<'_>, findings: &[Finding]) -> (f64, String) {
             let cpus = replays.of_class(Class::CpuOverload);
             let nothing = 1.0 + facts.limit(&WELL_MET) / 100.0;
             let cpus = cpus.filter(|of| of.worth.times > near.max(nothing));
-            let but = cpus.map(|of| format!(", except more CPUs ({:.2}x)", of.worth.times));
+            let but =
+                cpus.map(|of| format!(", except more CPUs ({:.2} times as fast)", of.worth.times));
             let but = but.unwrap_or_default();
-            format!("{what}: no simulated change gains {}{but}", at_most(near))
+            format!("{what}: no simulated change makes the work {}{but}", at_most(near))
         }
-        _ => format!("{what}: removing one of the costs found does not gain {}", at_most(near)),
+        _ => format!(
+            "{what}: removing one of the costs found does not make the work {}",
+            at_most(near)
+        ),
     };
     let order = facts.leaf(Leaf::Order);
     let what = if facts.at_least(facts.wanted_pct(order), &MATTERS).holds() {
@@ -71,11 +75,11 @@ pub(crate) fn claim(facts: &Facts<'_>, findings: &[Finding]) -> (f64, String) {
     (if is_near { NEAR } else { RIGHT }, what)
 }
 
-/// What no change gains that makes the work at most this many times as fast.
+/// How much faster no change makes the work if the best makes it at most this many times as fast.
 pub(crate) fn at_most(times: f64) -> String {
     match ((times - 1.0) * 100.0).round() {
-        0.0 => "anything".to_owned(),
-        most => format!("more than {most:.0} %"),
+        0.0 => "faster".to_owned(),
+        most => format!("more than {most:.0} % faster"),
     }
 }
 
@@ -108,11 +112,13 @@ fn unexplained(facts: &Facts<'_>) -> Option<(f64, String)> {
     let no_work = facts.leaf(Leaf::NoWork);
     let pct = facts.pct(facts.total(Total::Idle).saturating_sub(no_work));
     let replayed = match &facts.replays {
-        Some(Ok(_)) => "no replay gains from a change",
-        _ => "it was not simulated whether a change gains anything",
+        Some(Ok(_)) => "no change makes a replay of the trace faster",
+        _ => "it was not simulated whether a change would make the work faster",
     };
-    let why =
-        format!("CPUs are idle for {pct:.0} % of capacity although there is work, and {replayed}");
+    let why = format!(
+        "CPUs are idle for {pct:.0} % of capacity although threads run, or wait for locks, devices \
+         or each other, and {replayed}"
+    );
     (pct >= facts.limit(&MATTERS)).then_some((pct, why))
 }
 
@@ -122,7 +128,7 @@ pub(crate) fn unlikely(facts: &Facts<'_>) -> Option<String> {
     facts.replays.as_ref()?.as_ref().ok()?;
     let paused = facts.at_least(facts.leaf_pct(Leaf::NoWork), &MATTERS).holds();
     let (_, why) = unexplained(facts).filter(|of| !paused && of.0 >= facts.too_much())?;
-    Some(format!("{why}: the trace does not show what the work waits for"))
+    Some(format!("{why}: the trace does not show what delays these threads"))
 }
 
 /// What makes the claim less sure: a factor for its confidence, and why.
@@ -134,8 +140,7 @@ pub(crate) fn doubts(facts: &Facts<'_>) -> Vec<(f64, String)> {
     if slept * 2.0 >= 100.0 {
         let why = format!(
             "CPUs are idle for {slept:.0} % of capacity while threads sleep for a set time or wait \
-             for input: queues inside a program, of asynchronous tasks or of requests, are not \
-             visible"
+             for input: a trace does not show queues of tasks or requests inside a program"
         );
         doubts.push((1.0 - slept / 200.0, why));
     }
@@ -159,17 +164,17 @@ fn outside_calls(facts: &Facts<'_>, outside: f64) -> (f64, String) {
     let (part, spins) = if shows_spinning { (1_200.0, "") } else { (600.0, ", spins for a lock") };
     let own = facts.pct(facts.application());
     let mut why = format!(
-        "CPUs run application code for {own:.0} % of capacity, and whether it works{spins} or \
-         copies data is not visible"
+        "CPUs run application code for {own:.0} % of capacity, and the trace does not show whether \
+         the code works{spins} or copies data"
     );
     if is_sampled && !shows_spinning {
-        why += &format!(": {unknown:.0} % of the samples are in code of no known file");
+        why += &format!(": for {unknown:.0} % of the samples the file of the code is not known");
     }
     let unrecorded = facts.leaf_pct(Leaf::KernelUnrecorded);
     if unrecorded >= facts.limit(&MATTERS) {
         why += &format!(
-            "; for another {unrecorded:.0} % they are in page faults or in calls that are not \
-             recorded"
+            "; for another {unrecorded:.0} % CPUs are in page faults or in system calls that were \
+             not recorded"
         );
     }
     (1.0 - outside / part, why)

@@ -10,22 +10,22 @@ use serde::Serialize;
 /// A phase as `holdup phases` prints it.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PhaseRow {
-    /// Its number, from 1: what `--phase` takes.
+    /// Number of the phase, from 1: `--phase` takes it.
     pub phase: u32,
-    /// First time.
+    /// Start of the phase, by the trace's clock.
     pub start_ns: u64,
-    /// Last time.
+    /// End of the phase, by the trace's clock.
     pub end_ns: u64,
-    /// Mean number of busy CPUs.
+    /// Mean number of busy CPUs in the phase.
     pub busy_cpus: f64,
     /// The leaf of the ledger with the largest part of the phase's capacity. If the phase was not
-    /// judged alone, the leaf is as coarse as in the timeline.
+    /// judged alone, the leaf is one of the timeline's coarser leaves.
     pub leading_leaf: &'static str,
     /// The verdict on this phase alone; `null` if the phase was not judged alone.
     pub class: Option<Class>,
-    /// Whether the phase is work, as opposed to start-up or tail.
+    /// Whether the phase is work, and not start-up or tail.
     pub work: bool,
-    /// `start-up`, `work` or `tail`.
+    /// Which part of the trace the phase is: `start-up`, `work` or `tail`.
     pub part: &'static str,
 }
 

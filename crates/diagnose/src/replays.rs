@@ -89,10 +89,12 @@ impl Replay {
     pub(crate) fn summary(&self) -> String {
         let what = &self.subjects;
         match self.tids.is_empty() {
-            true => format!("threads wait for {what}; without these waits the work is done sooner"),
+            true => format!(
+                "threads wait for {what}; without these waits the work would be done sooner"
+            ),
             false => format!(
-                "the work of {what} delays the rest; if it were divided, all would be \
-                              done sooner"
+                "the other threads wait for the work of {what}; if it were divided among threads, \
+                 all work would be done sooner"
             ),
         }
     }

@@ -8,10 +8,10 @@ use holdup_passes::{HolderTime, percent};
 use holdup_profile::Around;
 use serde::{Serialize, Serializer};
 
-/// The answer.
+/// The answer of `diagnose`.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Diagnosis {
-    /// The class, how sure, and the sentence.
+    /// The verdict: its class, its confidence and a sentence about it.
     pub verdict: Verdict,
     /// Where every CPU-second went.
     pub ledger: Ledger,
@@ -23,18 +23,17 @@ pub struct Diagnosis {
     /// only one. `holdup phases` judges each of them alone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseRow>,
-    /// One per rule: first the findings that hold, largest gain first; then the findings that are
-    /// ruled out.
+    /// One finding per rule. Findings of rules that fire come first, the largest gain first.
     pub findings: Vec<Finding>,
-    /// Suspicions that this trace cannot prove.
+    /// Suspicions that the trace cannot prove.
     pub leads: Vec<Lead>,
     /// Why the trace was not replayed, so that the verdict is based on demand alone; absent if the
     /// trace was replayed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_replayed: Option<String>,
-    /// Commands for more detail.
+    /// Commands that show more details.
     pub next: Vec<String>,
-    /// Thresholds that are not at their defaults.
+    /// Thresholds that were changed from their defaults.
     pub thresholds: Vec<Setting>,
     /// Remarks about the names of code: files that were refused, unverified or not found. Absent
     /// without remarks, as for a trace without call chains.
@@ -45,23 +44,24 @@ pub struct Diagnosis {
     pub source: Option<String>,
 }
 
-/// The class whose removal gains most.
+/// The verdict: the class whose removal would make the work fastest.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Verdict {
-    /// Which.
+    /// Class of the verdict.
     pub class: Class,
-    /// 0 to 1, in hundredths.
+    /// How often a verdict like this one is right: 0 to 1, in hundredths.
     pub confidence: f64,
-    /// One sentence with names and numbers.
+    /// The verdict in one sentence, with names and numbers.
     pub summary: String,
-    /// The class with the second largest gain, if another finding holds.
+    /// The class with the second largest gain, if the rule of another class fires too.
     pub runner_up: Option<Class>,
-    /// What lowers the confidence.
+    /// Reasons that lower the confidence.
     pub reservations: Vec<String>,
-    /// CPU time that programs other than the work took; absent without a trace.
+    /// CPU time that programs other than the work took; absent if no trace was judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub background: Option<Background>,
-    /// The factors of the confidence; the first is the factor that follows from the figures alone.
+    /// The factors whose product is the confidence. The first factor follows from the figures
+    /// alone.
     pub steps: Vec<Step>,
 }
 
@@ -73,17 +73,17 @@ impl Verdict {
     }
 }
 
-/// Programs that are not the work: the recorder, and, if the traced program is known, all programs
-/// without a relation to it.
+/// Programs that are not the work: the recorder and, if the traced program is known, all programs
+/// that have nothing to do with it.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Background {
-    /// CPU time of all of them.
+    /// CPU time of all these programs.
     pub ns: u64,
-    /// Of capacity.
+    /// CPU time of all these programs, in per cent of capacity.
     pub pct: f64,
-    /// Whether it is known which programs are the work; if not, only the recorder is listed.
+    /// Whether it is known which programs are the work. If it is not, only the recorder is listed.
     pub work_known: bool,
-    /// The programs with the most CPU time, by name.
+    /// The programs that took the most CPU time, by name.
     pub programs: Vec<BackgroundProgram>,
 }
 
@@ -105,26 +105,26 @@ impl BackgroundProgram {
     }
 }
 
-/// Programs of one name in one control group.
+/// Programs that have the same name and are in the same control group.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct BackgroundProgram {
-    /// The name.
+    /// Name of the programs.
     pub comm: String,
-    /// Name of the control group: service, container, pod; `null` if the trace does not contain it,
-    /// or if the programs are in no group.
+    /// Name of the control group: service, container or pod; `null` if the trace does not contain
+    /// it, or if the programs are in no group.
     pub cgroup: Option<String>,
-    /// CPU time.
+    /// CPU time of these programs.
     pub ns: u64,
-    /// Of capacity.
+    /// CPU time of these programs, in per cent of capacity.
     pub pct: f64,
 }
 
-/// A factor of the confidence.
+/// One factor of the confidence.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Step {
-    /// The reason for the factor.
+    /// Reason for the factor.
     pub what: String,
-    /// 0 to 1.
+    /// Value of the factor, 0 to 1.
     pub factor: f64,
 }
 
@@ -135,49 +135,48 @@ impl Step {
     }
 }
 
-/// A suspicion, and what would prove it. It never is the verdict.
+/// A suspicion, with a command that would prove it. A suspicion is never the verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Lead {
-    /// The class it points to.
+    /// The class that is suspected.
     pub class: Class,
     /// What was seen, in one sentence.
     pub summary: String,
-    /// The command that would prove or disprove it.
+    /// The command that would prove or disprove the suspicion.
     pub command: String,
 }
 
 /// A leaf of the ledger, or a part of a leaf, that belongs to the cost of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Part {
-    /// The leaf's path.
+    /// Path of the leaf.
     pub path: &'static str,
-    /// CPU time, at most the leaf's.
+    /// CPU time, at most the CPU time of the leaf.
     pub ns: u64,
-    /// Of capacity.
+    /// CPU time in per cent of capacity.
     pub pct: f64,
 }
 
-/// What one rule found. A `share` that is not a number is unknown: then it and `lost_cpu_ns` are
-/// `null` in JSON.
+/// What one rule found. If the cost is unknown, `share` and `lost_cpu_ns` are `null` in JSON.
 #[derive(Clone, Debug, PartialEq, schemars::JsonSchema)]
 pub struct Finding {
-    /// What it is about.
+    /// Class that the finding is about.
     pub class: Class,
-    /// The rule's id.
+    /// Id of the rule.
     pub rule: &'static str,
     /// `lost_cpu_ns` as per cent of capacity; `null` if it is unknown.
     #[schemars(with = "Option<f64>")]
     pub share: f64,
-    /// CPU time lost to it, the sum of `leaves`; `null` if it is unknown.
+    /// CPU time lost to this bottleneck, the sum of `leaves`; `null` if it is unknown.
     #[schemars(with = "Option<u64>")]
     pub lost_cpu_ns: u64,
-    /// The leaves of the ledger that make up the cost, whole or in part. Empty for a finding on
+    /// The leaves of the ledger that make up the cost, wholly or in part. Empty for a finding on
     /// published figures, which have no ledger.
     pub leaves: Vec<Part>,
-    /// How many times as fast the work would be done without this cost.
+    /// How many times as fast the work would be without this bottleneck.
     pub worth: Worth,
-    /// The same, computed from the demand alone: the gain if the CPU time that it costs were
-    /// available.
+    /// The same gain, computed from the demand alone: the work gets back the CPU time that the
+    /// bottleneck costs.
     pub demand: f64,
     /// `lost_cpu_ns` as per cent of the CPU time that the work used or lacked: what decides whether
     /// the loss matters.
@@ -187,18 +186,18 @@ pub struct Finding {
     /// costs no capacity.
     #[schemars(skip)]
     pub lacked_ns: u64,
-    /// Which variant of the rule's diagnosis it is, by a stable id.
+    /// Stable id of the rule's explanation that the finding uses.
     pub story: &'static str,
-    /// The claim in one sentence.
+    /// The finding in one sentence.
     pub summary: String,
-    /// Who or what.
+    /// The threads, locks and other objects that cause the bottleneck.
     pub culprits: Vec<Culprit>,
-    /// The figures, each with the threshold that it is compared with.
+    /// The figures on which the rule decides, each with the threshold that it is compared with.
     pub evidence: Vec<Evidence>,
     /// It is ruled out for its size alone.
     #[schemars(skip)]
     pub is_too_little: bool,
-    /// Why it does not hold; `null` if it does.
+    /// Why the rule does not fire; `null` if it fires.
     pub ruled_out: Option<String>,
     /// What to do.
     pub advice: Vec<String>,
@@ -235,42 +234,43 @@ impl Finding {
 /// The cause of a bottleneck: a thread, a lock, a file, a system call …
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Culprit {
-    /// What it is: for objects that threads wait for, the `usage`, or else the `kind`, of its row
-    /// in `waits` (`mutex`, `semop`, `pipe` …); otherwise `thread`, `syscall`, `softirq` …
+    /// Kind of the culprit. For objects that threads wait for: the `usage` of its row in `waits`,
+    /// or else the `kind` (`mutex`, `semop`, `pipe` …). Otherwise `thread`, `syscall`, `softirq` …
     pub kind: &'static str,
-    /// Its id within its kind: for objects that threads wait for, the `object` of its row in
-    /// `waits`; otherwise a thread id, a system call number or an address.
+    /// Id of the culprit within its kind. For objects that threads wait for: the `object` of its
+    /// row in `waits`. Otherwise a thread id, a system call number or an address.
     pub id: String,
-    /// Its name. For objects that threads wait for, it includes the kind and the process: `mutex
-    /// 0x7f71238a0108 of wl (587)`.
+    /// Name of the culprit. For objects that threads wait for, it includes the kind and the
+    /// process: `mutex 0x7f71238a0108 of wl (587)`.
     pub name: String,
-    /// Thread, if it is one.
+    /// Id of the thread, if the culprit is a thread.
     pub tid: Option<u32>,
-    /// Its process.
+    /// Process of the culprit.
     pub pid: Option<u32>,
-    /// CPU time that belongs to it: time that was lost to it, or time for which it ran.
+    /// CPU time that the culprit accounts for: CPU time that was lost to it, or for which it ran.
     pub ns: u64,
     /// Threads that had the object while other threads waited for it, longest first. Empty if the
-    /// culprit is no object, or if the trace does not show which threads had it.
+    /// culprit is not an object, or if the trace does not show which threads had it.
     pub holders: Vec<Person>,
-    /// What the holders did while other threads waited, longest first: the times add up to the time
-    /// they had the object while threads waited for it. Empty if the culprit is no lock, or if the
-    /// trace does not show which threads had it.
+    /// What the holders did while other threads waited, longest first. The times add up to the time
+    /// for which they had the object while threads waited for it. Empty if the culprit is not a
+    /// lock, or if the trace does not show which threads had it.
     pub holders_did: Vec<HolderTime>,
-    /// The gain if the holders never slept during that time, or if they always had a CPU. Empty if
-    /// neither matters, or if nothing was replayed.
+    /// The gain if the holders never slept while other threads waited, or if the holders always had
+    /// a CPU. Empty if neither makes a difference, or if nothing was replayed.
     pub holders_worth: Vec<HolderWorth>,
-    /// Threads that waited for it, longest wait first. Empty if no waiter is known.
+    /// Threads that waited for the culprit, longest wait first. Empty if no waiter is known.
     pub waiters: Vec<Person>,
-    /// How many threads held it; `holders` lists the most important of them. `null` if no holder is
-    /// known.
+    /// Number of threads that held the culprit; `holders` lists the most important of them. `null`
+    /// if no holder is known.
     pub holders_in_all: Option<u64>,
-    /// How many threads waited; `waiters` lists the most important of them. `null` if no waiter is
-    /// known.
+    /// Number of threads that waited for the culprit; `waiters` lists the most important of them.
+    /// `null` if no waiter is known.
     pub waiters_in_all: Option<u64>,
-    /// Total time that all these threads waited for it; `null` if no waiter is known.
+    /// Total time for which all waiters waited for the culprit; `null` if no waiter is known.
     pub waited_ns: Option<u64>,
-    /// The code of the threads that wait for it, end the waits, or run; `null` without call chains.
+    /// The code of the threads that wait for the culprit, that end the waits, or that run; `null`
+    /// without call chains.
     pub code: Option<Around>,
     /// What it does to the others, for those who put it into words.
     #[serde(skip)]
@@ -317,31 +317,32 @@ pub enum Role {
 /// A thread's part in a [`Culprit`]: how long it held the object, or waited for it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Person {
-    /// Thread.
+    /// Id of the thread.
     pub tid: u32,
-    /// Its process; `null` if the trace does not contain it.
+    /// Process of the thread; `null` if the trace does not contain it.
     pub pid: Option<u32>,
-    /// Its name.
+    /// Name of the thread.
     pub comm: String,
-    /// Time it held the object (a holder) or waited for it (a waiter).
+    /// Time for which a holder held the object, or a waiter waited for it.
     pub ns: u64,
-    /// Part of all time that threads waited for the object, in per cent: the part during which this
-    /// holder had it, or the part that this waiter waited. `null` if no waiter is known.
+    /// Part of all time that threads waited for the object, in per cent: for a holder, the part
+    /// during which it had the object; for a waiter, the part that it waited. `null` if no waiter
+    /// is known.
     pub pct: Option<f64>,
-    /// Not seen in a call that names the object, but inferred from wake-ups.
+    /// Whether the time is inferred from wake-ups, and not known from a call that names the object.
     pub inferred: bool,
 }
 
-/// One figure.
+/// One figure on which a rule decides.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Evidence {
     /// What was measured.
     pub metric: String,
     /// The value; `null` if the trace does not contain it.
     pub value: Option<f64>,
-    /// Of what: `%`, `threads`, `1/s`.
+    /// Unit of the value: `%`, `threads`, `1/s`.
     pub unit: &'static str,
-    /// The threshold that it is compared with, if there is one: the value in force.
+    /// The threshold in force that the value is compared with, if there is one.
     pub threshold: Option<f64>,
     /// The key of that threshold.
     #[serde(skip)]
@@ -400,33 +401,34 @@ pub(crate) const PROGRAMS: usize = 3;
 pub struct Chosen {
     /// The chosen threads: names, each with its process.
     pub names: Vec<String>,
-    /// How many threads.
+    /// Number of the chosen threads.
     pub threads: u64,
     /// Total lifetime of the threads.
     pub life_ns: u64,
-    /// On a CPU.
+    /// Time for which the chosen threads were on a CPU.
     pub running_ns: u64,
-    /// Ready, but without a CPU.
+    /// Time for which the chosen threads were ready, but without a CPU.
     pub ready_ns: u64,
-    /// Asleep.
+    /// Time for which the chosen threads were asleep.
     pub asleep_ns: u64,
-    /// The objects they slept for, longest first.
+    /// The objects that the chosen threads slept for, longest first.
     pub waits: Vec<ChosenWait>,
-    /// The other programs that used the CPUs, largest first; all kernel threads count as one
-    /// program.
+    /// The other programs that used the CPUs, the most CPU time first; all kernel threads count as
+    /// one program.
     pub others: Vec<BackgroundProgram>,
 }
 
 /// An object that chosen threads slept for.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ChosenWait {
-    /// Its name, as in `holdup waits`.
+    /// Name of the object, as in `holdup waits`.
     pub object: String,
-    /// Total time that they slept for it.
+    /// Total time for which the chosen threads slept for the object.
     pub ns: u64,
-    /// Why the waits are harmful or idle: the rule of its row in `holdup waits`.
+    /// Id of the rule that classified the waits as harmful or idle, as in the object's row of
+    /// `holdup waits`.
     pub rule: &'static str,
-    /// The threads that held the object or ended the waits, largest first.
+    /// The threads that held the object or ended the waits, the longest time first.
     pub by: Vec<String>,
 }
 

@@ -32,7 +32,8 @@ pub(crate) fn too_little(facts: &Facts<'_>) -> Option<String> {
     let rate = switches as f64 * 1e9 / facts.capacity.max(1) as f64;
     if rate < LEAST_SWITCHES_PER_S {
         return Some(format!(
-            "{switches} switches in {:.1} s on {} CPUs are too few: most must be missing",
+            "{switches} context switches in {:.1} s on {} CPUs are too few: most of them must be \
+             missing",
             facts.wall as f64 / 1e9,
             a.cpus
         ));
@@ -43,8 +44,8 @@ pub(crate) fn too_little(facts: &Facts<'_>) -> Option<String> {
     let pct = silent as f64 * 100.0 / f64::from(a.cpus.max(1));
     if whole && !facts.tasks_only() && silent > 0 && pct >= facts.too_much() {
         return Some(format!(
-            "{silent} of {} CPUs have no event that shows what they did: they may not have been \
-                recorded",
+            "{silent} of {} CPUs have no event that shows what they did: perhaps they were not \
+             recorded",
             a.cpus
         ));
     }

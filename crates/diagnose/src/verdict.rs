@@ -73,8 +73,8 @@ fn unexplained(facts: &Facts<'_>, best: Option<&Finding>) -> Option<String> {
         if judged { 0.0 } else { facts.wanted_pct(facts.total(Total::Kernel) - explained) };
     if kernel >= facts.too_much() && kernel > best.map_or(0.0, |b| b.wanted_pct) {
         return Some(format!(
-            "{kernel:.0} % of the work goes into system calls ({}) and this trace does not show \
-             why: the calls may be long, or may spin on locks",
+            "{kernel:.0} % of the work is in system calls ({}), and this trace does not show why: \
+             the calls may need that long, or may spin for locks",
             heaviest_calls(facts).join(", ")
         ));
     }
@@ -85,9 +85,9 @@ fn unexplained(facts: &Facts<'_>, best: Option<&Finding>) -> Option<String> {
         let mut calls: Vec<&str> = unjudged.iter().map(|c| c.name.as_str()).collect();
         calls.truncate(3);
         format!(
-            "{unjudged_pct:.0} % of capacity goes into {} while other threads of the process are \
-             on CPUs, and no such call was made without them: the calls may wait for the lock of \
-             the address space, or for TLB shootdowns on other CPUs",
+            "{unjudged_pct:.0} % of capacity is in calls of {} while other threads of the process \
+             are on CPUs, and the trace has no such call without them to compare with: the calls \
+             may wait for the lock of the address space, or for TLB shootdowns on other CPUs",
             calls.join(", ")
         )
     })
@@ -98,7 +98,7 @@ fn unhindered(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     let near = findings.iter().map(|f| f.worth.times).filter(|&times| times < facts.matters());
     let most = healthy::at_most(near.fold(1.0, f64::max));
     let what = format!(
-        "nothing delays {}: no simulated change gains {most}",
+        "nothing delays {}: no simulated change makes the work {most}",
         chosen::chosen_words(facts).0
     );
     verdict(facts, Class::Healthy, healthy::RIGHT, what, None)
@@ -137,7 +137,7 @@ fn how_often_right(class: Class, worth: f64, rival: f64) -> f64 {
 /// What makes any verdict impossible, for all or for chosen threads.
 fn no_evidence_of_trace(facts: &Facts<'_>) -> Option<String> {
     if facts.analysis.events == 0 {
-        return Some("the trace holds no events".to_owned());
+        return Some("the trace contains no events".to_owned());
     }
     if !facts.caps.switches {
         let there =
@@ -170,11 +170,13 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
     let is_seen = facts.tasks_only() && findings.iter().any(|f| f.ruled_out.is_none());
     if unaccounted >= facts.too_much() && !is_seen {
         let why = if facts.tasks_only() {
-            "only some tasks were recorded"
+            "only some threads were recorded"
         } else {
             "too many events are missing"
         };
-        return Some(format!("{unaccounted:.0} % of capacity is unaccounted for: {why}"));
+        return Some(format!(
+            "the trace does not show where {unaccounted:.0} % of capacity went: {why}"
+        ));
     }
     let asleep = asleep_for_unknown(facts);
     if asleep >= facts.too_much() {
@@ -204,8 +206,8 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
             .any(|w| w.1 as f64 * 100.0 >= facts.wall as f64 * facts.limit(&ALONE))
     {
         return Some(format!(
-            "CPUs are idle for {idle:.0} % of capacity, and without system calls it is unknown \
-                what threads waited for"
+            "CPUs are idle for {idle:.0} % of capacity, and without recorded system calls it is \
+             unknown what threads waited for"
         ));
     }
     None
@@ -264,7 +266,7 @@ fn verdict(
     let mut confidence = confidence;
     let mut reservations = Vec::new();
     let mut steps =
-        vec![Step::of("how often such a verdict is right for an undamaged trace", confidence)];
+        vec![Step::of("how often such a verdict is right if the trace is undamaged", confidence)];
     let mut doubt = |factor: f64, why: String| {
         confidence *= factor;
         steps.push(Step::of(&why, factor));
@@ -283,12 +285,12 @@ fn verdict(
     }
     let by = facts.slowdowns.first().map(|s| s.source);
     if class == Class::HardwareBandwidth && by == Some(Source::Measured) {
-        doubt(0.8, "the counters come from other runs, not from this trace".to_owned());
+        doubt(0.8, "the counters come from other runs of the work, not from this trace".to_owned());
     }
     if let Some((_, n)) = unusable(q) {
         let part = n as f64 / facts.analysis.events.max(n) as f64;
         let what = format!(
-            "{n} events ({:.1} %) lack fields without which they cannot be used",
+            "{n} events ({:.1} %) cannot be used, because fields are missing",
             part * 100.0
         );
         doubt(1.0 - part.min(0.5), what);
@@ -298,7 +300,7 @@ fn verdict(
     // Short recordings have a few at their beginning.
     if lost == 0 && gaps * 100.0 >= facts.limit(&NAMED) && facts.enough(gaps_seen) {
         let what = format!(
-            "{:.0} % of the events contradict earlier events: events seem to be missing",
+            "{:.0} % of the events contradict earlier events: other events seem to be missing",
             gaps * 100.0
         );
         doubt(1.0 - (gaps * 3.0).min(0.5), what);
@@ -311,23 +313,25 @@ fn verdict(
         doubt(0.5 + part / 2.0, format!("only {:.0} % of the trace was judged", part * 100.0));
     }
     if q.count(QualityCode::Truncated) > 0 {
-        doubt(0.9, "the file is cut off".to_owned());
+        doubt(0.9, "the end of the file is missing".to_owned());
     }
     let unaccounted = facts.pct(facts.unseen());
     if unaccounted >= facts.doubtful() {
         doubt(
             1.0 - unaccounted / 100.0,
-            format!("{unaccounted:.0} % of capacity is unaccounted for"),
+            format!("the trace does not show where {unaccounted:.0} % of capacity went"),
         );
     }
     let stolen = facts.leaf_pct(Leaf::Stolen);
     if stolen >= 2.0 * facts.doubtful() {
-        let what = format!("{stolen:.0} % of capacity was taken away by the hypervisor (inferred)");
+        let what = format!("the hypervisor took {stolen:.0} % of capacity (inferred)");
         doubt(1.0 - stolen / 300.0, what);
     }
     // If the user chose the work, other programs' CPU time is part of the answer.
     if facts.judged.chosen.is_some() && class != Class::NotEnoughEvidence {
-        let why = "the accuracy of verdicts about chosen threads was not measured".to_owned();
+        let why = "it was not measured how often verdicts about chosen threads are \
+                   right"
+            .to_owned();
         doubt(CHOSEN, why);
     }
     let others = unwanted_pct(facts, class == Class::CpuOverload);

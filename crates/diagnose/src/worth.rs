@@ -19,13 +19,13 @@ use serde::Serialize;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Basis {
-    /// The trace was replayed without the resource being scarce.
+    /// The trace was replayed with the resource no longer scarce.
     #[default]
     Replayed,
-    /// Estimated from the chains of wake-ups: the time that each thread saves without waiting for
-    /// the resource.
+    /// The gain was estimated from the chains of wake-ups: the time that each thread saves if it
+    /// does not wait for the resource.
     Chains,
-    /// From the demand in the ledger alone.
+    /// The gain is an upper bound, from the CPU time that the ledger charges to the bottleneck.
     Bound,
 }
 
@@ -49,25 +49,26 @@ impl Basis {
     }
 }
 
-/// How many times as fast the traced work is done without a resource being scarce.
+/// How many times as fast the traced work would be if a resource were no longer scarce.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Worth {
-    /// How it is known.
+    /// How the gain is known.
     pub basis: Basis,
-    /// How many times as fast: 1 is no gain.
+    /// How many times as fast the work would be; 1 means no gain.
     pub times: f64,
-    /// The low end, by which findings are ranked: the same for the longest replay. It is lower if
-    /// the unchanged replay misses the trace, or if the gain is estimated from chains of wake-ups.
+    /// Low end of `times`, by which findings are ranked: the value for the longest replay. It is
+    /// lower still if the unchanged replay does not take as long as the trace did, or if the gain
+    /// is estimated from chains of wake-ups.
     pub low: f64,
-    /// The same for the shortest replay.
+    /// High end of `times`: the value for the shortest replay.
     pub high: f64,
     /// What is changed, in the syntax of `holdup whatif`; `null` if nothing was replayed.
     pub change: Option<String>,
-    /// The same in plain words.
+    /// What is changed, in plain words.
     pub fix: Option<String>,
-    /// Time of the work in the unchanged replay.
+    /// How long the work takes in a replay without a change.
     pub unchanged_ns: Option<u64>,
-    /// Time of the work with the change.
+    /// How long the work takes in a replay with the change.
     pub wall_ns: Option<u64>,
 }
 
@@ -118,18 +119,18 @@ impl Worth {
     }
 }
 
-/// How many times as fast the traced work is done if the holders of a lock no longer lose some of
-/// their hold time.
+/// How many times as fast the traced work would be if the holders of a lock no longer lost some of
+/// the time for which they hold it.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct HolderWorth {
     /// What is changed, in the syntax of `holdup whatif`.
     pub change: String,
-    /// The change in plain words, about the holders.
+    /// What is changed for the holders, in plain words.
     pub fix: &'static str,
-    /// Part of the time in which other threads waited that the holders lost in this way, in per
+    /// Part of the time in which other threads waited that the holders lose in this way, in per
     /// cent.
     pub pct: f64,
-    /// How many times as fast.
+    /// How many times as fast the work would be.
     pub times: f64,
 }
 

@@ -129,60 +129,60 @@ macro_rules! tables {
 tables! {
     /// A context switch.
     SwitchRow "switches" {
-        /// When, since the trace's start.
+        /// Time of the switch, counted from the start of the analysed part.
         at_ns: Ns,
-        /// When.
+        /// Time of the switch, by the trace's clock.
         time_ns: Time,
-        /// Where.
+        /// CPU on which the switch happened.
         cpu: Id,
-        /// Thread that left, 0 for the idle task.
+        /// Thread that left the CPU, 0 for the idle task.
         prev_tid: Option<Id>,
-        /// Its process.
+        /// Process of the thread that left.
         prev_pid: Option<Id>,
-        /// Its name.
+        /// Name of the thread that left.
         prev_comm: Option<Word>,
         /// State of the thread that left, as the kernel prints it: `R`, `S`, `D` …
         prev_state: Option<Word>,
         /// Time since the previous switch on this CPU: how long the thread that left was there.
         stay_ns: Option<Ns>,
-        /// Thread that came, 0 for the idle task.
+        /// Thread that came onto the CPU, 0 for the idle task.
         next_tid: Option<Id>,
-        /// Its process.
+        /// Process of the thread that came.
         next_pid: Option<Id>,
-        /// Its name.
+        /// Name of the thread that came.
         next_comm: Option<Word>,
     }
 
-    /// A stay of a thread on a CPU.
+    /// A thread's stay on a CPU, from the switch to the thread to the next switch.
     RunRow "runs" {
-        /// When it began, since the trace's start.
+        /// Start of the stay, counted from the start of the analysed part.
         at_ns: Ns,
-        /// When it began.
+        /// Start of the stay, by the trace's clock.
         start_ns: Time,
-        /// When it ended.
+        /// End of the stay, by the trace's clock.
         end_ns: Time,
-        /// Between the two.
+        /// Length of the stay: `end_ns` - `start_ns`.
         duration_ns: Ns,
-        /// Where.
+        /// CPU on which the thread ran.
         cpu: Id,
-        /// Thread.
+        /// Thread that ran.
         tid: Id,
-        /// Its process.
+        /// Process of the thread.
         pid: Option<Id>,
-        /// Its name.
+        /// Name of the thread.
         comm: Word,
-        /// It is a kernel thread.
+        /// Whether the thread is a kernel thread.
         kthread: Flag,
         /// Part of the stay that is the thread's own time: application and kernel, without
         /// interrupts.
         combined_ns: Ns,
-        /// Part of `combined_ns` in application code; null as in `by_thread`.
+        /// Part of `combined_ns` in application code; null where `app_ns` of `by_thread` is null.
         app_ns: Option<Ns>,
-        /// Part of `combined_ns` in the kernel; null as in `by_thread`.
+        /// Part of `combined_ns` in the kernel; null where `kernel_ns` of `by_thread` is null.
         kernel_ns: Option<Ns>,
-        /// Interrupts and softirqs that ran on top of the thread.
+        /// Part of the stay in which interrupts and softirqs interrupted the thread.
         interrupted_ns: Option<Ns>,
-        /// Time that the thread was ready before the stay, waiting for a CPU.
+        /// Time for which the thread was ready and waited for a CPU before the stay.
         delay_ns: Option<Ns>,
         /// How the stay ended: `slept`, `preempted`, `exited`, `trace-end`, or `unseen` (events are
         /// missing).
@@ -191,197 +191,202 @@ tables! {
 
     /// A system call that returned.
     CallRow "syscalls" {
-        /// When it was entered, since the trace's start.
+        /// Start of the call, counted from the start of the analysed part.
         at_ns: Ns,
-        /// When it was entered.
+        /// Start of the call, by the trace's clock.
         start_ns: Time,
-        /// When it returned.
+        /// Return of the call, by the trace's clock.
         end_ns: Time,
-        /// Between the two; 0 for calls of which only the return was seen.
+        /// Length of the call: `end_ns` - `start_ns`; 0 for calls of which only the return was
+        /// seen.
         duration_ns: Ns,
-        /// Where it returned.
+        /// CPU on which the call returned.
         cpu: Id,
-        /// Thread.
+        /// Thread that made the call.
         tid: Id,
-        /// Its process.
+        /// Process of the thread.
         pid: Option<Id>,
-        /// Its name.
+        /// Name of the thread.
         comm: Word,
-        /// The call's number.
+        /// Number of the system call.
         nr: Id,
-        /// Its name.
+        /// Name of the system call.
         name: Word,
-        /// What it returned.
+        /// Return value of the call.
         ret: Number,
-        /// Name of the error, if it failed.
+        /// Name of the error, if the call failed.
         errno: Option<Word>,
-        /// Part of the duration on a CPU.
+        /// Part of the call in which the thread was on a CPU.
         cpu_ns: Option<Ns>,
-        /// Part of the duration on a CPU, but interrupted.
+        /// Part of the call in which the thread was on a CPU, but was interrupted.
         interrupted_ns: Option<Ns>,
-        /// Part of the duration ready to run, but without a CPU.
+        /// Part of the call in which the thread was ready to run, but without a CPU.
         runnable_ns: Option<Ns>,
-        /// Part of the duration asleep.
+        /// Part of the call in which the thread was asleep.
         blocked_ns: Option<Ns>,
-        /// The entry of the call was not seen: it was before the trace, or the event was lost.
+        /// Whether the start of the call was not seen: it was before the trace, or the event was
+        /// lost.
         returned_only: Flag,
     }
 
     /// A sleep of an application's thread.
     WaitRow "waits" {
-        /// When it began, since the trace's start.
+        /// Start of the sleep, counted from the start of the analysed part.
         at_ns: Ns,
-        /// When it began.
+        /// Start of the sleep, by the trace's clock.
         start_ns: Time,
-        /// When it ended.
+        /// End of the sleep, by the trace's clock.
         end_ns: Time,
-        /// Between the two.
+        /// Length of the sleep: `end_ns` - `start_ns`.
         duration_ns: Ns,
         /// Thread that slept.
         tid: Id,
-        /// Its process.
+        /// Process of the thread that slept.
         pid: Option<Id>,
-        /// Its name.
+        /// Name of the thread that slept.
         comm: Word,
-        /// Kind of object that it slept for: `futex`, `semop`, `pipe`, `disk` …
+        /// Kind of object that the thread waited for: `futex`, `semop`, `pipe`, `disk` …
         kind: Word,
-        /// What a futex is used for: `mutex`, `condvar`, `barrier` …
+        /// What the futex is used for, if the object is a futex: `mutex`, `condvar`, `barrier` …
         usage: Option<Word>,
         /// Address, id or descriptor of the object.
         object: Word,
-        /// Number of the object in this export.
+        /// Number that identifies the object within this export.
         object_id: Id,
-        /// System call in which it slept.
+        /// System call in which the thread slept.
         call: Option<Word>,
         /// Cause of the sleep: `thread-sync`, `kernel-service`, `kernel-lock`, `io`, `external`,
         /// `unknown`.
         cause: Word,
-        /// Sleeps for this object are harmful: they cost the work time.
+        /// Whether sleeps for this object are harmful, that is, cost the work time.
         harmful: Flag,
-        /// Id of the rule that classified these sleeps as harmful or idle, see docs/waits.md.
+        /// Id of the rule that classified the sleeps for this object as harmful or idle: see
+        /// docs/waits.md.
         rule: Word,
         /// Thread that ended the sleep; null if no thread did.
         waker_tid: Option<Id>,
-        /// Its process.
+        /// Process of the thread that ended the sleep.
         waker_pid: Option<Id>,
-        /// Its name.
+        /// Name of the thread that ended the sleep.
         waker_comm: Option<Word>,
-        /// How it ended: `woken`, `unseen` (the wake-up is missing), `trace-end`.
+        /// How the sleep ended: `woken`, `unseen` (the wake-up is missing), `trace-end`.
         ended: Word,
     }
 
     /// A wait for a kernel lock, spinning or asleep, whose end was recorded.
     LockWaitRow "lock_waits" {
-        /// When it began, since the trace's start.
+        /// Start of the wait, counted from the start of the analysed part.
         at_ns: Ns,
-        /// When it began.
+        /// Start of the wait, by the trace's clock.
         start_ns: Time,
-        /// When it ended.
+        /// End of the wait, by the trace's clock.
         end_ns: Time,
-        /// Between the two.
+        /// Length of the wait: `end_ns` - `start_ns`.
         duration_ns: Ns,
-        /// Thread that waited, 0 for interrupts on top of an idle task; null if the thread is not
-        /// known.
+        /// Thread that waited; 0 for an interrupt that interrupted an idle task; null if the thread
+        /// is not known.
         tid: Option<Id>,
-        /// Its process.
+        /// Process of the thread that waited.
         pid: Option<Id>,
-        /// Its name.
+        /// Name of the thread that waited.
         comm: Option<Word>,
-        /// Address of the lock; with lockdep, address of the `lockdep_map` in the lock.
+        /// Address of the lock; in events of lockdep, address of the `lockdep_map` in the lock.
         address: Address,
-        /// Class (lockdep) or variable (symbols).
+        /// Name of the lock: its class (from lockdep), or the variable that is the lock (from
+        /// kernel symbols).
         lock: Option<Word>,
-        /// `mutex`, `rwsem:R` …; null from lockdep.
+        /// Type of the lock: `mutex`, `rwsem:R` …; null in events of lockdep.
         lock_type "type": Option<Word>,
-        /// Function and offset of the code that asked for the lock.
+        /// Function and offset of the code that requested the lock.
         caller: Option<Word>,
-        /// Part of the duration on a CPU.
+        /// Part of the wait in which the thread was on a CPU.
         spin_ns: Option<Ns>,
-        /// Part of the duration ready to run, but without a CPU.
+        /// Part of the wait in which the thread was ready to run, but without a CPU.
         runnable_ns: Option<Ns>,
-        /// Part of the duration asleep.
+        /// Part of the wait in which the thread was asleep.
         block_ns: Option<Ns>,
         /// The events that recorded the wait: `contention` or `lockdep`. In a trace with both, each
-        /// wait has two rows: choose one source.
+        /// wait has two rows: use the rows of one source only.
         source: Word,
     }
 
-    /// A wake-up event of a thread.
+    /// An event that says that a thread is woken.
     WakeupRow "wakeups" {
-        /// When, since the trace's start.
+        /// Time of the event, counted from the start of the analysed part.
         at_ns: Ns,
-        /// When.
+        /// Time of the event, by the trace's clock.
         time_ns: Time,
-        /// Which event: `waking` (the sleep is over), `wakeup` (the thread is on a run queue),
-        /// `wakeup-new`.
+        /// Which event: `waking` (the thread no longer sleeps), `wakeup` (the thread is on a run
+        /// queue), `wakeup-new` (the thread is new, and on a run queue).
         event: Word,
-        /// Where.
+        /// CPU on which the event happened.
         cpu: Id,
         /// Thread that is woken.
         tid: Id,
-        /// Its process.
+        /// Process of the thread that is woken.
         pid: Option<Id>,
-        /// Its name.
+        /// Name of the thread that is woken.
         comm: Word,
-        /// Thread that wakes it; null for an interrupt.
+        /// Thread that ends the sleep; null if an interrupt does.
         waker_tid: Option<Id>,
-        /// Its process.
+        /// Process of the thread that ends the sleep.
         waker_pid: Option<Id>,
-        /// Its name.
+        /// Name of the thread that ends the sleep.
         waker_comm: Option<Word>,
-        /// CPU to whose run queue the thread goes.
+        /// CPU to whose run queue the woken thread goes.
         target_cpu: Option<Id>,
     }
 
-    /// An interrupt, softirq or work item.
+    /// One execution of an interrupt handler, a softirq or a work item.
     IrqRow "irqs" {
-        /// When it began, since the trace's start.
+        /// Start of the execution, counted from the start of the analysed part.
         at_ns: Ns,
-        /// When it began.
+        /// Start of the execution, by the trace's clock.
         start_ns: Time,
-        /// When it ended.
+        /// End of the execution, by the trace's clock.
         end_ns: Time,
-        /// Between the two, nested interrupts included.
+        /// Length of the execution: `end_ns` - `start_ns`, nested interrupts included.
         duration_ns: Ns,
-        /// Where.
+        /// CPU on which it was executed.
         cpu: Id,
         /// `irq`, `softirq` or `workqueue`.
         kind: Word,
-        /// Line, vector or function address; 0 where the trace has only the name of a function.
+        /// Interrupt line, softirq vector or address of the work function; 0 where the trace has
+        /// only the name of a function.
         id: Address,
-        /// Handler, softirq or function name.
+        /// Name of the interrupt handler, the softirq or the work function.
         name: Word,
     }
 
-    /// The trace: one row.
+    /// The analysed trace, in one row.
     TraceRow "trace" {
-        /// Name of the file, without its folder.
+        /// Name of the trace file, without its folder.
         file: Word,
-        /// Its format.
+        /// Format of the trace file.
         format: Word,
-        /// Size; null if the trace came through a pipe.
+        /// Size of the trace file; null if the trace came through a pipe.
         bytes: Option<Number>,
-        /// CPUs.
+        /// Number of CPUs in the trace.
         cpus: Id,
-        /// Events as the recorder's own tool would print them.
+        /// Number of events that the recorder's own tool would print.
         events: Number,
-        /// Events that the recorder lost.
+        /// Number of events that the recorder lost.
         lost_events: Number,
-        /// First time analysed.
+        /// Start of the analysed part, by the trace's clock.
         start_ns: Time,
-        /// Last time analysed.
+        /// End of the analysed part, by the trace's clock.
         end_ns: Time,
-        /// Between the two.
+        /// Length of the analysed part: `end_ns` - `start_ns`.
         wall_ns: Ns,
-        /// The clock of all times, if the file says.
+        /// Name of the clock of all times; null if the file does not contain it.
         clock: Option<Word>,
-        /// Name of the recorded host, if the file says.
+        /// Name of the recorded host; null if the file does not contain it.
         hostname: Option<Word>,
-        /// Its kernel, if the file says.
+        /// Kernel release of the recorded host; null if the file does not contain it.
         os_release: Option<Word>,
-        /// Its architecture, if the file says.
+        /// Architecture of the recorded host; null if the file does not contain it.
         arch: Option<Word>,
-        /// The verdict's class.
+        /// Class of the verdict on the trace.
         verdict: Word,
         /// Confidence of the verdict, 0 to 1.
         confidence: Ratio,
@@ -389,42 +394,42 @@ tables! {
         summary: Word,
     }
 
-    /// What one rule found.
+    /// What one rule found in the trace.
     FindingRow "findings" {
-        /// Number of the finding: findings that hold come first, the largest gain first. Other
-        /// tables refer to it.
+        /// Number of the finding. Findings of rules that fire come first, the largest gain first.
+        /// Other tables refer to this number.
         finding: Id,
         /// The class that the finding is about.
         class: Word,
-        /// The rule's id.
+        /// Id of the rule.
         rule: Word,
-        /// Which of the rule's explanations (stories) it is.
+        /// Which of the rule's explanations (stories) the finding uses.
         story: Word,
-        /// The finding holds.
+        /// Whether the rule fires.
         holds: Flag,
-        /// Its class is the verdict.
+        /// Whether the class of the finding is the verdict.
         verdict: Flag,
-        /// CPU time lost to it; null if it cannot be known.
+        /// CPU time lost to this bottleneck; null if it cannot be known.
         lost_cpu_ns: Option<Ns>,
         /// `lost_cpu_ns` as per cent of capacity.
         share: Option<Percent>,
-        /// The claim in one sentence.
+        /// The finding in one sentence.
         summary: Word,
-        /// Why it does not hold.
+        /// Why the rule does not fire; null if it fires.
         ruled_out: Option<Word>,
     }
 
     /// A figure that supports or contradicts a finding.
     EvidenceRow "evidence" {
-        /// The finding's number.
+        /// Number of the finding.
         finding: Id,
-        /// The rule's id.
+        /// Id of the rule.
         rule: Word,
         /// What was measured.
         metric: Word,
-        /// How much.
+        /// The measured value.
         value: Option<Ratio>,
-        /// Unit of the value.
+        /// Unit of the measured value.
         unit: Word,
         /// The threshold that the value is compared with.
         threshold: Option<Ratio>,
@@ -432,35 +437,35 @@ tables! {
         source: Word,
     }
 
-    /// Who or what a finding names.
+    /// A thread, a lock or another object that a finding names as the cause.
     CulpritRow "culprits" {
-        /// The finding's number.
+        /// Number of the finding.
         finding: Id,
-        /// The rule's id.
+        /// Id of the rule.
         rule: Word,
         /// Kind of the culprit: `mutex`, `semop`, `thread`, `syscall` …
         kind: Word,
-        /// Id, unique among culprits of its kind.
+        /// Id of the culprit, unique among culprits of its kind.
         id: Word,
-        /// Its name.
+        /// Name of the culprit.
         name: Word,
         /// Thread, if the culprit is a thread.
         tid: Option<Id>,
-        /// Its process.
+        /// Process of the culprit.
         pid: Option<Id>,
         /// CPU time that the culprit accounts for.
         ns: Ns,
-        /// Number of threads that held it; null if no holder is known.
+        /// Number of threads that held the culprit; null if no holder is known.
         holders: Option<Number>,
-        /// Number of threads that waited for it; null if no waiter is known.
+        /// Number of threads that waited for the culprit; null if no waiter is known.
         waiters: Option<Number>,
     }
 
-    /// What a finding advises.
+    /// A piece of advice of a finding.
     AdviceRow "advice" {
-        /// The finding's number.
+        /// Number of the finding.
         finding: Id,
-        /// The rule's id.
+        /// Id of the rule.
         rule: Word,
         /// What to do.
         advice: Word,
@@ -468,13 +473,13 @@ tables! {
 
     /// A defect of the trace, and how it was handled.
     QualityRow "quality" {
-        /// Stable id.
+        /// Stable id of the kind of defect.
         code: Word,
-        /// How bad: `info`, `warning`, `error`.
+        /// Severity of the defect: `info`, `warning`, `error`.
         severity: Word,
-        /// How often.
+        /// How many times the defect occurred.
         count: Number,
-        /// In words.
+        /// The defect in words.
         message: Word,
     }
 }

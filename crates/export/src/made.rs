@@ -49,59 +49,67 @@ macro_rules! made {
 }
 
 made! {
-    "by_command" "ProcRow" "CPU time of all threads of one name (`procs --by command`)."
+    "by_command" "ProcRow" "CPU time of all threads of one name, as in `procs --by command`."
         |s| s.judged.analysis.procs(Group::Command) => procs Group::Command;
-    "by_process" "ProcRow" "CPU time of a process (`procs --by process`)."
+    "by_process" "ProcRow" "CPU time of one process, as in `procs --by process`."
         |s| s.judged.analysis.procs(Group::Process) => procs Group::Process;
-    "by_thread" "ProcRow" "CPU time of a thread (`procs`)."
+    "by_thread" "ProcRow" "CPU time of one thread, as in `procs`."
         |s| s.judged.analysis.procs(Group::Thread) => procs Group::Thread;
-    "by_thread_delay" "SwitchRow" "How long a thread waited for CPUs (`switches`)."
+    "by_thread_delay" "SwitchRow" "How long one thread waited for CPUs, as in `switches`."
         |s| s.judged.analysis.switches() => switches;
     "by_cgroup" "CgroupRow"
-        "What a control group used of the machine, wanted and was denied, and what belongs to no \
-         group (`ledger --by cgroup`)."
+        "CPU time that one control group used and wanted, or CPU time that belongs to no group, as \
+         in `ledger --by cgroup`."
         |s| s.judged.analysis.cgroups() => cgroups;
-    "by_cpu" "CpuRow" "Where a CPU's time went (`cpus`)."
+    "by_cpu" "CpuRow" "Where the time of one CPU went, as in `cpus`."
         |s| s.judged.analysis.cpu_rows() => cpus;
-    "rates" "SarRow" "The whole machine as sar shows it (`summary`): one row."
+    "rates" "SarRow" "Figures of sar for the whole machine, as in `summary`. The table has one row."
         |s| s.judged.analysis.sar(false) => sar false;
-    "rates_by_cpu" "SarRow" "A CPU as sar shows it (`summary --per-cpu`)."
+    "rates_by_cpu" "SarRow" "Figures of sar for one CPU, as in `summary --per-cpu`."
         |s| s.judged.analysis.sar(true) => sar true;
-    "by_syscall" "SyscallRow" "A system call, summed over all threads (`syscalls`)."
+    "by_syscall" "SyscallRow" "All calls of one system call, as in `syscalls`."
         |s| s.judged.analysis.syscalls(Group::System) => syscalls Group::System;
-    "by_process_syscall" "SyscallRow" "A system call of a process (`syscalls --by process`)."
+    "by_process_syscall" "SyscallRow"
+        "Calls of one system call by one process, as in `syscalls --by process`."
         |s| s.judged.analysis.syscalls(Group::Process) => syscalls Group::Process;
-    "by_thread_syscall" "SyscallRow" "A system call of a thread (`syscalls --by thread`)."
+    "by_thread_syscall" "SyscallRow"
+        "Calls of one system call by one thread, as in `syscalls --by thread`."
         |s| s.judged.analysis.syscalls(Group::Thread) => syscalls Group::Thread;
-    "by_lock" "LockRow" "A kernel lock (`locks --by lock`)."
+    "by_lock" "LockRow" "Waits for one kernel lock, as in `locks --by lock`."
         |s| s.judged.analysis.locks(LockBy::Lock) => locks LockBy::Lock;
-    "by_lock_class" "LockRow" "Kernel locks of one class or name (`locks`)."
+    "by_lock_class" "LockRow" "Waits for kernel locks of one class or name, as in `locks`."
         |s| s.judged.analysis.locks(LockBy::Class) => locks LockBy::Class;
-    "by_lock_caller" "LockRow" "Code that asked for kernel locks (`locks --by caller`)."
+    "by_lock_caller" "LockRow"
+        "Waits for kernel locks that one place in the code requested, as in `locks --by caller`."
         |s| s.judged.analysis.locks(LockBy::Caller) => locks LockBy::Caller;
-    "by_lock_type" "LockRow" "A kind of kernel lock (`locks --by type`)."
+    "by_lock_type" "LockRow" "Waits for kernel locks of one type, as in `locks --by type`."
         |s| s.judged.analysis.locks(LockBy::Type) => locks LockBy::Type;
-    "by_lock_thread" "LockRow" "A thread that waited for kernel locks (`locks --by task`)."
+    "by_lock_thread" "LockRow" "Waits of one thread for kernel locks, as in `locks --by task`."
         |s| s.judged.analysis.locks(LockBy::Task) => locks LockBy::Task;
-    "by_object" "WaitsRow" "An object that threads waited for (`waits`)."
+    "by_object" "WaitsRow" "Waits for one object, as in `waits`."
         |s| s.judged.waits(WaitsBy::Object) => waits WaitsBy::Object;
-    "by_object_kind" "WaitsRow" "Objects of one kind (`waits --by kind`)."
+    "by_object_kind" "WaitsRow" "Waits for objects of one kind, as in `waits --by kind`."
         |s| s.judged.waits(WaitsBy::Kind) => waits WaitsBy::Kind;
-    "by_thread_object" "WaitsRow" "A thread's waits for objects of one kind (`waits --by thread`)."
+    "by_thread_object" "WaitsRow"
+        "Waits of one thread for objects of one kind, as in `waits --by thread`."
         |s| s.judged.waits(WaitsBy::Thread) => waits WaitsBy::Thread;
     "by_holding" "HoldingRow"
-        "What the holders of an object did in a part of the time in which other threads waited for \
-         it (`holders_did` of `waits`)."
+        "One activity of the holders of an object while other threads waited for the object, as in \
+         `holders_did` of `waits`."
         |s| s.judged.holding() => holding;
-    "by_irq" "IrqRow" "An interrupt, softirq or work function (`irqs --by total`)."
+    "by_irq" "IrqRow"
+        "Executions of one interrupt handler, softirq or work function, as in `irqs --by total`."
         |s| s.judged.analysis.irqs(false) => irqs false;
-    "by_irq_cpu" "IrqRow" "An interrupt, softirq or work function on one CPU (`irqs`)."
+    "by_irq_cpu" "IrqRow"
+        "Executions of one interrupt handler, softirq or work function on one CPU, as in `irqs`."
         |s| s.judged.analysis.irqs(true) => irqs true;
-    "ledger" "LedgerNode" "A node of the capacity ledger, parents before children (`ledger`)."
+    "ledger" "LedgerNode"
+        "One node of the capacity ledger, parents before children, as in `ledger`."
         |s| s.judged.ledger.nodes() => nodes;
-    "phases" "PhaseRow" "A phase of the trace (`phases`)."
+    "phases" "PhaseRow" "One phase of the trace, as in `phases`."
         |s| s.phases.to_vec() => phases;
-    "path" "PathRow" "A part of the critical path of the thread that works and waits most (`path`)."
+    "path" "PathRow"
+        "One part of the critical path of the thread that works and waits most, as in `path`."
         |s| s.judged.path(None).map(|p| p.rows).unwrap_or_default() => path;
 }
 

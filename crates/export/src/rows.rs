@@ -136,7 +136,10 @@ impl Cells {
                 true
             }
             (values, other) => {
-                debug_assert!(matches!(other, Value::Null), "a value of another type");
+                debug_assert!(
+                    matches!(other, Value::Null),
+                    "a value that does not have the type of its column"
+                );
                 values.push_nothing();
                 false
             }
@@ -144,7 +147,7 @@ impl Cells {
         if self.nullable {
             self.there.push(there);
         } else {
-            debug_assert!(there, "a column that always has a value lacks one");
+            debug_assert!(there, "a value is missing in a column that must have values");
         }
     }
 

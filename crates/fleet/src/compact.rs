@@ -77,7 +77,9 @@ pub fn write(
     for same in lines.chunk_by(|a, b| part(a) == part(b)) {
         for (number, chunk) in same.chunks(dataset.per_file.max(1)).enumerate() {
             for damaged in writer.file(number, chunk)? {
-                let error = "its record is damaged; run again".to_owned();
+                let error = "the record of this trace is damaged; run holdup fleet \
+                             again"
+                    .to_owned();
                 let rows = rows.iter_mut().filter(|r| r.hash.as_deref() == Some(&*damaged));
                 rows.for_each(|row| row.fail(error.clone()));
             }

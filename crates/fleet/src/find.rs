@@ -41,7 +41,7 @@ impl Item {
                 Kind::Lost(format!("{}, not a file", special(&metadata)))
             }
             Ok(_) if holdup_open::is_trace_folder(path) => Kind::Folder,
-            Ok(_) => Kind::Lost("a folder that is not a trace; name a trace in it".to_owned()),
+            Ok(_) => Kind::Lost("this folder is not a trace; name a trace in it".to_owned()),
         };
         Item { path: path.to_owned(), kind }
     }
@@ -157,7 +157,7 @@ impl Walk {
 fn why(path: &Path, error: &io::Error) -> String {
     let is_link = fs::symlink_metadata(path).is_ok_and(|m| m.is_symlink());
     match error.kind() {
-        io::ErrorKind::NotFound if is_link => "a link that leads nowhere".to_owned(),
+        io::ErrorKind::NotFound if is_link => "the target of this link does not exist".to_owned(),
         _ => error.to_string(),
     }
 }
@@ -204,7 +204,7 @@ mod tests {
         let expected = [
             ("a/deep/linked", Kind::Found),
             ("a/deep/one", Kind::Found),
-            ("b/dead", Kind::Lost("a link that leads nowhere".into())),
+            ("b/dead", Kind::Lost("the target of this link does not exist".into())),
             ("b/two", Kind::Found),
         ];
         assert_eq!(found, expected.map(|(name, kind)| (name.to_owned(), kind)));

@@ -64,7 +64,7 @@ pub fn look(item: &Item, key: &str, by_stamp: &dyn Fn(&str, Stamp) -> Option<Str
     if item.kind == Kind::Found {
         // Some kernel files report no length, and have no end.
         if stamp.bytes == 0 {
-            return failed(Some(stamp), "an empty file: record again".to_owned());
+            return failed(Some(stamp), "the file is empty: record again".to_owned());
         }
         match holdup_open::no_trace(&item.path) {
             Ok(None) => {}
@@ -97,7 +97,9 @@ pub fn analyse(
             (Verdict::Failed { error: kind.to_string() }, Digest::new(), keep)
         }
         Err(_) => {
-            let error = "a defect of holdup: judging the trace panicked; report it".to_owned();
+            let error = "this is a defect of holdup: the diagnosis of the trace panicked; please \
+                         report it"
+                .to_owned();
             (Verdict::Failed { error }, Digest::new(), false)
         }
     };

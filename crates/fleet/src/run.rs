@@ -155,9 +155,9 @@ fn work(item: &Item, known: &Contents, settings: &Settings, key: &str) -> Done {
             ctime_ns: stamp.ctime_ns,
             seconds: 0.0,
             result: Verdict::Failed {
-                error: "the file changed while it was read, or another file with the same content \
-                    did"
-                .into(),
+                error:
+                    "this file, or another file with the same content, changed while it was read"
+                        .into(),
             },
         }),
     }

@@ -29,7 +29,8 @@ static SHARES: LazyLock<Vec<Share>> = LazyLock::new(|| {
         path,
         column: format!("pct_{}", path.replace(['/', '-'], "_")),
         about: format!(
-            "`{path}` of the ledger as per cent of capacity; null if the trace cannot show it."
+            "CPU time of `{path}` in the ledger, as per cent of capacity; null if the trace does \
+             not show it."
         ),
     };
     paths.into_iter().map(share).collect()
@@ -44,8 +45,12 @@ const fn maybe(name: &'static str, ty: Type, unit: &'static str, about: &'static
 }
 
 /// The first column of every table.
-const KEY: Column =
-    column("trace", Type::Words, "", "SHA-256 of the content of the trace: the key of all tables.");
+const KEY: Column = column(
+    "trace",
+    Type::Words,
+    "",
+    "SHA-256 of the content of the trace. It is the key in all tables.",
+);
 
 /// The columns after the key in the table of traces.
 const PLACE: [Column; 3] = [
@@ -53,19 +58,20 @@ const PLACE: [Column; 3] = [
         "path",
         Type::Words,
         "",
-        "Path of the trace; the first path if several files have the same content.",
+        "Path of the trace. If several files have the same content: the first of their paths.",
     ),
     column(
         "recorded_ns",
         Type::Int,
         "ns since 1970",
-        "When the trace was recorded, from the source that `date_from` names.",
+        "Time at which the trace was recorded, from the source that `date_from` names.",
     ),
     column(
         "date_from",
         Type::Words,
         "",
-        "Source of `recorded_ns`: `trace` (the recording itself) or `mtime` (of the file).",
+        "Source of `recorded_ns`: `trace` (the recording itself) or `mtime` (the time at which the \
+         file was last written).",
     ),
 ];
 
@@ -75,19 +81,19 @@ const OUTCOME: [Column; 6] = [
         "lost_cpu_ns",
         Type::Int,
         "ns",
-        "CPU time lost to the bottleneck that the verdict names; null if there is none, or if the \
-         time is not known.",
+        "CPU time lost to the bottleneck that the verdict names; null if there is no bottleneck, \
+         or if the lost time is not known.",
     ),
     maybe("lost_pct", Type::Float, "%", "`lost_cpu_ns` as per cent of capacity."),
     maybe(
         "gain",
         Type::Float,
         "",
-        "How many times as fast the work would be without the bottleneck; null if there is none. \
-         Where `gain_change` is null, it is estimated from the lost CPU time.",
+        "How many times as fast the work would be without the bottleneck; null if there is no \
+         bottleneck. If `gain_change` is null, the gain is estimated from the lost CPU time.",
     ),
-    maybe("gain_low", Type::Float, "", "The low end of `gain`."),
-    maybe("gain_high", Type::Float, "", "The high end of `gain`."),
+    maybe("gain_low", Type::Float, "", "Low end of `gain`."),
+    maybe("gain_high", Type::Float, "", "High end of `gain`."),
     maybe(
         "gain_change",
         Type::Words,

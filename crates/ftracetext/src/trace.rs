@@ -309,8 +309,8 @@ fn describe(
             quality.add(QualityCode::TickClock, 1);
             info.extra.push((
                 "time stamps".to_owned(),
-                "ticks of a counter whose rate the text does not say; shown as if they were \
-                 nanoseconds"
+                "time stamps are ticks of a counter whose rate the text does not say; they are \
+                 shown as if they were nanoseconds"
                     .to_owned(),
             ));
         }
@@ -327,8 +327,7 @@ fn describe(
         info.extra.push((format!("unreadable line at byte {at}"), line.clone()));
     }
     if !events.unnumbered.is_empty() {
-        info.extra
-            .push(("syscalls named but not numbered".to_owned(), events.unnumbered.join(" ")));
+        info.extra.push(("system calls without numbers".to_owned(), events.unnumbered.join(" ")));
     }
 }
 
@@ -390,7 +389,7 @@ fn nothing_readable(head: &[u8], found: &Index) -> ErrorKind {
     let (at, line) = found.examples.first().cloned().unwrap_or_default();
     ErrorKind::malformed(
         at as u64,
-        "first line that is not a heading".to_owned(),
+        "the first line that is not a heading".to_owned(),
         "an event line `comm-pid [cpu] flags time: event: …` or `comm pid [cpu] time: event: …` \
          (kernel text with the options raw, hex, bin and verbose off)",
         format!("\"{line}\" ({} such lines, no readable one)", found.bad),

@@ -136,10 +136,10 @@ impl Baseline {
         for (name, values) in file.figures {
             let wrong = |why: String| BaselineError::Figure { name: name.clone(), why };
             let figure = Figure::parse(&name)
-                .ok_or_else(|| wrong("holdup has no figure of this name".to_owned()))?;
+                .ok_or_else(|| wrong("holdup has no figure with this name".to_owned()))?;
             if values.len() != runs.len() {
                 let (n, of) = (values.len(), runs.len());
-                return Err(wrong(format!("{n} values for {of} runs")));
+                return Err(wrong(format!("the file has {n} values for {of} runs")));
             }
             for (run, value) in runs.iter_mut().zip(values) {
                 run.figures.set(figure.clone(), value);
@@ -238,7 +238,10 @@ impl Baseline {
     pub fn alike(&self, allowed: &[Aspect]) -> Result<(), String> {
         match setting::first_difference(&self.runs, allowed) {
             None => Ok(()),
-            Some(d) => Err(format!("{}; --allow {} mixes them nevertheless", d.words, d.allow)),
+            Some(d) => Err(format!(
+                "{}; --allow {} puts them into one baseline nevertheless",
+                d.words, d.allow
+            )),
         }
     }
 }

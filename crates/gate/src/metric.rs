@@ -308,15 +308,17 @@ impl Metric {
         };
         if table.keyed() == key.is_empty() {
             return Err(unknown(match table.keyed() {
-                true => format!("'{name}' has rows: write {name}[\"KEY\"].{rest}"),
-                false => format!("'{name}' has no rows: write {name}.{rest}"),
+                true => format!("table '{name}' has several rows: write {name}[\"KEY\"].{rest}"),
+                false => {
+                    format!("table '{name}' has a single row, without a key: write {name}.{rest}")
+                }
             }));
         }
         let Some((measure, per)) = column(table, rest) else {
             let names: Vec<&str> = table.measures().iter().map(|m| m.name).collect();
             return Err(unknown(format!(
-                "'{name}' has no column '{}'; its columns are {}, each also with _per_s, _per_work \
-                 or _pct",
+                "table '{name}' has no column '{}'; the columns are {}, each also with _per_s, \
+                 _per_work or _pct",
                 rest.escape_default(),
                 names.join(", ")
             )));
@@ -406,8 +408,8 @@ mod tests {
             ("locks", "TABLE.KEY.COLUMN"),
             ("lokcs.wait", "the tables are ledger, "),
             ("syscalls.blocked", "write syscalls[\"KEY\"].blocked"),
-            ("runq.all.delay", "has no rows"),
-            ("runq.delay_p98", "its columns are delay, delays, delay_p50"),
+            ("runq.all.delay", "has a single row"),
+            ("runq.delay_p98", "the columns are delay, delays, delay_p50"),
             ("runq.delay_p99_per_s", "which is not a sum"),
             ("scaling.4.efficiency_per_s", "is already a ratio; write it without _per_s"),
             ("locks[\"a", "does not end"),

@@ -37,7 +37,7 @@ pub(crate) fn objects(judged: &Attribution<'_>, diagnosis: &Diagnosis) -> Vec<Ob
             .map(|h| format!("{} ({}) {:.0} %", h.comm, Tid(h.tid).words(), h.pct_explained))
             .collect();
         if !held.is_empty() {
-            threads += &format!("; held in that time by {}", held.join(", "));
+            threads += &format!("; held meanwhile by {}", held.join(", "));
         } else if let Some(waker) = row.top_waker {
             threads += &format!("; mostly woken by {}", Tid(waker).words());
         }

@@ -410,7 +410,7 @@ reason = "known"
     #[test]
     fn what_is_wrong_is_said() {
         for (from, to, words) in [
-            ("syscalls.futex.total_per_work", "syscalls.futex.totl", "its columns are total, cpu"),
+            ("syscalls.futex.total_per_work", "syscalls.futex.totl", "the columns are total, cpu"),
             ("relative = 5", "relatve = 5", "unknown field `relatve`"),
             ("20 us", "20 parsecs", "is not an amount of syscalls.futex.total_per_work"),
             ("2027-01-31", "2027-02-29", "write YYYY-MM-DD"),

@@ -27,15 +27,14 @@ pub fn rounds(recordings: Numbered, work: &Work) -> Result<Vec<Run>, String> {
     }
     let each: Vec<(u32, usize)> = by_number.iter().map(|(n, runs)| (*n, runs.len())).collect();
     let [(first, times), .., _] = each[..] else {
-        let on = each
-            .first()
-            .map_or(String::new(), |(n, _)| format!("; all of these recordings are on {n}"));
+        let on =
+            each.first().map_or(String::new(), |(n, _)| format!("; all recordings are on {n}"));
         return Err(format!("scaling needs recordings on two or more numbers of CPUs{on}"));
     };
     if let Some((number, other)) = each.iter().find(|(_, n)| *n != times) {
         return Err(format!(
-            "each round needs one recording on each number of CPUs, but there are {times} on \
-             {first} CPUs and {other} on {number} CPUs"
+            "--scaling needs equally many recordings on each number of CPUs, but there are {times} \
+             on {first} CPUs and {other} on {number} CPUs"
         ));
     }
     let mut folded = Vec::with_capacity(times);
@@ -110,9 +109,11 @@ pub fn numbers(a: &[(u32, Run)], b: &[(u32, Run)]) -> Result<Vec<u32>, String> {
     let words = |n: &[u32]| n.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
     match a == b {
         true => Ok(a),
-        false => {
-            Err(format!("the numbers of CPUs are {} before and {} after", words(&a), words(&b)))
-        }
+        false => Err(format!(
+            "both sides need the same numbers of CPUs, but these are {} before and {} after",
+            words(&a),
+            words(&b)
+        )),
     }
 }
 

@@ -25,12 +25,12 @@ impl fmt::Display for Missing {
                 write!(f, "the events for '{}' were not recorded", table.name())
             }
             Missing::OtherCalls => {
-                f.write_str("its recording has other system calls than the first run's")
+                f.write_str("this run and the first run recorded different system calls")
             }
             Missing::NoWork(work) if work.is_empty() => {
                 f.write_str("the unit of work was not named (--work)")
             }
-            Missing::NoWork(work) => write!(f, "it contains no unit of the work {work}"),
+            Missing::NoWork(work) => write!(f, "the recording contains no unit of work ({work})"),
             Missing::NoTime => f.write_str("its duration is 0"),
         }
     }

@@ -125,7 +125,7 @@ pub fn scaling(mut steps: Vec<Step>, work: &Work, setup: Option<f64>) -> Result<
     steps.sort_by_key(|s| s.cpus);
     let seconds: Vec<f64> = steps.iter().map(|s| s.seconds(work)).collect::<Result<_, _>>()?;
     let rungs = steps.iter().zip(&seconds).map(|(s, &time)| Rung { cpus: s.cpus, time }).collect();
-    let ladder = Ladder::new(rungs).ok_or("each number of CPUs must be given once")?;
+    let ladder = Ladder::new(rungs).ok_or("each number of CPUs must be given only once")?;
     let usl = Usl::fit(&ladder);
     let rests = without_setup(&steps, &seconds, work, setup)?;
     let one = usl.map(|law| law.throughput(f64::from(ladder.rungs()[0].cpus)));

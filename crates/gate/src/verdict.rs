@@ -225,7 +225,8 @@ fn problems(sides: Sides<'_>, judgement: &Judgement, allowed: &[Aspect]) -> Vec<
             code: "settings",
             words: mismatch.words,
             remedy: format!(
-                "record both sides in the same way, or compare them nevertheless with --allow {}",
+                "record before and after in the same way, or compare the recordings nevertheless \
+                 with --allow {}",
                 mismatch.allow
             ),
         });
@@ -262,13 +263,15 @@ fn problems(sides: Sides<'_>, judgement: &Judgement, allowed: &[Aspect]) -> Vec<
         found.push(Problem {
             code: "lost-events",
             words: format!(
-                "{} of {} runs lost events; {} lost the most: {}",
+                "{} of {} runs lost events; the run that lost most is {}: {}",
                 losses.len(),
                 sides.runs().count(),
                 worst.name,
                 worst.lost_events
             ),
-            remedy: "record with larger buffers (holdup record -m 16M) or fewer events".to_owned(),
+            remedy: "record with larger buffers (holdup record -m 16M), or record fewer kinds of \
+                     events"
+                .to_owned(),
         });
     }
     found

@@ -18,13 +18,13 @@ pub struct Fact {
 #[schemars(rename = "HostState")]
 #[serde(rename_all = "lowercase")]
 pub enum Word {
-    /// It is sufficient for any recording.
+    /// The property is sufficient for any recording.
     Ok,
-    /// It is limited.
+    /// The property limits recordings.
     Limited,
-    /// It is missing.
+    /// The property is missing.
     Missing,
-    /// It is unknown.
+    /// It is not known whether the host has the property.
     Unknown,
 }
 

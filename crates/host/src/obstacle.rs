@@ -33,7 +33,7 @@ impl Costs {
     }
 }
 
-/// One remedy.
+/// One way to remove an obstacle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct WayOut {
     /// What to do, in words.

@@ -29,7 +29,9 @@ pub(crate) fn why(
             };
             let smaller =
                 WayOut::commands("use smaller buffers", &["holdup record -m 128K -- COMMAND"]);
-            let what = format!("no buffer of {kib} KiB for each CPU ({name}){most}");
+            let what = format!(
+                "the kernel does not allow a buffer of {kib} KiB for each CPU ({name}){most}"
+            );
             Obstacle::stops(what, vec![smaller, ways::as_root(&host.process)])
         }
         (Attempt::Open(event), libc::EPERM | libc::EACCES | libc::ENOSYS) => match stop {
@@ -52,7 +54,10 @@ pub(crate) fn why(
             vec![WayOut::words("see what the host allows: holdup doctor")],
         ),
         (Attempt::Buffer(_), _) => Obstacle::stops(
-            format!("no buffer for events: {}", io::Error::from_raw_os_error(error)),
+            format!(
+                "the kernel gives no buffer for events: {}",
+                io::Error::from_raw_os_error(error)
+            ),
             vec![WayOut::words("see what the host allows: holdup doctor")],
         ),
     }

@@ -47,12 +47,13 @@ impl Need {
             ),
             Need::Counters => counters.cloned(),
             Need::Uniprocessor => lack(
-                "it shows only in a comparison with the same work under a kernel for one CPU",
+                "this bottleneck shows only in a comparison with the same work under a \
+                 uniprocessor kernel",
                 "record holdup lab run kernel-path twice, once after a boot with nosmp, then \
                  holdup diagnose --baseline ONE.data MANY.data",
             ),
             Need::Disk if !places().iter().any(|place| on_disk(place)) => lack(
-                "the folders for temporary files are in memory",
+                "the folders for temporary files are in memory, not on a disk",
                 "set TMPDIR to a folder on a disk",
             ),
             Need::Quota if groups().is_none() => lack(

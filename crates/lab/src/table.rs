@@ -59,7 +59,7 @@ const HOLD: Param = time("hold", "300us", "work while the resource is held");
 const THINK: Param = time("think", "100us", "work between two operations");
 const LOCKS: Param = count("locks", "1", "locks; workers are spread over them");
 const FILES: Param = count("files", "1", "files; workers are spread over them");
-const EVEN: Param = count("even", "0", "1: the same work, shared out evenly");
+const EVEN: Param = count("even", "0", "1: the same work, divided evenly among the threads");
 const PROCESSES: Param = count("apart", "0", "1: each worker is a process of its own");
 
 /// Settings of every workload.
@@ -107,7 +107,7 @@ pub static WORKLOADS: &[Workload] = &[
             EVEN,
         ],
         fix: &[("even", "1")],
-        fixes: "the same work, shared out evenly",
+        fixes: "the same work, divided evenly among the threads",
         twin_also: None,
         needs: &[Need::Cpus],
         make: together::barrier,
@@ -124,7 +124,7 @@ pub static WORKLOADS: &[Workload] = &[
             EVEN,
         ],
         fix: &[("even", "1")],
-        fixes: "the preparation shared out evenly",
+        fixes: "the preparation, divided evenly among the threads",
         twin_also: None,
         needs: &[Need::Cpus],
         make: together::serial,
@@ -141,7 +141,7 @@ pub static WORKLOADS: &[Workload] = &[
             EVEN,
         ],
         fix: &[("even", "1")],
-        fixes: "the same work, shared out evenly among the stages",
+        fixes: "the same work, divided evenly among the stages",
         twin_also: None,
         needs: &[Need::Cpus],
         make: pipes::pipeline,
@@ -194,7 +194,15 @@ pub static WORKLOADS: &[Workload] = &[
         class: "application-serialization",
         also: None,
         does: "processes contend for a semaphore of the kernel (eventfd)",
-        params: &[HOLD, THINK, count("permits", "1", "processes that may go on at once")],
+        params: &[
+            HOLD,
+            THINK,
+            count(
+                "permits",
+                "1",
+                "number of processes that may hold the semaphore at the same time",
+            ),
+        ],
         fix: &[("permits", "workers")],
         fixes: "a permit for each process",
         twin_also: None,
@@ -267,7 +275,7 @@ pub static WORKLOADS: &[Workload] = &[
             HOLD,
             THINK,
             LOCKS,
-            percent("writes", "80%", "share of acquisitions as a writer"),
+            percent("writes", "80%", "percentage of acquisitions as a writer"),
         ],
         fix: &[("locks", "workers")],
         fixes: "a lock for each thread",
@@ -281,7 +289,11 @@ pub static WORKLOADS: &[Workload] = &[
         class: "thread-serialization",
         also: None,
         does: "threads wait on a condition variable for one of a few permits",
-        params: &[HOLD, THINK, count("permits", "1", "threads that may go on at once")],
+        params: &[
+            HOLD,
+            THINK,
+            count("permits", "1", "number of threads that may run at the same time"),
+        ],
         fix: &[("permits", "workers")],
         fixes: "a permit for each thread",
         twin_also: None,
@@ -296,7 +308,7 @@ pub static WORKLOADS: &[Workload] = &[
         does: "threads map and unmap memory of one address space",
         params: &[
             size("size", "48M", "memory mapped at a time; every libc maps more than 32M with mmap"),
-            count("pages", "2", "number of its pages that are written"),
+            count("pages", "2", "number of pages of this memory that are written"),
             time("think", "2us", "work between two operations"),
             PROCESSES,
         ],
@@ -402,7 +414,7 @@ pub static WORKLOADS: &[Workload] = &[
         name: "kernel-path",
         class: "mp-up-overhead",
         also: None,
-        does: "processes make system calls that share nothing",
+        does: "processes make system calls that share no data of the kernel",
         params: &[time("think", "1us", "work between two calls")],
         fix: &[],
         fixes: "",
@@ -448,7 +460,7 @@ pub static WORKLOADS: &[Workload] = &[
             count("each", "1", "number of records after which a process waits for the disk"),
         ],
         fix: &[("each", "100")],
-        fixes: "one wait for a hundred records",
+        fixes: "one wait for the disk after every hundred records",
         twin_also: None,
         needs: &[Need::Disk],
         make: disk::make,
@@ -461,7 +473,7 @@ pub static WORKLOADS: &[Workload] = &[
         does: "threads compute in a control group whose quota is less CPU time than they need",
         params: &[
             time("work", "1ms", "a piece of work"),
-            percent("share", "40%", "share of all CPUs that the group may use; 0: no quota"),
+            percent("share", "40%", "percentage of all CPUs that the group may use; 0: no quota"),
             time("period", "20ms", "period of the quota"),
         ],
         fix: &[("share", "0")],
@@ -491,7 +503,7 @@ pub static WORKLOADS: &[Workload] = &[
         name: "compute",
         class: HEALTHY,
         also: None,
-        does: "threads compute, each for itself",
+        does: "threads compute independently of each other",
         params: &[time("work", "1ms", "a piece of work")],
         fix: &[],
         fixes: "",
@@ -504,7 +516,7 @@ pub static WORKLOADS: &[Workload] = &[
         name: "naps",
         class: HEALTHY,
         also: None,
-        does: "threads work a little, sleep, and work again, each for itself",
+        does: "threads work a little, sleep, and work again, independently of each other",
         params: &[time("work", "300us", "work between two naps"), time("nap", "2ms", "a nap")],
         fix: &[],
         fixes: "",
@@ -526,7 +538,7 @@ pub static WORKLOADS: &[Workload] = &[
             percent(
                 "io",
                 "0",
-                "share of a job's rounds that end with writing a record to the disk",
+                "percentage of a job's rounds that end with writing a record to the disk",
             ),
             count("busy", "0", "1: threads wait at barriers without sleeping"),
             count("bound", "0", "1: the threads of a job stay on one CPU"),

@@ -59,12 +59,13 @@ pub(crate) fn name(head: &[u8]) -> ErrorKind {
             if contains(b"traceEvents") || contains(b"\"ph\"") {
                 return unsupported(
                     "a Chrome JSON trace",
-                    "it lacks the scheduler's events; record with perf, trace-cmd or ftrace",
+                    "the file lacks the scheduler's events; record with perf, trace-cmd or ftrace",
                 );
             }
             return unsupported(
                 "JSON",
-                "holdup reads what perf, trace-cmd or ftrace recorded, not what was made from it",
+                "holdup reads what perf, trace-cmd or ftrace recorded, not files that were made \
+                 from a recording",
             );
         }
         if trimmed.starts_with('<') {
@@ -75,8 +76,8 @@ pub(crate) fn name(head: &[u8]) -> ErrorKind {
         }
         return unsupported(
             "text of an unknown kind",
-            "holdup reads perf script's text if it has time and event, trace-cmd report's, and \
-                the kernel's trace file",
+            "holdup reads the text of perf script (with time and event), the text of trace-cmd \
+             report, and the kernel's trace file",
         );
     }
     if is_ring_buffer(head) {
@@ -89,7 +90,7 @@ pub(crate) fn name(head: &[u8]) -> ErrorKind {
     if is_pprof(head) {
         return unsupported(
             "a pprof profile",
-            "it holds sums, not events; record with perf record",
+            "the file contains sums, not events; record with perf record",
         );
     }
     unsupported(
@@ -148,11 +149,19 @@ const OTHERS: &[Magic] = &[
         "a packet capture (pcapng)",
         "holdup reads what perf, trace-cmd or ftrace recorded",
     ),
-    (b"SQLite format 3\0", "an SQLite database", "holdup reads the perf.data it was made from"),
+    (
+        b"SQLite format 3\0",
+        "an SQLite database",
+        "give holdup the perf.data from which this file was made",
+    ),
     (b"\x89PNG", "a picture (PNG)", "holdup reads what perf, trace-cmd or ftrace recorded"),
     (b"%PDF", "a PDF document", "holdup reads what perf, trace-cmd or ftrace recorded"),
-    (b"PAR1", "a Parquet file", "holdup reads the trace it was made from"),
-    (b"SIMPLEPERF", "a simpleperf report", "holdup reads the perf.data it was made from"),
+    (b"PAR1", "a Parquet file", "give holdup the trace from which this file was made"),
+    (
+        b"SIMPLEPERF",
+        "a simpleperf report",
+        "give holdup the perf.data from which this file was made",
+    ),
 ];
 
 /// The index of a stream of CTF 1.8, in both byte orders.

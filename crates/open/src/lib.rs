@@ -253,7 +253,7 @@ fn open_wrapped(path: &Path, outermost: Wrapper, input: Input) -> Result<Box<dyn
             format!("stopped before the end of the {names} data: {damage}"),
         ));
     }
-    Ok(note(reader, &format!("{why}, inside {names} (magic number)")))
+    Ok(note(reader, &format!("{why}, inside {names} data (by the magic number)")))
 }
 
 fn io_other(path: &Path) -> ReadError {
@@ -308,7 +308,10 @@ fn not_unpacked(kind: ErrorKind, wrapper: Wrapper, meter: &Meter) -> ErrorKind {
                 meter.bytes_read(),
                 record,
                 "a whole file",
-                format!("a file that ends early ({damage}); error in the data before that: {kind}"),
+                format!(
+                    "a file that ends early ({damage}); the data before the end also has an error: \
+                     {kind}"
+                ),
             )
         }
         (kind, None) => kind,

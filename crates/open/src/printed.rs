@@ -6,8 +6,8 @@ use holdup_trace::ErrorKind;
 const LINES: usize = 40;
 
 const FROM_PERF_DATA: &str = "give holdup the perf.data from which it was made";
-const RECORD: &str = "it does not say which thread had which CPU when; record with perf record or \
-                      trace-cmd record";
+const RECORD: &str = "the text does not say which thread ran on which CPU at what time; record \
+                      with perf record or trace-cmd record";
 
 /// A kind of text: how its lines begin or what they contain, its name, and the remedy.
 struct Printed {
@@ -55,7 +55,7 @@ const KINDS: &[Printed] = &[
                 || line.starts_with('#') && line.contains(" counts unit events")
         },
         what: "output of perf stat",
-        way_out: "it holds sums, not events; record with perf record",
+        way_out: "the text contains sums, not events; record with perf record",
     },
     Printed { has: is_perf_trace, what: "output of perf trace", way_out: FROM_PERF_DATA },
 ];

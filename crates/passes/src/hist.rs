@@ -271,22 +271,22 @@ impl Octaves {
     }
 }
 
-/// How many spans of one object had a length in this range.
+/// How many waits for one object, or holds of one object, had a length in this range.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct HistRow {
-    /// What the spans are: `wait` or `hold`.
+    /// What was measured: `wait` or `hold`.
     pub spans: &'static str,
-    /// `mutex`, `condvar`, `semop`, `rwsem:R` …; `null` if unknown.
+    /// Kind of the object: `mutex`, `condvar`, `semop`, `rwsem:R` …; `null` if it is unknown.
     pub kind: Option<String>,
-    /// Which object: as in the table of the verb.
+    /// The object, as in the table of the verb.
     pub object: String,
-    /// Lower end of the range, included.
+    /// Lower end of the range, included in it.
     pub from_ns: u64,
-    /// Upper end of the range, excluded.
+    /// Upper end of the range, not included in it.
     pub to_ns: u64,
-    /// How many.
+    /// Number of waits or holds in the range.
     pub count: u64,
-    /// Part of all spans of this object.
+    /// Part of all waits or holds of this object, in per cent.
     pub pct: f64,
 }
 

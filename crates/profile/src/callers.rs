@@ -14,16 +14,16 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Waits that begin in one function.
+/// Waits that begin in one function of a program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CallerRow {
     /// The innermost function that belongs to the program itself, not to a library or runtime;
-    /// `null` if the chain has none, or if its file is not available.
+    /// `null` if the call chain has none, or if the file of the function is not available.
     pub caller: Option<String>,
-    /// The file it is in.
+    /// File that contains the function.
     pub dso: Option<String>,
-    /// The function of a library or runtime that it called; `null` if it made the system call
-    /// directly.
+    /// The function of a library or runtime that the program's function called; `null` if it made
+    /// the system call directly.
     pub through: Option<String>,
     /// Name of the thread that waited longest.
     pub comm: String,
@@ -33,15 +33,15 @@ pub struct CallerRow {
     pub object: String,
     /// Number of different objects that threads waited for.
     pub objects: u64,
-    /// Times a thread went to sleep.
+    /// Number of times a thread went to sleep.
     pub waits: u64,
     /// Number of different threads that waited.
     pub waiters: u64,
     /// Time asleep, summed over the threads.
     pub wait_total_ns: u64,
-    /// Mean.
+    /// Mean time asleep in one wait.
     pub wait_avg_ns: u64,
-    /// Longest.
+    /// Longest time asleep in one wait.
     pub wait_max_ns: u64,
 }
 

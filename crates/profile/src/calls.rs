@@ -11,40 +11,40 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Calls of one system call made by one function.
+/// Calls of one system call that one function of a program made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CallRow {
     /// The innermost function that belongs to the program itself, not to a library or runtime;
-    /// `null` if the chain has none, or if its file is not available.
+    /// `null` if the call chain has none, or if the file of the function is not available.
     pub caller: Option<String>,
-    /// The file it is in.
+    /// File that contains the function.
     pub dso: Option<String>,
-    /// The function of a library or runtime that it called; `null` if it made the system call
-    /// directly.
+    /// The function of a library or runtime that the program's function called; `null` if it made
+    /// the system call directly.
     pub through: Option<String>,
     /// Name of the thread that spent most time in these calls.
     pub comm: String,
     /// Process of the threads; `null` if there are several processes, or if it is unknown.
     pub pid: Option<u32>,
-    /// The call, as `syscalls` names it.
+    /// Name of the system call, as in `syscalls`.
     pub name: String,
-    /// Its number.
+    /// Number of the system call.
     pub nr: u32,
-    /// Calls seen to start that returned in the trace.
+    /// Number of calls that were seen to start and that returned in the trace.
     pub count: u64,
-    /// Calls, of these, that returned a negative errno.
+    /// Number of these calls that returned an error (a negative errno).
     pub errors: u64,
-    /// Different threads that called.
+    /// Number of different threads that made these calls.
     pub threads: u64,
-    /// Elapsed time from entry to return, summed.
+    /// Elapsed time of all calls from entry to return.
     pub total_ns: u64,
-    /// Of `total_ns`: running on a CPU, interrupts excluded.
+    /// Part of `total_ns` in which the thread was on a CPU, without interrupts.
     pub cpu_ns: u64,
-    /// Of `total_ns`: asleep.
+    /// Part of `total_ns` in which the thread was asleep.
     pub blocked_ns: u64,
-    /// Mean, rounded down.
+    /// Mean length of a call, rounded down.
     pub avg_ns: u64,
-    /// Longest call.
+    /// Length of the longest call.
     pub max_ns: u64,
 }
 

@@ -27,20 +27,20 @@ const CHAINS: usize = 256;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Spot {
     /// The innermost function that belongs to the program itself, not to a library or runtime;
-    /// `null` if the chain has none, or if its file is not available.
+    /// `null` if the call chain has none, or if the file of the function is not available.
     pub function: Option<String>,
-    /// The file it is in, without folders.
+    /// File that contains the function, without its folders.
     pub dso: Option<String>,
     /// Source file and line with the largest part; `null` without debug information.
     pub line: Option<String>,
-    /// The function of a library or runtime that it called; `null` if none.
+    /// The function of a library or runtime that the program's function called; `null` if it called
+    /// none.
     pub through: Option<String>,
-    /// Time of the sleeps that this code began or ended; `null` if samples are counted.
+    /// Total time of the sleeps that this code began or ended; `null` if samples are counted.
     pub ns: Option<u64>,
-    /// Samples of CPU time in it; `null` if sleeps are added up.
+    /// Number of samples of CPU time in this code; `null` if sleeps are added up.
     pub samples: Option<u64>,
-    /// Its part of all these sleeps or samples, in per cent. All sleeps include sleeps without a
-    /// call chain.
+    /// Part of all sleeps or samples, in per cent. All sleeps include sleeps without a call chain.
     pub pct: f64,
 }
 
@@ -68,9 +68,9 @@ impl Spot {
 pub struct CallMeanwhile {
     /// The system call.
     pub call: String,
-    /// Time in the call while other threads waited, running or asleep.
+    /// Time in the call, running or asleep, while other threads waited.
     pub ns: u64,
-    /// Its part of all waiting time, in per cent.
+    /// Part of all waiting time, in per cent.
     pub pct: f64,
 }
 
@@ -80,14 +80,15 @@ pub struct CallMeanwhile {
 pub struct Around {
     /// The functions in which threads went to sleep for the object, by time slept.
     pub waits: Vec<Spot>,
-    /// The functions in which other threads ended those sleeps, by time slept; for a lock, the
+    /// The functions in which other threads ended the waits, by time slept; for a lock, the
     /// functions that released it.
     pub wakes: Vec<Spot>,
-    /// The functions that those other threads ran meanwhile, by samples of CPU time; for a thread,
-    /// the functions it ran.
+    /// The functions that the holders of the object ran while other threads waited, by samples of
+    /// CPU time. For a thread: the functions that it ran.
     pub runs: Vec<Spot>,
-    /// The system calls of those other threads meanwhile, by time. Calls in which threads contend
-    /// are left out; unrecorded calls are unknown.
+    /// The system calls that the holders of the object made while other threads waited, by time.
+    /// Calls in which threads contend are left out. System calls that were not recorded are
+    /// missing.
     pub calls: Vec<CallMeanwhile>,
     /// Of what they ran meanwhile, their own code: told with [`HolderTime::functions`].
     #[serde(skip)]

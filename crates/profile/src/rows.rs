@@ -31,41 +31,43 @@ pub enum By {
     Cgroup,
 }
 
-/// Samples of one function, thread, process, file, line or CPU.
+/// CPU samples of one function, thread, process, file, source line, CPU or control group.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ProfileRow {
-    /// Name of the control group: service, container, pod; `null` if the trace does not contain it.
+    /// Name of the control group: service, container or pod; `null` if the trace does not contain
+    /// it.
     pub cgroup: Option<String>,
     /// Name of the thread when it was sampled.
     pub comm: Option<String>,
-    /// Process; `null` if the trace does not contain it.
+    /// Id of the process; `null` if the trace does not contain it.
     pub pid: Option<u32>,
-    /// Thread.
+    /// Id of the thread.
     pub tid: Option<u32>,
-    /// CPU; `null` if the trace does not contain it.
+    /// Number of the CPU; `null` if the trace does not contain it.
     pub cpu: Option<u32>,
     /// File of the code without its folders, `[kernel.kallsyms]`, or `[JIT] tid PID`; `null` if no
-    /// mapping is known there.
+    /// mapping of the sampled address is known.
     pub dso: Option<String>,
-    /// Function; `null` if the file or its symbols are not available.
+    /// Name of the function; `null` if the file or its symbols are not available.
     pub symbol: Option<String>,
-    /// The compiler inlined it into its caller; the samples then belong to the caller.
+    /// Whether the compiler inlined the function into its caller; the samples then belong to the
+    /// caller.
     pub inlined: Option<bool>,
     /// Source file and line, `null` without debug information.
     pub line: Option<String>,
-    /// How many samples; `null` in a trace without samples.
+    /// Number of samples; `null` in a trace without samples.
     pub samples: Option<u64>,
-    /// Of these, how many in the kernel.
+    /// Number of these samples that were taken in the kernel.
     pub kernel_samples: Option<u64>,
     /// Time on a CPU, from the switches of a trace without samples.
     pub run_ns: Option<u64>,
-    /// Part of all samples in the selected time and CPUs, of whichever threads. In a trace without
-    /// samples: part of CPUs x wall time.
+    /// Part of all samples in the selected time and on the selected CPUs, in per cent; samples of
+    /// all threads count. In a trace without samples: part of CPUs x wall time.
     pub pct: f64,
-    /// Samples with the function in their call chain, each counted once: its own samples and those
-    /// of its callees.
+    /// Number of samples with the function in their call chain, each counted once: samples in the
+    /// function itself and in functions that it called.
     pub total_samples: Option<u64>,
-    /// `total_samples` as part of what `pct` counts, in per cent.
+    /// `total_samples` as a percentage of the samples that `pct` refers to.
     pub total_pct: Option<f64>,
 }
 

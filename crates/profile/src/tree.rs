@@ -20,23 +20,24 @@ pub enum Tree {
     BottomUp,
 }
 
-/// A function at its place in the tree.
+/// A function at its place in the tree of call chains.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct TreeRow {
-    /// Number of levels above it: 0 is a thread's name, 1 is a root.
+    /// Number of levels above the function: 0 is a thread's name, 1 is the first function of a
+    /// chain.
     pub depth: u32,
     /// Name of the threads when they were sampled.
     pub comm: String,
-    /// File of the code; `null` at level 0, or if no mapping is known there.
+    /// File of the code; `null` at level 0, or if no mapping of the sampled address is known.
     pub dso: Option<String>,
-    /// Function; `null` at level 0, or if the file or its symbols are not available.
+    /// Name of the function; `null` at level 0, or if the file or its symbols are not available.
     pub symbol: Option<String>,
-    /// The compiler inlined it into its caller. `false` at level 0.
+    /// Whether the compiler inlined the function into its caller; `false` at level 0.
     pub inlined: bool,
-    /// Samples whose chains end here: in a tree of callees, samples taken in the function itself;
-    /// in a tree of callers, samples whose chain begins with this function.
+    /// Number of samples whose chain ends here. In a tree of callees: samples taken in the function
+    /// itself. In a tree of callers: samples whose chain begins with this function.
     pub samples: u64,
-    /// Samples of the function and of everything below it.
+    /// Number of samples of the function and of everything below it.
     pub total_samples: u64,
     /// `total_samples` as a percentage, as in other tables.
     pub total_pct: f64,

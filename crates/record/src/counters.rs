@@ -50,10 +50,10 @@ impl std::fmt::Display for Lack {
         match self {
             Lack::NotSupported => f.write_str("not supported by this machine's PMU"),
             Lack::NoRoom => {
-                f.write_str("it does not fit on the PMU together with the other counters")
+                f.write_str("the PMU cannot count this together with the other counters")
             }
             Lack::OfSocket => f.write_str(
-                "it counts for a whole socket: it can be read only at an interval \
+                "this counter is for a whole socket: it can be read only at an interval \
                  (--counters-interval), and only for the whole machine",
             ),
             Lack::Refused(why) => write!(f, "{why}"),

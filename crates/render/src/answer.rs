@@ -163,9 +163,9 @@ pub(crate) struct Envelope<'a> {
     schema: &'static str,
     /// The verb.
     command: &'static str,
-    /// The names of the columns, in order.
+    /// Names of the columns, in order.
     columns: &'a [String],
-    /// The rows: values by the names of the columns.
+    /// Rows of the answer: values by the names of the columns.
     #[schemars(with = "Vec<serde_json::Map<String, serde_json::Value>>")]
     rows: Vec<Row<'a>>,
 }

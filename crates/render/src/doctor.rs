@@ -6,7 +6,7 @@ use holdup_host::{Costs, Fact, Obstacle, State, WayOut, Word, can_record};
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// The answer of `doctor` as JSON; it is about a host, not about a trace.
+/// The answer of `doctor` in JSON. It is about a host, not about a trace.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Doctor<'a> {
     /// Version of this format.
@@ -15,7 +15,8 @@ pub(crate) struct Doctor<'a> {
     command: &'static str,
     /// Whether `holdup record` works on this host, for this user; null if that could not be tested.
     can_record: Option<bool>,
-    /// What a recording depends on, in the order in which a recorder meets it.
+    /// The properties of the host that a recording depends on, in the order in which a recorder
+    /// meets them.
     rows: Vec<Row<'a>>,
 }
 
@@ -23,17 +24,18 @@ pub(crate) struct Doctor<'a> {
 #[derive(Serialize, schemars::JsonSchema)]
 #[schemars(rename = "HostFact")]
 struct Row<'a> {
-    /// Its name.
+    /// Name of the property.
     name: &'static str,
-    /// Its state.
+    /// State of the property.
     state: Word,
     /// What was found, or why nothing was found.
     found: &'a str,
-    /// What the obstacle costs; null if there is no obstacle, or if it is unknown.
+    /// What the recording lacks because of the obstacle; null if there is no obstacle, or if this
+    /// is unknown.
     costs: Option<&'a str>,
-    /// Whether nothing can be recorded because of it.
+    /// Whether the obstacle prevents every recording.
     stops_recording: bool,
-    /// What helps, the simplest first.
+    /// Ways to remove the obstacle, the simplest first.
     ways_out: &'a [WayOut],
 }
 

@@ -11,40 +11,41 @@ use std::io::{self, Write};
 /// How many traces were judged, and what happened to the files.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct FleetHead {
-    /// Number of files found, including folders that are one trace.
+    /// Number of files found. A folder that is a single trace counts as one file.
     pub files: u64,
-    /// Traces in the tables; traces of the same content count as one.
+    /// Number of traces in the tables; traces with the same content count as one.
     pub judged: u64,
     /// Number of files with the same content as another file.
     pub same: u64,
     /// Number of files that are not traces.
     pub no_traces: u64,
-    /// Files that could not be read: `failed` names them.
+    /// Number of files that could not be read; `failed` names them.
     pub failed: u64,
     /// Number of recorded hosts. All traces without a host name count as one host.
     pub hosts: u64,
     /// When the first trace was recorded, UTC: the time in the trace, or else the time at which the
     /// file was last written.
     pub first_seen: Option<String>,
-    /// The same for the last trace.
+    /// When the last trace was recorded, UTC: the time in the trace, or else the time at which the
+    /// file was last written.
     pub last_seen: Option<String>,
-    /// Files of the tables.
+    /// Number of files that contain the tables.
     pub table_files: u64,
-    /// Their size.
+    /// Size of the files that contain the tables, in bytes.
     pub table_bytes: u64,
 }
 
-/// A verdict.
+/// A verdict, and the traces that have it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 #[schemars(rename = "FleetVerdict")]
 pub struct VerdictRow {
-    /// Its class.
+    /// Class of the verdict.
     pub verdict: String,
-    /// Traces that have it.
+    /// Number of traces with this verdict.
     pub traces: u64,
-    /// Of all traces, in per cent.
+    /// Traces with this verdict, in per cent of all traces.
     pub pct: f64,
-    /// Number of hosts that have it.
+    /// Number of hosts with this verdict.
     pub hosts: u64,
     /// CPU time lost to the bottleneck; null if there is none, or if the time is unknown.
     pub lost_cpu_ns: Option<u64>,
@@ -52,27 +53,27 @@ pub struct VerdictRow {
     pub first_seen: String,
     /// When the last of these traces was recorded, UTC.
     pub last_seen: String,
-    /// The trace in which it costs most CPU time.
+    /// The trace in which the bottleneck costs most CPU time.
     pub worst: String,
 }
 
-/// Something that costs CPU time, with a name that is the same in all traces.
+/// An object, lock or system call that costs CPU time, with a name that is the same in all traces.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 #[schemars(rename = "FleetCost")]
 pub struct CostRow {
-    /// What it is: for an object, its kind and the waiting program; for a lock, its type and class;
-    /// for a system call, its name.
+    /// Name of the row: for an object, its kind and the waiting program; for a lock, its type and
+    /// class; for a system call, its name.
     pub name: String,
-    /// CPU time: for an object, the idle time that it causes; for a lock, the time spent spinning;
-    /// for a system call, the time spent in it. Null if no trace contains it.
+    /// CPU time that it costs: for an object, the idle time that it causes; for a lock, the time
+    /// spent spinning; for a system call, the time spent in it. Null if no trace contains it.
     pub cpu_ns: Option<u64>,
-    /// Time asleep in it; null if no trace contains it.
+    /// Time for which threads were asleep because of it; null if no trace contains it.
     pub wait_ns: Option<u64>,
-    /// Waits or calls.
+    /// Number of waits or calls.
     pub times: u64,
-    /// Number of traces that have it among their first twenty.
+    /// Number of traces in which it is among the first twenty rows.
     pub traces: u64,
-    /// Hosts of these traces.
+    /// Number of hosts of these traces.
     pub hosts: u64,
     /// When the first of these traces was recorded, UTC.
     pub first_seen: String,
@@ -86,22 +87,23 @@ pub struct CostRow {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 #[schemars(rename = "FleetService")]
 pub struct ServiceRow {
-    /// Its name; ids of containers, pods and sessions are `*`.
+    /// Name of the service, container or pod; ids of containers, pods and sessions are replaced by
+    /// `*`.
     pub name: String,
-    /// Time that its threads were ready but had no CPU: the sum of `ready_ns` and `throttled_ns`;
-    /// null if no trace has wake-ups.
+    /// Time for which its threads were ready but had no CPU: the sum of `ready_ns` and
+    /// `throttled_ns`; null if no trace has wake-ups.
     pub denied_ns: Option<u64>,
-    /// Of that, while other threads had the CPU.
+    /// Part of `denied_ns` during which other threads had the CPU.
     pub ready_ns: Option<u64>,
-    /// Of that, while the threads were throttled by a quota.
+    /// Part of `denied_ns` during which a quota throttled the threads.
     pub throttled_ns: Option<u64>,
-    /// CPU time that its threads had.
+    /// CPU time that its threads used.
     pub used_ns: u64,
-    /// Number of control groups of this name: copies on one machine count separately.
+    /// Number of control groups with this name: copies on one machine count separately.
     pub groups: u64,
-    /// Number of traces that have it among their first fifty groups.
+    /// Number of traces in which it is among the first fifty groups.
     pub traces: u64,
-    /// Hosts of these traces.
+    /// Number of hosts of these traces.
     pub hosts: u64,
     /// When the first of these traces was recorded, UTC.
     pub first_seen: String,
@@ -115,9 +117,9 @@ pub struct ServiceRow {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 #[schemars(rename = "FleetFailed")]
 pub struct FailedRow {
-    /// Which.
+    /// Path of the file.
     pub path: String,
-    /// Why.
+    /// Why the file could not be read.
     pub error: String,
 }
 
@@ -140,7 +142,7 @@ pub struct FleetReport {
     pub failed: Vec<FailedRow>,
 }
 
-/// The answer of `fleet` as JSON; it is about many traces, not about one.
+/// The answer of `fleet` in JSON. It is about many traces, not about one.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Fleet<V, C, S, F> {
     /// Version of this format.
@@ -151,14 +153,13 @@ pub(crate) struct Fleet<V, C, S, F> {
     fleet: FleetHead,
     /// How often each verdict occurred, the most frequent first.
     verdicts: V,
-    /// What threads waited for while CPUs were idle, most expensive first.
+    /// What threads waited for while CPUs were idle, the most expensive first.
     objects: C,
-    /// Kernel locks that threads waited for, most expensive first.
+    /// Kernel locks that threads waited for, the most expensive first.
     locks: C,
-    /// System calls, most CPU time first.
+    /// System calls, the most CPU time first.
     syscalls: C,
-    /// Services and containers of traces with control groups; those with the most denied CPU time
-    /// first.
+    /// Services and containers of traces with control groups, the most denied CPU time first.
     services: S,
     /// Files that could not be read.
     failed: F,

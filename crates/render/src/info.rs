@@ -4,33 +4,33 @@ use crate::trace_head::{Head, TraceHead};
 use holdup_trace::{Capabilities, Glance, Presence, TraceInfo};
 use serde::Serialize;
 
-/// What `holdup info` prints.
+/// The answer of `info`.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Info {
-    /// Whether the whole file was read. If not, the answer comes from tables and samples of the
-    /// file, and figures that need counting are null; `info --full` reads the rest.
+    /// Whether the whole file was read. If it was not, the answer comes from tables and samples of
+    /// the file, and figures that need counting are null; `info --full` reads the whole file.
     pub complete: bool,
-    /// Host name.
+    /// Name of the recorded host.
     pub hostname: Option<String>,
-    /// Kernel release.
+    /// Kernel release of the recorded host.
     pub os_release: Option<String>,
-    /// Architecture.
+    /// Architecture of the recorded host.
     pub arch: Option<String>,
-    /// Model of the CPU.
+    /// Model of the CPUs.
     pub cpu_desc: Option<String>,
-    /// CPUs that existed.
+    /// Number of CPUs that were online.
     pub cpus_online: Option<u32>,
-    /// NUMA nodes.
+    /// NUMA nodes of the recorded host.
     pub numa: Vec<Node>,
-    /// Memory.
+    /// Memory of the recorded host, in bytes.
     pub total_mem_bytes: Option<u64>,
     /// Version of the recorder.
     pub recorder: Option<String>,
-    /// Command that made the recording.
+    /// Command line that made the recording.
     pub cmdline: Option<String>,
-    /// Whether all CPUs were recorded.
+    /// Whether all CPUs were recorded, with all their threads.
     pub system_wide: Option<bool>,
-    /// Nanoseconds per step of the time stamps.
+    /// Step of the time stamps, in nanoseconds.
     pub clock_resolution_ns: u64,
     /// Earliest time stamp in the file; for a file that was not read completely, only if the file
     /// states it.
@@ -39,15 +39,15 @@ pub struct Info {
     pub last_ns: Option<u64>,
     /// Number of threads that the file names at its start.
     pub tasks: Option<u64>,
-    /// Whether the file carries kernel symbols.
+    /// Whether the file contains kernel symbols.
     pub kernel_symbols: bool,
     /// The recorded kinds of events; for text that was not read completely, the kinds seen in the
     /// samples.
     pub events: Vec<String>,
-    /// Whether `events` has every kind.
+    /// Whether `events` lists every recorded kind.
     pub all_kinds: bool,
     /// Estimated number of events, from their density in the samples; null if the whole file was
-    /// read, because then `trace.events` is the exact number.
+    /// read, because `trace.events` is then the exact number.
     pub estimated_events: Option<u64>,
     /// What the trace can show.
     pub capabilities: Vec<Capability>,
@@ -55,9 +55,9 @@ pub struct Info {
     /// Absent if all calls or no calls were recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chosen_calls: Option<Vec<String>>,
-    /// A command that records everything a diagnosis can use.
+    /// A command that records everything that a diagnosis can use.
     pub record_command: String,
-    /// Further facts, by label.
+    /// Further facts, by name.
     pub extra: Vec<Fact>,
 }
 
@@ -65,35 +65,35 @@ pub struct Info {
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 #[schemars(rename = "NumaNode")]
 pub struct Node {
-    /// Its number.
+    /// Number of the NUMA node.
     pub node: u32,
-    /// Its CPUs, as a list.
+    /// CPUs of the NUMA node, as a list.
     pub cpus: String,
 }
 
 /// Something that a trace may or may not be able to show.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct Capability {
-    /// Stable name.
+    /// Stable name of the capability.
     pub name: &'static str,
-    /// Whether this trace has it; null if the file was not read completely, the samples do not show
-    /// it, and the file does not rule it out.
+    /// Whether this trace has the capability; null if the file was not read completely, the samples
+    /// do not show it, and the file does not rule it out.
     pub present: Option<bool>,
-    /// Whether the recorder's list of events contains them; null if the file has no such list, or
-    /// was read completely.
+    /// Whether the recorder's list of events contains the events of the capability; null if the
+    /// file has no such list, or if it was read completely.
     pub listed: Option<bool>,
-    /// Events that prove it.
+    /// Events that show that the trace has the capability.
     pub events: &'static str,
-    /// What a diagnosis uses it for.
+    /// What a diagnosis uses the capability for.
     pub purpose: &'static str,
 }
 
-/// A labelled fact.
+/// A fact with its name.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct Fact {
-    /// What.
+    /// Name of the fact.
     pub label: String,
-    /// How much.
+    /// Value of the fact.
     pub value: String,
 }
 

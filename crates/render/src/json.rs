@@ -21,16 +21,16 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// The envelope of every verb.
+/// The JSON envelope of every verb.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Envelope<'a, B> {
     /// Version of this format.
     schema: &'static str,
     /// The verb.
     command: &'static str,
-    /// What was read.
+    /// The trace that was read.
     trace: Head<'a>,
-    /// What went wrong while reading, worst first.
+    /// Defects of the trace that were found while reading, the worst first.
     quality: &'a [QualityEntry],
     #[serde(flatten)]
     body: B,
@@ -98,11 +98,11 @@ struct Summary<'a> {
 /// The verdict with the way to it.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Guide<'a> {
-    /// Every question; the walk begins with the first.
+    /// All questions of the guide, the first question first.
     questions: &'a [Question],
     /// Ids of the questions on the recommended way.
     way: Vec<&'static str>,
-    /// The class at the end of the recommended way.
+    /// Class to which the recommended way leads.
     ends_at: Class,
     #[serde(flatten)]
     diagnosis: &'a Diagnosis,

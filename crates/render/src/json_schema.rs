@@ -55,7 +55,7 @@ struct Summary {
     summary: Tables,
 }
 
-/// Manual pages; they are not about a trace.
+/// The manual pages of the rules; they are not about a trace.
 #[derive(Serialize, JsonSchema)]
 struct Rules {
     /// Version of this format.

@@ -254,15 +254,16 @@ pub fn write_rules(out: &mut dyn Write) -> io::Result<()> {
     )?;
     writeln!(
         out,
-        "Each rule recognises one class of bottleneck. Its *cost* is the CPU time that was lost, \
-            in per cent of the CPU time that\nthe work wanted. Its *worth* is how many times as \
-            fast the work would be without the loss: from a replay of the\ntrace, from the chains \
-            of wake-ups, or, where neither is possible, from the cost. A rule holds if its cost \
-            or its gain\nreaches `all.matters_pct`, unless the rule or the replay gives a reason \
-            against it. The verdict is the rule with the\nlargest worth among those that hold, by \
-            the low end of the worth ([models.md](models.md#whatif-the-replay)).\n\n`holdup rules \
-            ID` prints a rule; `holdup diagnose --thresholds FILE` sets thresholds from a TOML \
-            file:\n\n```toml\n[all]\nmatters_pct = 20\n\n[cpu-overload]\nqueue_per_cpu = 1.5\n```\n"
+        "Each rule recognises one class of bottleneck. Its *cost* is the CPU time lost to the \
+            bottleneck, in per cent of the CPU\ntime that the traced programs used or lacked. Its \
+            *worth* is how many times as fast the work would be without the\nbottleneck: the worth \
+            comes from a replay of the trace, from the chains of wake-ups, or, where neither is \
+            possible, from\nthe cost. A rule *fires* if its cost or its gain reaches \
+            `all.matters_pct`, unless the rule or the replay gives a reason\nagainst it. The \
+            verdict is the class of the rule that fires and has the largest worth, by the low end \
+            of the worth\n([models.md](models.md#whatif-the-replay)).\n\n`holdup rules ID` prints \
+            a rule; `holdup diagnose --thresholds FILE` sets thresholds from a TOML file:\n\n\
+            ```toml\n[all]\nmatters_pct = 20\n\n[cpu-overload]\nqueue_per_cpu = 1.5\n```\n"
     )?;
     for rule in ALL {
         writeln!(out, "* [{}](#{}): {}", rule.id, rule.id, rule.title())?;
@@ -288,7 +289,7 @@ pub fn write_rule(rule: &Rule, out: &mut dyn Write) -> io::Result<()> {
     thresholds(rule.thresholds, out)?;
     writeln!(
         out,
-        "\nThe rule holds in `fixtures/{}`, but not in `fixtures/{}`.",
+        "\nThe rule fires on `fixtures/{}`, but not on `fixtures/{}`.",
         rule.fixtures.positive, rule.fixtures.negative
     )
 }

@@ -49,12 +49,12 @@ pub struct PathBody {
     pub table: Table,
 }
 
-/// The thread whose path it is.
+/// The thread to which a path belongs.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct PathHead {
-    /// Thread.
+    /// Id of the thread.
     pub tid: u32,
-    /// Its name.
+    /// Name of the thread.
     pub comm: String,
     /// Length of the path: the lifetime of the thread within the trace.
     pub total_ns: u64,

@@ -8,24 +8,24 @@ use std::path::Path;
 /// The format in a head for figures instead of a trace.
 pub const FIGURES: &str = "figures";
 
-/// The trace as the envelope shows it.
+/// The trace, as every JSON answer shows it.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct TraceHead {
-    /// The file, `-` for standard input.
+    /// Path of the file, or `-` for standard input.
     pub path: String,
-    /// Its format.
+    /// Format of the trace file.
     pub format: String,
-    /// CPUs in the ledger.
+    /// Number of CPUs in the ledger.
     pub cpus: u32,
-    /// First time analysed.
+    /// Start of the analysed part, by the trace's clock.
     pub start_ns: u64,
-    /// Last time analysed.
+    /// End of the analysed part, by the trace's clock.
     pub end_ns: u64,
-    /// The time between.
+    /// Length of the analysed part: `end_ns` - `start_ns`.
     pub wall_ns: u64,
     /// Number of events that the recorder's own tool would print.
     pub events: u64,
-    /// Events the recorder lost.
+    /// Number of events that the recorder lost.
     pub lost_events: u64,
     /// Name of the clock, if the file contains it.
     pub clock: Option<String>,
@@ -129,7 +129,7 @@ impl TraceHead {
     }
 }
 
-/// What was read: a trace (completely or in samples), or a dump of counters, which has no times,
+/// The input: a trace (read completely or in samples), or a dump of counters, which has no times,
 /// CPUs or events.
 #[derive(Serialize, schemars::JsonSchema)]
 #[serde(untagged)]
@@ -138,29 +138,29 @@ pub(crate) enum Head<'a> {
     /// A trace of which only tables and samples were read (`info` of a large file, without
     /// `--full`): figures that need counting are null.
     Glance {
-        /// The file.
+        /// Path of the file.
         path: &'a str,
-        /// Its format.
+        /// Format of the file.
         format: &'a str,
-        /// Not counted.
+        /// Always null: CPUs are not counted.
         cpus: Option<u32>,
-        /// Earliest time stamp, if the file states it.
+        /// Earliest time stamp; null if the file does not state it.
         start_ns: Option<u64>,
-        /// Latest time stamp, if the file states it.
+        /// Latest time stamp; null if the file does not state it.
         end_ns: Option<u64>,
-        /// The time between.
+        /// Time from the earliest to the latest time stamp.
         wall_ns: Option<u64>,
-        /// Not counted.
+        /// Always null: events are not counted.
         events: Option<u64>,
-        /// Not counted.
+        /// Always null: lost events are not counted.
         lost_events: Option<u64>,
         /// Name of the clock, if the file contains it.
         clock: &'a Option<String>,
     },
     Dump {
-        /// The file, `-` for standard input.
+        /// Path of the file, or `-` for standard input.
         path: &'a str,
-        /// Its format.
+        /// Format of the file.
         format: &'a str,
     },
 }

@@ -11,42 +11,44 @@ pub const UNCHANGED: &str = "none";
 /// A smaller gain is printed as 1.00x and counts as none.
 const LEAST_GAIN: f64 = 0.005;
 
-/// One change, and the replays with it.
+/// One change, and the results of the replays with it.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct WhatifRow {
     /// What is changed, in words: `16 CPUs instead of 2`, `removing the waiting for NAME`.
     pub fix: String,
-    /// The resource that is no longer scarce: `cpus`, `placement`, `quota`, `device`, `lock`,
-    /// `service`, `kernel-lock`, `driver`, `server`, `parallelism`, `hypervisor`; or else
+    /// Kind of the resource that is no longer scarce: `cpus`, `placement`, `quota`, `device`,
+    /// `lock`, `service`, `kernel-lock`, `driver`, `server`, `parallelism`, `hypervisor`; or else
     /// `syscall`, `several` changes, or `none`.
     pub kind: &'static str,
-    /// Time of the work: the median of the replays, which differ in ties and time slices.
+    /// How long the work takes: the median of the replays. The replays differ in how ties are
+    /// broken and in time slices.
     pub wall_ns: u64,
-    /// The shortest of the replays.
+    /// How long the work takes in the shortest of the replays.
     pub wall_low_ns: u64,
-    /// The longest of the replays.
+    /// How long the work takes in the longest of the replays.
     pub wall_high_ns: u64,
-    /// How many times as fast: `wall_ns` of the unchanged replay divided by `wall_ns` of this row.
+    /// How many times as fast the work is: `wall_ns` of the unchanged replay divided by `wall_ns`
+    /// of this row.
     pub gain: Option<f64>,
     /// How the gain is known: `replayed`, `chains` (estimated from who woke whom), or `bound` (the
     /// gain is at most this).
     pub basis: Basis,
-    /// Whether all replays take less time than any unchanged replay, or all take more, so that the
-    /// gain is not due to chance.
+    /// Whether the gain is more than chance: all replays take less time than any unchanged replay,
+    /// or all take more.
     pub beyond_chance: bool,
-    /// How much more work is done per second than without the change, in per cent; negative if
-    /// less.
+    /// How much more work is done per second than without the change, in per cent; negative if less
+    /// work is done.
     pub throughput_pct: Option<f64>,
-    /// The same in the longest of the replays.
+    /// `throughput_pct` in the longest of the replays.
     pub throughput_low_pct: Option<f64>,
-    /// The same in the shortest of the replays.
+    /// `throughput_pct` in the shortest of the replays.
     pub throughput_high_pct: Option<f64>,
-    /// Number of times that threads waited for each other in a cycle that the trace did not have,
-    /// so that the replay had to release one of them. If there are many, the row means little.
+    /// Number of times that the replay released a thread because threads waited for each other in a
+    /// cycle that the trace did not have. If there are many, the row means little.
     pub forced: u64,
-    /// Number of sleeps in the trace for what is changed; `null` if threads do not wait for it.
+    /// Number of sleeps in the trace for the changed object; `null` if threads do not wait for it.
     pub waits: Option<u64>,
-    /// Their time.
+    /// Total time of these sleeps.
     pub wait_ns: Option<u64>,
     /// What is changed, in the syntax of the command line: `cpus 16`, `lock NAME=none`. `none` is
     /// the replay without changes; `null` if no replay can make the change.
@@ -79,17 +81,17 @@ pub(crate) fn gain_in_words(gain: Option<f64>, certain: bool, is_bound: bool) ->
 /// What the rows are about, and how far to trust them.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct WhatifHead {
-    /// Time of the work in the trace: from the moment at which its first thread ran until all were
-    /// done.
+    /// How long the work took in the trace: from the moment at which its first thread ran until all
+    /// its threads were done.
     pub traced_wall_ns: u64,
     /// How much longer than the trace the unchanged replay takes, in per cent; negative if it is
     /// shorter.
     pub replay_off_pct: f64,
-    /// Threads that do the work: the busiest, with 98 % of the CPU time.
+    /// Threads that do the work: the busiest threads, which have 98 % of the CPU time together.
     pub work_threads: u64,
     /// Reasons not to trust the figures, in words.
     pub doubts: Vec<String>,
-    /// What the figures say, in words.
+    /// Conclusions from the figures, in words.
     pub conclusions: Vec<String>,
 }
 

@@ -87,23 +87,23 @@ pub enum LockChange {
 pub enum ChangeError {
     /// The object is not a lock.
     #[error(
-        "{0} has no holder: threads wait for an action of another thread, not for a lock; the only \
-         possible change is `none`"
+        "{0} has no holder: threads wait for an action of another thread, not for a lock, so the \
+         only possible change is `none`"
     )]
     NotALock(String),
     /// No valid number of CPUs.
-    #[error("the number of CPUs must be from 1 to {MAX_CPUS}, not {0}")]
+    #[error("the number of CPUs must be between 1 and {MAX_CPUS}, and {0} is not")]
     Cpus(u32),
     /// A factor out of range.
     #[error(
-        "a factor must be from {low} to {high}, not {0}",
+        "a factor must be between {low} and {high}, and {0} is not",
         low = FACTORS.start(),
         high = FACTORS.end()
     )]
     Factor(f64),
     /// A number of parts out of range.
     #[error(
-        "the number of parts must be from {low} to {high}, not {0}",
+        "the number of parts must be between {low} and {high}, and {0} is not",
         low = PARTS.start(),
         high = PARTS.end()
     )]

@@ -20,7 +20,7 @@ pub fn doubts(analysis: &Analysis, off_pct: f64) -> Vec<String> {
         let (pct, way) = (off_pct.abs(), if off_pct < 0.0 { "less" } else { "more" });
         doubts.push(format!(
             "a replay without changes takes {pct:.1} % {way} time than the trace did: the figures \
-             mean little, because every other replay has the same error"
+             mean little, because replays with changes have the same error"
         ));
     }
     let able = &analysis.capabilities;
@@ -46,8 +46,8 @@ pub fn doubts(analysis: &Analysis, off_pct: f64) -> Vec<String> {
     }
     if analysis.quality.count(QualityCode::NotSystemWide) > 0 {
         doubts.push(
-            "only some tasks were recorded: the replay lacks all other tasks and the CPU time they \
-             took"
+            "only some threads were recorded: the replay lacks all other threads and the CPU time \
+             that they took"
                 .to_owned(),
         );
     }

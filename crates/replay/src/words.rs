@@ -99,16 +99,22 @@ fn fix(program: &Program, change: &Change) -> String {
         Change::AnyCpu => "letting all threads run on any CPU".to_owned(),
         Change::NoQuota => "lifting the CPU quota".to_owned(),
         Change::Deal => {
-            "dividing the work of each round evenly among the threads that take part".to_owned()
+            "dividing the work of each round evenly among the threads that wait for each \
+             other"
+                .to_owned()
         }
         Change::Speed(_, times) => format!("making {name} {times} times as fast"),
         Change::Lock(_, LockChange::None) => format!("removing the waiting for {name}"),
         Change::Lock(_, LockChange::Hold(by)) => format!("holding {name} {by} times as long"),
         Change::Lock(_, LockChange::Split(n)) => format!("{n} locks instead of {name}"),
         Change::Lock(_, LockChange::Awake) => format!("never sleeping while holding {name}"),
-        Change::Lock(_, LockChange::First) => format!("always a CPU for the holder of {name}"),
+        Change::Lock(_, LockChange::First) => {
+            format!("giving the holder of {name} a CPU at any time")
+        }
         Change::Scale { part, .. } => match part {
-            Part::Call(call, by) => format!("{call} taking {by} times its traced CPU time"),
+            Part::Call(call, by) => {
+                format!("changing the CPU time of {call} to {by} times the traced time")
+            }
             Part::Contention | Part::Stolen | Part::Spinning => format!("removing {name}"),
             Part::MoreContention | Part::AllWork | Part::Team { .. } | Part::Shared { .. } => name,
         },
@@ -136,7 +142,9 @@ fn subject(program: &Program, change: &Change) -> String {
         Change::NoDevices => "devices".to_owned(),
         Change::AnyCpu => "threads that are bound to some CPUs".to_owned(),
         Change::NoQuota => "a CPU quota".to_owned(),
-        Change::Deal => "threads that do more than their part of each round".to_owned(),
+        Change::Deal => "threads that have more work in a round than the threads that wait for \
+                         them"
+            .to_owned(),
         Change::Scale { part, .. } => scaled(part),
     }
 }

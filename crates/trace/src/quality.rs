@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Repaired or harmless; worth knowing.
+    /// The defect was repaired, or is harmless.
     Info,
-    /// Figures near it may be off.
+    /// Figures near the defect may be wrong.
     Warning,
-    /// Part of the trace is missing.
+    /// A part of the trace is missing.
     Error,
 }
 
@@ -50,13 +50,14 @@ codes! {
     /// PERF_RECORD_LOST, ring-buffer overruns: counts events.
     LostEvents = (
         "lost-events", Error,
-        "events the recorder itself lost; every figure is a lower bound"
+        "events that the recorder lost; every figure is a lower bound"
     ),
     /// PERF_RECORD_LOST_SAMPLES: since 6.1 perf adds the kernel's count of lost samples at the end
     /// of a recording, which counts the same losses as its LOST records.
     LostSamples = (
         "lost-samples", Error,
-        "samples lost, by the kernel's own count, which includes the events of lost-events"
+        "samples that were lost, by the kernel's own count, which includes the events of \
+         lost-events"
     ),
     /// Chunks (not events) perf reported lost, when the number of events is unknown.
     LostChunks = (
@@ -66,13 +67,13 @@ codes! {
     /// PERF_RECORD_THROTTLE.
     Throttled = (
         "throttled", Warning,
-        "times the kernel throttled an event; its counts are too low"
+        "times the kernel throttled an event; the counts of this event are too low"
     ),
     /// The file ends in the middle of something.
     Truncated = (
         "truncated", Error,
-        "times the data end too early, as in a file that was cut off; the data before the end were \
-         read"
+        "times the data ended too early, as in a file that was cut off; the data before the end \
+         were read"
     ),
     /// Bytes that were skipped because they are not a record.
     SkippedBytes = (
@@ -82,12 +83,13 @@ codes! {
     /// Records that are too short for their content, or carry an unknown id.
     BadRecords = (
         "bad-records", Warning,
-        "records whose contents do not match their header; skipped"
+        "records whose contents do not match their header; they were skipped"
     ),
     /// Lines of text that cannot be read.
     UnreadableLines = (
         "unreadable-lines", Warning,
-        "lines that are neither event nor heading nor call chain; skipped (info shows the first)"
+        "lines that are neither event nor heading nor call chain; they were skipped (info shows \
+         the first)"
     ),
     /// Text without the CPU column.
     NoCpu = (
@@ -115,35 +117,36 @@ codes! {
     /// Record types that the reader does not know.
     UnknownRecords = (
         "unknown-records", Info,
-        "records of an unknown type; skipped"
+        "records of an unknown type; they were skipped"
     ),
     /// Events recorded without a time stamp of their own.
     Untimed = (
         "untimed-events", Warning,
-        "events without time stamp; placed directly after their predecessor in the file"
+        "events without time stamp; they were placed directly after the previous event in the file"
     ),
     /// Events that were not in the order that the format promises; re-sorted.
-    Reordered = ("reordered", Info, "events not stored in the order that the format promises; \
-        sorted"),
+    Reordered = ("reordered", Info, "events that were not in the order that the format promises; \
+                                     they were sorted"),
     /// Time went backwards in a way that could not be repaired.
     TimeBackwards = (
         "time-backwards", Warning,
-        "events earlier than their predecessor; taken as simultaneous with it"
+        "events with a time before that of the previous event; they were given the time of the \
+         previous event"
     ),
     /// Events whose format description is missing.
     MissingFormat = (
         "missing-format", Warning,
-        "events whose format description is missing from the file; counted, not understood"
+        "events whose format description is missing from the file; they were counted, but not used"
     ),
     /// A known event lacks a field holdup needs.
     MissingField = (
         "missing-field", Warning,
-        "events that lack a field needed to understand them; counted only"
+        "events that lack a field that is needed to use them; they were only counted"
     ),
     /// The time stamps are coarser than a nanosecond (text dumps).
     MicrosecondClock = (
         "microsecond-clock", Info,
-        "time stamps have microsecond resolution; shorter spans read as 0 or 1 us"
+        "time stamps have a resolution of a microsecond; shorter times are shown as 0 or 1 us"
     ),
     /// The time stamps are ticks of a counter (`x86-tsc`), and the file has no rate.
     TickClock = (
@@ -179,20 +182,21 @@ codes! {
     /// A switch from the idle task that was not recorded, inferred at the wake-up of the thread.
     InferredSwitch = (
         "inferred-switch", Info,
-        "switches out of idle that were not recorded; placed at the wake-up of the thread that \
-         ran next"
+        "switches out of idle that were not recorded; they were placed at the wake-up of the \
+         thread that ran next"
     ),
     /// A switch from idle on a CPU that never records them, inferred at the wake-up of a thread.
     PresumedSwitch = (
         "presumed-switch", Info,
-        "threads woken on an idle CPU whose switches out of idle are never recorded; assumed to \
-         run there from then on, unaccounted until their next event"
+        "threads woken on an idle CPU whose switches out of idle are never recorded; they are \
+         assumed to run on this CPU from then on, and their time until their next event is \
+         unaccounted"
     ),
     /// A thread still believed ready on the queue of a CPU that goes idle.
     QueuedAtIdle = (
         "queued-at-idle", Info,
-        "threads that ran or moved unseen: counted as ready until their CPU went idle, which it \
-         does only if no thread is ready; that time is in no sum"
+        "threads that ran or moved unseen: they were counted as ready until their CPU went idle, \
+         which happens only if no thread is ready; that time is left out of all sums"
     ),
     /// A thread seen on a second CPU without having left the first.
     TwoCpus = (
@@ -204,13 +208,13 @@ codes! {
     WokenTwice = (
         "woken-twice", Info,
         "threads woken again while still counted as ready: they ran and slept unseen in between; \
-         that time is in no sum"
+         that time is left out of all sums"
     ),
     /// A thread left a CPU in a state that no table has a letter for.
     UnknownState = (
         "unknown-state", Warning,
         "switches in which a thread leaves in an unknown state, from a kernel newer than this \
-         program: its time until it was woken is in no sum"
+         program: the time until the thread was woken is left out of all sums"
     ),
     /// sys_exit without sys_enter, inside the trace.
     OrphanSysExit = (
@@ -225,23 +229,25 @@ codes! {
     /// Entry/exit pairs of interrupts that do not match.
     UnmatchedIrq = (
         "unmatched-irq", Info,
-        "interrupt, softirq or work events without their counterpart"
+        "interrupts, softirqs or work items of which only the beginning or only the end was \
+         recorded"
     ),
     /// A CPU without any event.
     SilentCpu = (
         "silent-cpu", Info,
-        "CPUs without a single event: idle if interrupts were recorded, unaccounted otherwise"
+        "CPUs without a single event: they count as idle if interrupts were recorded, and as \
+         unaccounted otherwise"
     ),
     /// A recording of some tasks, not of the whole system.
     NotSystemWide = (
         "not-system-wide", Warning,
-        "recording of some tasks only: CPU time of other tasks is unaccounted"
+        "only some threads were recorded: the CPU time of other threads is unaccounted"
     ),
     /// A choice of system calls: the number of calls recorded.
     UntracedCalls = (
         "untraced-calls", Info,
-        "system calls were recorded, all others are untraced: application code and untraced calls \
-         are one figure, and figures that need all system calls are n/a"
+        "system calls were recorded, and all other calls are untraced: application code and \
+         untraced calls are one figure, and figures that need all system calls are n/a"
     ),
     /// PERF_SAMPLE_STACK_USER: the number of events recorded that way.
     CopiedStacks = (
@@ -258,7 +264,7 @@ codes! {
     /// Thread switched in without wake-up although wake-ups are recorded.
     MissingWakeup = (
         "missing-wakeup", Info,
-        "threads that ran again without a wake-up event; the wait before is counted as blocked"
+        "threads that ran again without a wake-up event; the time before is counted as sleep"
     ),
     /// `contention_begin` without `contention_end`, although the thread went on.
     UnmatchedContention = (
@@ -268,11 +274,11 @@ codes! {
     /// More kernel locks, callers and threads than are kept separately.
     LocksFolded = (
         "locks-folded", Warning,
-        "waits for or acquisitions of kernel locks counted in the row 'other': too many different \
-         locks, callers and threads"
+        "waits for kernel locks, or acquisitions of them, that are counted in the row 'other', \
+         because there are too many different locks, callers and threads"
     ),
     /// Data that the reader skipped on purpose (AUX data).
-    SkippedAux = ("skipped-aux", Info, "blocks of AUX data (hardware trace), skipped"),
+    SkippedAux = ("skipped-aux", Info, "blocks of AUX data (hardware trace); they were skipped"),
     /// Errors of a hardware trace: PERF_RECORD_AUX with a flag, AUXTRACE_ERROR, lines of perf
     /// script that report them.
     AuxErrors = (
@@ -293,16 +299,16 @@ impl QualityCode {
 #[derive(Clone, Default, Debug, PartialEq)]
 pub struct Quality(BTreeMap<QualityCode, u64>);
 
-/// One row of the `quality` list in reports.
+/// A kind of defect of the trace, and how often it occurred.
 #[derive(Clone, Debug, Serialize, PartialEq, schemars::JsonSchema)]
 pub struct QualityEntry {
-    /// Stable name.
+    /// Stable name of the kind of defect.
     pub code: &'static str,
-    /// How bad.
+    /// Severity of the defect.
     pub severity: Severity,
-    /// How often, or how many events or bytes: see the message.
+    /// Number of occurrences, of events or of bytes: the message says which.
     pub count: u64,
-    /// What it means.
+    /// What the defect is, and what was done about it.
     pub message: &'static str,
 }
 

@@ -97,7 +97,7 @@ fn rows_that_are_not_those_of_the_tables_are_told_and_nothing_panics() {
     assert_eq!(code(&out), 3, "{}", stderr(&out));
     assert_eq!(bench.with_outcome("out", "failed").len(), 1);
     let text = String::from_utf8(out.stdout).unwrap();
-    assert!(text.contains("its record is damaged"), "{text}");
+    assert!(text.contains("the record of this trace is damaged"), "{text}");
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn one_bad_file_never_stops_the_rest() {
     );
     let text = String::from_utf8(out.stdout).unwrap();
     let (_, last) = text.split_once("Could not be read (4)").expect("they come last");
-    for (name, why) in names.iter().zip(["", "a link that leads nowhere", "an empty file", ""]) {
+    for (name, why) in names.iter().zip(["", "the target of this link", "the file is empty", ""]) {
         assert!(last.contains(&format!("  {name}: {why}")), "{last}");
     }
     // Whoever was damaged is not read again; what may be fixed is.
@@ -78,7 +78,7 @@ fn what_has_no_end_is_never_read() {
     for (trace, why) in [
         ("in/pipe", "a pipe, not a file"),
         ("/dev/zero", "a device, not a file"),
-        ("in", "a folder that is not a trace"),
+        ("in", "this folder is not a trace"),
         ("in/absent", "No such file"),
     ] {
         let out = bench.run(&["--one", trace, "--to", "part.ndjson", "-q"]);

@@ -5,23 +5,23 @@
 use crate::measured::{Concurrency, Measured, concurrencies};
 use serde::{Deserialize, Serialize};
 
-/// A TOML or JSON file of what was measured of a system; see docs/metrics.md. Every key is
-/// optional: what was not measured is left out.
+/// Figures that were measured on a system, as a TOML or JSON file; see docs/metrics.md. Every key
+/// is optional: leave out what was not measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Figures {
-    /// Its name in a file of several.
+    /// Name of the case, if the file holds several cases.
     pub name: Option<String>,
-    /// Where the figures come from: title, table or figure.
+    /// Publication or tool that the figures come from: title, table or figure.
     pub source: Option<String>,
     /// What was measured.
     pub title: Option<String>,
-    /// Processors.
+    /// Number of processors.
     #[schemars(range(min = 1))]
     pub cpus: Option<u32>,
-    /// Length of the measurement.
+    /// Length of the measurement in seconds.
     pub seconds: Option<f64>,
-    /// sar's first screen, or iostat's, vmstat's.
+    /// Figures of sar's first screen, or the same figures from iostat or vmstat.
     pub sar: Option<Sar>,
     /// System calls with the most processing time.
     pub syscalls: Vec<SystemCall>,
@@ -29,36 +29,36 @@ pub struct Figures {
     pub processes: Vec<Process>,
     /// Rows of lockstat.
     pub locks: Vec<LockStat>,
-    /// Locks with measured rate, hold and wait times.
+    /// Locks with measured rate, hold time and wait time.
     pub semaphores: Vec<Semaphore>,
-    /// Lock and waiting ratios per command.
+    /// Lock ratios and waiting ratios of commands.
     pub commands: Vec<Command>,
-    /// The same work on several numbers of CPUs.
+    /// The same work, run on several numbers of CPUs.
     pub runs: Vec<Run>,
     /// What the processors' counters showed about application code, for each number of CPUs.
     pub counters: Vec<Counters>,
-    /// Several cases; each needs a name. Source, title and cpus outside the cases are valid for all
+    /// Several cases; each needs a name. Source, title and cpus outside the cases apply to all
     /// cases.
     pub case: Vec<Figures>,
 }
 
-/// sar's figures; keys as in holdup's own `sar` rows.
+/// Figures of sar; the keys are those of holdup's own `sar` rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sar {
-    /// Application code, % of capacity.
+    /// Time in application code, % of capacity.
     pub pct_usr: Option<f64>,
-    /// Kernel, % of capacity.
+    /// Time in the kernel, % of capacity.
     pub pct_sys: Option<f64>,
-    /// Idle while disks worked, % of capacity.
+    /// Idle time while disks worked, % of capacity.
     pub pct_wio: Option<f64>,
-    /// Idle otherwise, % of capacity.
+    /// Idle time while no disk worked, % of capacity.
     pub pct_idle: Option<f64>,
     /// System calls per second.
     pub scall_per_s: Option<f64>,
-    /// Reads per second.
+    /// Read calls per second.
     pub sread_per_s: Option<f64>,
-    /// Writes per second.
+    /// Write calls per second.
     pub swrit_per_s: Option<f64>,
     /// Characters read per second.
     pub rchar_per_s: Option<f64>,
@@ -76,9 +76,9 @@ pub struct Sar {
     pub msg_per_s: Option<f64>,
     /// Page faults per second.
     pub fault_per_s: Option<f64>,
-    /// Mean number of threads running or ready while there was one.
+    /// Mean number of threads running or ready, over the time with at least one such thread.
     pub runq_sz: Option<f64>,
-    /// Per cent of time with at least one such thread.
+    /// Part of the time with at least one thread running or ready, in per cent.
     pub pct_runocc: Option<f64>,
 }
 
@@ -87,19 +87,19 @@ pub struct Sar {
 #[serde(deny_unknown_fields, default)]
 #[schemars(extend("required" = ["name"]))]
 pub struct SystemCall {
-    /// Its name.
+    /// Name of the system call.
     pub name: String,
-    /// Processing time in it, % of all processing time the machine had.
+    /// Processing time in this system call, % of all processing time the machine had.
     pub pct: Option<f64>,
-    /// Processing time in it.
+    /// Processing time in this system call.
     pub total_ms: Option<f64>,
-    /// Calls.
+    /// Number of calls.
     pub count: Option<u64>,
-    /// Shortest path.
+    /// Processing time of the shortest call.
     pub min_ms: Option<f64>,
-    /// Mean path.
+    /// Mean processing time of a call.
     pub avg_ms: Option<f64>,
-    /// Longest path.
+    /// Processing time of the longest call.
     pub max_ms: Option<f64>,
 }
 
@@ -108,23 +108,23 @@ pub struct SystemCall {
 #[serde(deny_unknown_fields, default)]
 #[schemars(extend("required" = ["name"]))]
 pub struct Process {
-    /// Its name.
+    /// Name of the process or thread.
     pub name: String,
-    /// Process.
+    /// Id of the process.
     pub pid: Option<u32>,
-    /// Thread, if the row is one thread.
+    /// Id of the thread, if the row is one thread.
     pub tid: Option<u32>,
-    /// Application and kernel, % of all processing time the machine had.
+    /// Time in application code and kernel, % of all processing time the machine had.
     pub combined_pct: Option<f64>,
-    /// Application code.
+    /// Time in application code, % of all processing time the machine had.
     pub app_pct: Option<f64>,
-    /// Kernel.
+    /// Time in the kernel, % of all processing time the machine had.
     pub kernel_pct: Option<f64>,
-    /// Application and kernel.
+    /// Time in application code and kernel.
     pub combined_ms: Option<f64>,
-    /// Application code.
+    /// Time in application code.
     pub app_ms: Option<f64>,
-    /// Kernel.
+    /// Time in the kernel.
     pub kernel_ms: Option<f64>,
 }
 
@@ -133,51 +133,51 @@ pub struct Process {
 #[serde(deny_unknown_fields, default)]
 #[schemars(extend("required" = ["name"]))]
 pub struct LockStat {
-    /// Subsystem.
+    /// Subsystem that the lock belongs to.
     pub subsys: Option<String>,
     /// Class of the lock.
     pub name: String,
-    /// Occurrence: which lock of the class.
+    /// Occurrence: number of the lock within its class.
     pub ocn: Option<u64>,
-    /// References per second.
+    /// References to the lock per second.
     pub ref_per_s: Option<f64>,
-    /// Part of all lock references.
+    /// Part of all lock references, in per cent.
     pub pct_ref: Option<f64>,
-    /// References that found the lock held and spun, in per cent.
+    /// References that found the lock held and spun, in per cent of the references to it.
     pub pct_block: Option<f64>,
-    /// References that found the lock held and slept, in per cent.
+    /// References that found the lock held and slept, in per cent of the references to it.
     pub pct_sleep: Option<f64>,
 }
 
-/// The owner of a measured lock.
+/// Who owns a measured lock.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Owner {
-    /// The kernel's own.
+    /// The kernel owns the lock.
     #[default]
     Kernel,
-    /// The threads library's (mutex, futex).
+    /// The threads library owns the lock (mutex, futex).
     Threads,
-    /// A kernel service that the application uses as a lock (semaphore, file lock).
+    /// The application uses a kernel service as a lock (semaphore, file lock).
     Application,
 }
 
-/// A lock with measured rate, hold and wait times, over all CPUs.
+/// A lock with measured rate, hold time and wait time, over all CPUs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(extend("required" = ["name"]))]
 pub struct Semaphore {
-    /// Its name.
+    /// Name of the lock.
     pub name: String,
-    /// Its owner.
+    /// Who owns the lock.
     pub owner: Owner,
     /// Acquisitions per second.
     pub requests_per_s: f64,
-    /// Mean time it is held.
+    /// Mean time for which the lock is held.
     pub hold_us: f64,
-    /// Mean time from request to acquisition.
+    /// Mean time from the request for the lock to its acquisition.
     pub wait_us: f64,
 }
 
@@ -186,27 +186,27 @@ pub struct Semaphore {
 #[serde(deny_unknown_fields, default)]
 #[schemars(extend("required" = ["name"]))]
 pub struct Command {
-    /// Its name.
+    /// Name of the command.
     pub name: String,
-    /// Times it was run.
+    /// Number of times the command was run.
     pub count: Option<u64>,
-    /// Its part of all execution time.
+    /// Part of all execution time that the command has, in per cent.
     pub time_pct: Option<f64>,
-    /// Time in critical sections, % of its execution time.
+    /// Time in critical sections, % of the command's execution time.
     pub lock_ratio_pct: Option<f64>,
-    /// Time waiting for critical sections, % of its execution time.
+    /// Time waiting for critical sections, % of the command's execution time.
     pub waiting_ratio_pct: Option<f64>,
 }
 
-/// Which kernel a run was made with.
+/// Which kind of kernel a run used.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Kernel {
-    /// Made for one processor.
+    /// A uniprocessor kernel, made for one processor.
     Up,
-    /// Made for several.
+    /// A multiprocessor kernel, made for several processors.
     #[default]
     Mp,
 }
@@ -216,10 +216,10 @@ pub enum Kernel {
 #[serde(deny_unknown_fields, default)]
 #[schemars(extend("required" = ["cpus", "seconds"]))]
 pub struct Run {
-    /// Processors.
+    /// Number of processors.
     #[schemars(range(min = 1))]
     pub cpus: u32,
-    /// Kernel.
+    /// Which kind of kernel the run used.
     pub kernel: Kernel,
     /// Time the work took.
     pub seconds: f64,
@@ -235,12 +235,12 @@ pub struct Run {
 #[serde(deny_unknown_fields, default)]
 #[schemars(extend("required" = ["cpus", "cycles", "instructions"]))]
 pub struct Counters {
-    /// Processors in use.
+    /// Number of processors in use.
     #[schemars(range(min = 1))]
     pub cpus: u32,
     /// Cycles, in any unit.
     pub cycles: f64,
-    /// Instructions, in the same unit.
+    /// Instructions, in the unit of the cycles.
     pub instructions: f64,
 }
 

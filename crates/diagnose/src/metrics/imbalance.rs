@@ -48,8 +48,8 @@ pub(super) fn check(view: &View<'_>) -> Finding {
     };
     let lost = view.cpus * idle / 100.0;
     let summary = format!(
-        "{name} uses {of_one:.0} % of one CPU, the most that one thread can use, while {lost:.1} \
-            of {} CPUs are idle",
+        "{name} uses {of_one:.0} % of one CPU, and a thread cannot use more than one, while \
+         {lost:.1} of {} CPUs are idle",
         view.cpus
     );
     let share = if view.cpus > 1.0 { idle } else { 0.0 };

@@ -43,7 +43,7 @@ pub(super) fn measured(view: &View<'_>, class: Class, owner: Owner) -> Option<Fi
     let lost: f64 = all.iter().map(|m| m.1.lost_cpus()).sum();
     let (top, m) = *all.first()?;
     let summary = format!(
-        "processors wait for {}: {:.2} of {cpus} processors are lost, so {:.2} remain effective",
+        "processors wait for {}: {:.2} of {cpus} processors are lost to waiting, so {:.2} do work",
         top.name,
         m.lost_cpus(),
         m.effective_cpus()
@@ -142,19 +142,16 @@ fn ratios(view: &View<'_>) -> Option<Finding> {
         ));
     }
     if let Some(c) = commands.first() {
-        let locked = c.lock_ratio_pct.map_or(String::new(), |l| {
-            format!(
-                ", and holds locks for {l} \
-                                                                         %"
-            )
-        });
+        let locked = c
+            .lock_ratio_pct
+            .map_or(String::new(), |l| format!(", and holds locks for {l} % of its time"));
         let price = if c.time_pct.is_some() {
-            format!("; all commands in total lose {share:.1} %")
+            format!("; all commands together lose {share:.1} % of their time")
         } else {
             String::new()
         };
         summary.push(format!(
-            "{} is the most serialized: it waits {} % of its time{locked}{price}",
+            "{} waits most: for {} % of its time{locked}{price}",
             c.name,
             waits(c)
         ));
@@ -191,7 +188,7 @@ fn ratios(view: &View<'_>) -> Option<Finding> {
         );
         super::given(
             &mut f.evidence,
-            &format!("{}: part of all execution time", c.name),
+            &format!("part of all execution time that {} has", c.name),
             c.time_pct,
             "%",
             "commands",
@@ -227,7 +224,7 @@ fn lockstat(view: &View<'_>) -> Option<Finding> {
     let inode = ["IRDWR", "i_rwsem", "i_mutex", "inode"].iter().any(|n| top.name.contains(n));
     let what = if inode { " (the lock of an open file's inode)" } else { "" };
     let summary = format!(
-        "{}{what} is held at {:.0} % of the references to it, {:.0} times a second",
+        "{}{what} is already held at {:.0} % of the references to it, {:.0} times a second",
         top.name,
         misses(top),
         taken(top)
@@ -249,7 +246,7 @@ fn lockstat(view: &View<'_>) -> Option<Finding> {
         ));
         super::given(
             &mut f.evidence,
-            &format!("{}: of all lock references", l.name),
+            &format!("part of all lock references that {} has", l.name),
             l.pct_ref,
             "%",
             "lockstat",
@@ -257,7 +254,7 @@ fn lockstat(view: &View<'_>) -> Option<Finding> {
     }
     // The culprit is the lock that is found taken most often.
     f.ruled_out = (misses(top) * 2.0 < 100.0).then(|| {
-        format!("{} is held at only {:.0} % of the references to it", top.name, misses(top))
+        format!("{} is already held at only {:.0} % of the references to it", top.name, misses(top))
     });
     f.culprits = vec![Culprit {
         kind: "lock",

@@ -9,7 +9,10 @@ use holdup_attribution::limits::{MATTERS, NAMED, QUEUE, SLOWER};
 
 pub(super) fn io_bound(view: &View<'_>) -> Finding {
     let Some(wio) = view.wio else {
-        return view.silent(Class::IoBound, "the file has no waiting for disks (sar, pct_wio)");
+        return view.silent(
+            Class::IoBound,
+            "the file does not say how long CPUs waited for disks (sar, pct_wio)",
+        );
     };
     let mut f = view.finding(
         Class::IoBound,
@@ -30,7 +33,10 @@ pub(super) fn cpu_overload(view: &View<'_>) -> Finding {
     let class = Class::CpuOverload;
     let runq = view.figures.sar.as_ref().and_then(|s| s.runq_sz);
     let (Some(busy), Some(runq)) = (view.busy(), runq) else {
-        return view.silent(class, "the file has no run queue or no CPU use (sar)");
+        return view.silent(
+            class,
+            "the file does not give the length of the run queue and the use of the CPUs (sar)",
+        );
     };
     let queue = runq / view.cpus;
     let share = ((queue - 1.0) * 100.0).clamp(0.0, 100.0);
@@ -62,8 +68,8 @@ pub(super) fn mp_up_overhead(view: &View<'_>) -> Finding {
     let (Some(up), Some(mp)) = (run(Kernel::Up), run(Kernel::Mp)) else {
         return view.silent(
             class,
-            "needs runs of the same work on one CPU under a uniprocessor and a multiprocessor \
-            kernel (runs)",
+            "this rule needs runs of the same work on one CPU, under a uniprocessor kernel and \
+             under a multiprocessor kernel (runs)",
         );
     };
     let overhead = (mp.seconds / up.seconds - 1.0) * 100.0;
@@ -82,19 +88,22 @@ pub(super) fn mp_up_overhead(view: &View<'_>) -> Finding {
     given(&mut f.evidence, "kernel time", kernel, "%", "sar or lock ratio");
     let noise = view.limit(&MATTERS) / 3.0;
     f.ruled_out = if overhead < noise {
-        Some(format!("the multiprocessor kernel costs {overhead:.1} %; below {noise} % is noise"))
+        Some(format!(
+            "the multiprocessor kernel takes {overhead:.1} % longer; less than {noise} % is noise"
+        ))
     } else {
         // Its cost, as a part of capacity.
         let small = kernel.filter(|&k| k * overhead / 100.0 < view.limit(&NAMED));
         small.map(|k| {
             format!(
-                "the work takes {overhead:.1} % longer, but the kernel takes only {k:.0} % of \
-                     the time"
+                "the work takes {overhead:.1} % longer, but only {k:.0} % of the time is in the \
+                 kernel"
             )
         })
     };
     f.advice = vec![
-        "make fewer, larger system calls; otherwise this is the price of a multiprocessor kernel"
+        "make fewer and larger system calls; the rest of this cost cannot be avoided on a \
+         multiprocessor"
             .to_owned(),
     ];
     f
@@ -116,8 +125,8 @@ fn compared(view: &View<'_>) -> Finding {
     ) else {
         return view.silent(
             class,
-            "needs cycles and instructions on few CPUs and on all (counters; perf stat -e \
-            task-clock,cycles:u,instructions:u)",
+            "this rule needs cycles and instructions, once on few CPUs and once on all (counters; \
+             perf stat -e task-clock,cycles:u,instructions:u)",
         );
     };
     if few.cpus == many.cpus {
@@ -153,7 +162,7 @@ fn compared(view: &View<'_>) -> Finding {
         // Intel's VTune manual, CPI Rate: 1 is acceptable. But if it is the same work, the hardware
         // slows it down, however few cycles it takes.
         f.ruled_out =
-            Some(format!("{cpi:.2} cycles per instruction: the code hardly waits for memory"));
+            Some(format!("an instruction takes {cpi:.2} cycles: the code hardly waits for memory"));
     }
     f.advice = hardware_advice();
     f

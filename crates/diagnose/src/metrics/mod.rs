@@ -85,12 +85,8 @@ impl<'a> View<'a> {
     /// A finding that costs `share` per cent of capacity and holds if that matters.
     pub(crate) fn finding(&self, class: Class, share: f64, summary: String) -> Finding {
         let matters = self.limit(&MATTERS);
-        let small = (share < matters).then(|| {
-            format!(
-                "costs {share:.1} % of capacity; a loss below {matters} % is not worth a \
-                     change"
-            )
-        });
+        let small = (share < matters)
+            .then(|| format!("this costs {share:.1} % of capacity; the threshold is {matters} %"));
         Finding {
             class,
             rule: class.id(),
@@ -192,10 +188,10 @@ fn decide(view: &View<'_>, findings: &[Finding]) -> Verdict {
         reservations.push("the file does not give the number of CPUs".to_owned());
     }
     if view.figures.sar.is_none() {
-        reservations.push("no sar figures: the use of the CPUs is unknown".to_owned());
+        reservations.push("there are no figures of sar: the use of the CPUs is unknown".to_owned());
     }
     let verdict = |class, confidence: f64, summary, runner_up, reservations: Vec<String>| {
-        let mut steps = vec![Step::of("the figures as they are", confidence)];
+        let mut steps = vec![Step::of("the figures, without a correction", confidence)];
         steps.extend(reservations.iter().map(|r| Step::of(r, 0.85)));
         let confidence = confidence * 0.85_f64.powi(reservations.len() as i32);
         Verdict {
@@ -240,8 +236,8 @@ fn decide(view: &View<'_>, findings: &[Finding]) -> Verdict {
             unknown("the file holds no figures to judge".to_owned())
         }
         (None, ..) if !measured => unknown(
-            "no figure reaches its threshold, and without sar figures it is unknown whether CPUs \
-                were idle"
+            "no figure reaches its threshold, and without figures of sar it is unknown whether \
+             CPUs were idle"
                 .to_owned(),
         ),
         (Some(busy), Some(sys), _) if sys >= 2.0 * view.limit(&MATTERS) => unknown(format!(

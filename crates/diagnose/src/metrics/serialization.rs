@@ -80,7 +80,8 @@ fn check(view: &View<'_>, class: Class, kind: Sync, owner: Owner) -> Finding {
             if idle > 0.0 { format!(", while CPUs are {idle:.0} % idle") } else { String::new() }
         ),
         true if rates > 0.0 => format!(
-            "{rates:.0} semaphore and message operations per second, at most {cpu:.1} % of capacity"
+            "the {rates:.0} semaphore and message operations per second take at most {cpu:.1} % of \
+             capacity"
         ),
         true => "no synchronisation call uses a relevant amount of processing time".to_owned(),
     };
@@ -115,12 +116,12 @@ fn check(view: &View<'_>, class: Class, kind: Sync, owner: Owner) -> Finding {
     given(&mut f.evidence, "system calls", sar.scall_per_s, "1/s", "sar");
     if rates > 0.0 {
         f.evidence.push(Evidence::of("semaphore and message operations", rates, "1/s", "sar"));
-        given(&mut f.evidence, "their part of all system calls", part, "%", "sar");
+        given(&mut f.evidence, "part of all system calls that these calls are", part, "%", "sar");
     }
     if let (Some((p, of_one)), true) = (server, f.ruled_out.is_some() && rates + own.pct > 0.0) {
         f.ruled_out = Some(format!(
-            "at most {cpu:.1} % of capacity; in these calls other processes wait for {}, which \
-                uses {of_one:.0} % of one CPU",
+            "these calls take at most {cpu:.1} % of capacity; in them other processes wait for {}, \
+             which uses {of_one:.0} % of one CPU",
             p.name
         ));
     }

@@ -31,17 +31,18 @@ pub const MOST_CPUS: u32 = 8192;
 /// The most threads of a prediction: more cost time and change nothing.
 pub const MOST_THREADS: u32 = 16384;
 
-/// Where a demand comes from.
+/// How the demand for a lock is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Basis {
-    /// Said by the user.
+    /// The user gave the demand.
     Given,
-    /// Every hold was measured.
+    /// Every hold of the lock was measured.
     Measured,
-    /// Holds were inferred from wake-ups, or only those holds are known for which threads waited.
+    /// Holds were inferred from wake-ups, or only those holds are known that made threads wait.
     Inferred,
-    /// No hold is known: the demand is chosen such that the model loses as many CPUs as were lost.
+    /// No hold is known. The demand is chosen such that the model loses as many CPUs as the trace
+    /// did.
     LostCpus,
 }
 
@@ -61,38 +62,40 @@ impl Basis {
 /// supplied.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PredictRow {
-    /// The lock or wait object; `all` for all of them together.
+    /// The lock or other object; `all` for all of them together.
     pub object: String,
-    /// Process of its threads, if it is one.
+    /// Process of the threads that use the lock; `null` if there are several processes.
     pub pid: Option<u32>,
-    /// Name of that process or of the thread that waited longest.
+    /// Name of the process that uses the lock, or of the thread that waited longest for it.
     pub comm: Option<String>,
-    /// CPUs, N.
+    /// Number of CPUs (N).
     pub cpus: u32,
-    /// Threads that use it.
+    /// Number of threads that use the lock.
     pub threads: u32,
-    /// Part of the time, 0 to 1, that one CPU would hold the lock if it were the only CPU (D).
+    /// Demand (D): the part of the time, 0 to 1, for which one CPU would hold the lock if it were
+    /// the only CPU.
     pub demand: Option<f64>,
-    /// Where the demand comes from.
+    /// How the demand is known.
     pub basis: Option<Basis>,
-    /// Mean hold, x.
+    /// Mean time for which the lock is held at a time (x).
     pub hold_ns: Option<u64>,
-    /// CPU time that an acquisition loses on average (W): waiting during which a CPU cannot work.
+    /// CPU time that an acquisition of the lock loses on average (W), while threads wait and a CPU
+    /// cannot work.
     pub wait_ns: Option<u64>,
-    /// Acquisitions per second, L.
+    /// Acquisitions of the lock per second (L).
     pub throughput_per_s: Option<f64>,
-    /// CPUs that did not wait, N - L W, if that was measured.
+    /// CPUs that did not wait for the lock (N - L W), if that was measured.
     pub measured_effective_cpus: Option<f64>,
-    /// CPUs that do not wait, by the model.
+    /// CPUs that do not wait for the lock, by the model.
     pub effective_cpus: Option<f64>,
-    /// CPUs that wait: by the model, or, if there is no demand, as measured.
+    /// CPUs that wait for the lock: by the model, or as measured if the demand is unknown.
     pub lost_cpus: Option<f64>,
-    /// Part of the time that the lock is held: as measured, or else by the model. For several
-    /// locks: the busiest lock, by the model.
+    /// Part of the time for which the lock is held: as measured, or else by the model. For all
+    /// locks together: the value of the busiest lock, by the model.
     pub utilization: Option<f64>,
-    /// CPUs that wait, of those that the threads could keep busy.
+    /// CPUs that wait for the lock, as a percentage of the CPUs that the threads could keep busy.
     pub degradation_pct: Option<f64>,
-    /// The number of CPUs that keep the lock held all the time; more CPUs add nothing: 1 / D.
+    /// Number of CPUs that keep the lock held all the time (1 / D). More CPUs add nothing.
     pub saturation_cpus: Option<f64>,
 }
 

@@ -119,8 +119,8 @@ fn unlike(kinds: &[Kind]) -> Option<String> {
     let names: Vec<String> = kinds.iter().map(name).collect();
     (!kinds.is_empty()).then(|| {
         format!(
-            "all: the threads use the locks differently, so each kind of thread has its own \
-             demand: {}",
+            "all: the threads use the locks differently, so the prediction takes a demand for each \
+             kind of thread: {}",
             names.join(", ")
         )
     })
@@ -224,23 +224,25 @@ fn notes(judged: &Attribution<'_>, subjects: &[Subject], others_ns: u64) -> Vec<
     let uses = |basis| subjects.iter().any(|s| s.basis == Some(basis) && !s.stations.is_empty());
     if uses(Basis::Inferred) {
         notes.push(
-            "inferred: how long a mutex was held is estimated from how often arriving threads \
-             found it held; the error is mostly below 20 %. Of other locks only those holds are \
-             known that made threads wait, so their demand may be larger"
+            "inferred: how long a mutex was held is estimated from how often threads that \
+             requested it found it held; the error is mostly below 20 %. Of other locks only holds \
+             that made threads wait are known, so the demand for these locks may be larger"
                 .to_owned(),
         );
     }
     if uses(Basis::LostCpus) {
         notes.push(
-            "lost-cpus: no hold was recorded; the demand is chosen such that the model loses as \
-             many CPUs as the trace did, so the traced row agrees by construction"
+            "lost-cpus: no hold was recorded. The demand is chosen such that the model loses as \
+             many CPUs as the trace did, so the row of the traced number of CPUs is no test of the \
+             model"
                 .to_owned(),
         );
     }
     if subjects.iter().any(|s| s.stations.is_empty()) {
         notes.push(
-            "n/a: the demand is unknown, because neither holds nor lost CPUs were seen; on one \
-             CPU, or with more ready threads than CPUs, a lock may cost nothing yet"
+            "n/a: the demand is unknown, because the trace shows neither holds nor lost CPUs. On \
+             one CPU, or with more ready threads than CPUs, a lock may cost nothing although it \
+             would cost CPUs on a larger machine"
                 .to_owned(),
         );
     }
@@ -248,15 +250,15 @@ fn notes(judged: &Attribution<'_>, subjects: &[Subject], others_ns: u64) -> Vec<
     let cpus = |ns: u64| Some(format!("{:.2}", ns as f64 / wall)).filter(|cpus| cpus != "0.00");
     if let Some(others) = cpus(others_ns) {
         notes.push(format!(
-            "waits for other things than locks (devices, barriers, hand-overs) cost {others} more \
-             CPUs; the model does not include them"
+            "waits for something other than locks (devices, barriers, work of other threads) cost \
+             {others} more CPUs; the model does not include these waits"
         ));
     }
     let spare = judged.ledger.ns(Leaf::NoWork) + judged.ledger.ns(Leaf::Serial);
     if let Some(spare) = cpus(spare) {
         notes.push(format!(
-            "{spare} CPUs were idle for lack of work: the prediction assumes that every additional \
-             CPU finds as much work as these CPUs did"
+            "{spare} CPUs were idle because no thread had work for them: the prediction assumes \
+             that every additional CPU gets as much work as each traced CPU"
         ));
     }
     notes

@@ -4,41 +4,42 @@
 //! It adds up leaves of the ledger. `idle/kernel-services` is idle CPU time while threads slept in
 //! calls on semaphores, message queues and file locks, in reads and writes that another thread
 //! ended (pipes, local sockets), or in futex calls on memory that processes share.
-//! `busy/kernel/kernel-services` is the CPU time of those calls that slept or that ended another
-//! thread's sleep. Calls that never sleep and wake nobody do not count, however many they are.
+//! `busy/kernel/kernel-services` is the CPU time of these calls if they slept or ended the sleep of
+//! another thread. Calls that neither sleep nor wake a thread do not count.
 //!
-//! Three more kinds of waiting belong to this class. Each is recognised by a pattern:
+//! Three more kinds of waiting belong to this class. The rule recognises each by a pattern:
 //! * **a latch**: a thread sleeps in `epoll_wait`, `poll` or `pause` until another thread of its
 //!   program sends it a signal or writes to its eventfd, pipe or local socket. The woken thread
 //!   wakes other threads in the same way;
-//! * **a retry loop**: an attempt to take a file lock or semaphore fails, the thread sleeps and
-//!   tries again, repeatedly. Nobody wakes it. The holder is the thread that got the lock
-//!   meanwhile;
+//! * **a retry loop**: an attempt to take a file lock or semaphore fails, and the thread sleeps and
+//!   tries again, repeatedly. No thread wakes it. The thread that got the lock meanwhile counts as
+//!   the holder;
 //! * **a loop around `sched_yield`** in several processes of the same name (`busy/service-spin`): a
 //!   thread calls `sched_yield` many times in a row, with hardly any code of its own in between,
-//!   although it works at other times. Or a loop in their own code that samples show (see
-//!   thread-serialization).
+//!   although the thread works at other times. A loop in the processes' own code counts too if
+//!   samples show it (see thread-serialization).
 //!
 //! # Why it holds a system up
-//! Only one thread at a time can use what the object protects. The signs are a high switch rate and
-//! much kernel time in a few such calls. The thread that holds the object changes all the time,
-//! whereas a busy server (workload-imbalance) is always the same thread.
+//! Only one thread at a time can use what the object protects. The signs are many context switches,
+//! and much kernel time in a few calls on the object. The thread that holds the object changes all
+//! the time, whereas a busy server (workload-imbalance) is always the same thread.
 //!
 //! # What it is not
-//! A thread may need the result of a busy thread that never waits for it: a stage of a pipeline, or
-//! the main thread of a pool. Finer locks would not help it. Its idle time is in the leaf
-//! `idle/order` and costs nothing here. Where two threads wait for each other, such a dependency
-//! looks like contention.
+//! A thread may wait for the result of a busy thread that never waits for it: a stage of a
+//! pipeline, or the main thread of a pool. Finer locks would not help the waiting thread. Its idle
+//! time is in the leaf `idle/order` and costs nothing here. If two threads wait for each other,
+//! such a dependency looks like contention.
 //!
 //! # What it cannot tell
-//! A program that regularly checks a lock, and would sleep even if the lock were free, looks like a
-//! retry loop. Event loops of one program that pass work in both directions look like latches. The
-//! trace does not say which file a lock is on, so all file locks of one kind that a program tries
-//! to take count as one lock. An attempt without a system call (`pthread_mutex_trylock` and a
-//! sleep) is not seen.
+//! A program that regularly checks a lock, and that would sleep even if the lock were free, looks
+//! like a retry loop. Event loops of one program that pass work in both directions look like
+//! latches. The trace does not say which file a lock is on, so all file locks of one kind that a
+//! program tries to take count as one lock. An attempt without a system call
+//! (`pthread_mutex_trylock` and a sleep) is not seen.
 //!
 //! # What to do
-//! Finer granularity: several semaphores or files instead of one, shorter critical sections.
+//! Use several semaphores or files instead of one, each for a part of the data. Make critical
+//! sections shorter.
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Application Serialization and
 //! case 3 (one semaphore: 63 % of processing time in semop).
@@ -113,9 +114,10 @@ impl ContentionLeaves {
 
 /// What helps if threads spin in their own code.
 const LOOPS: [&str; 2] = [
-    "split what the threads spin for, so that fewer of them want it at once, or hold it for less \
-     time",
-    "let threads sleep after a short spin (a mutex), above all if there are more threads than CPUs",
+    "split the object that the threads spin for, so that fewer threads want it at once, or hold it \
+     for less time",
+    "let threads sleep after a short spin, as a mutex does, above all if there are more threads \
+     than CPUs",
 ];
 
 /// Why the holders were slow, if they did one thing other than running for most of the time in
@@ -130,7 +132,7 @@ fn slow_holders(lock: &Culprit) -> Option<String> {
 const INTERPRETER: [&str; 2] = [
     "use processes instead of threads: one thread runs at a time, as with the lock of an \
      interpreter (Python's GIL, Ruby's GVL)",
-    "do the computing in native code that releases this lock",
+    "do the computing in native code that releases the interpreter's lock",
 ];
 
 /// What helps if the object is no mutex and may count the connections or workers of a pool.
@@ -139,7 +141,7 @@ fn of_pool(culprits: &[Culprit]) -> Option<&'static str> {
     let kind = culprits.first()?.kind;
     counts
         .contains(&kind)
-        .then_some("if it guards a pool of connections or workers: make it larger")
+        .then_some("if the object guards a pool of connections or workers: make the pool larger")
 }
 
 /// Whether the object that threads wait for longest lets one thread run at a time.
@@ -165,7 +167,10 @@ pub(super) fn contention(facts: &Facts<'_>, rule: &Rule, of: &ContentionLeaves) 
     let priced = priced.and_then(|c| c.waited_ns);
     let at = match culprits.first() {
         _ if facts.analysis.outside() == Outside::Unknown => {
-            format!("in {} (without raw_syscalls events the object is unknown)", of.at)
+            format!(
+                "in {} (the object is unknown, because raw_syscalls events were not recorded)",
+                of.at
+            )
         }
         Some(c) if c.role == Role::Loops => format!("in {}", c.name),
         Some(c) if c.kind != "syscall" => format!("for {}", c.named_in_code()),
@@ -176,7 +181,7 @@ pub(super) fn contention(facts: &Facts<'_>, rule: &Rule, of: &ContentionLeaves) 
         _ if spun > idle + cpu => Explanation {
             story: "spinning",
             summary: format!(
-                "threads wait {at} without sleeping: {:.1} of {} CPUs are lost to that",
+                "threads wait {at} without sleeping: {:.1} of {} CPUs are lost to this spinning",
                 in_cpus(facts, idle + cpu + spun),
                 facts.analysis.cpus,
             ),
@@ -222,7 +227,7 @@ pub(super) fn contention(facts: &Facts<'_>, rule: &Rule, of: &ContentionLeaves) 
     };
     f.evidence = vec![
         facts.share(slept, of.asleep),
-        facts.share("CPU time of the calls that slept or woke sleepers", of.awake),
+        facts.share("CPU time of calls that slept or that woke a sleeping thread", of.awake),
         of_wanted,
         Evidence::of(
             "threads asleep in these calls, on average",
@@ -231,10 +236,18 @@ pub(super) fn contention(facts: &Facts<'_>, rule: &Rule, of: &ContentionLeaves) 
             "waits",
         ),
         Evidence::of("threads that ended these waits", wakers as f64, "threads", "wake-ups"),
-        Evidence::of("largest part of the waits ended by one thread", most, "%", "wake-ups"),
+        Evidence::of(
+            "part of the waits that were ended by the thread that ended most of them",
+            most,
+            "%",
+            "wake-ups",
+        ),
     ];
     if !spinning.is_empty() {
-        f.evidence.insert(2, facts.share("CPU time of repeated yields", of.spins));
+        f.evidence.insert(
+            2,
+            facts.share("CPU time of threads that call sched_yield repeatedly", of.spins),
+        );
     }
     if !in_user.is_empty() {
         let row = "CPU time of threads that spin in their own code";

@@ -1,12 +1,13 @@
 //! More threads are ready to run than there are CPUs.
 //!
 //! # What it does
-//! It measures for how long threads were ready while no CPU was idle. Queueing wastes no capacity,
-//! so the cost in the ledger is 0. What counts is the CPU time that the queueing threads lacked. If
-//! the trace can be replayed, the class holds only if the work is faster on more CPUs. On these
-//! CPUs, programs other than the traced ones take nothing from the work. So the class also holds if
-//! such programs take the CPUs; the report then names them. CPU time of the recorder is not
-//! counted. If system calls cost more because of threads on other CPUs, they cost still more there.
+//! It measures for how long threads were ready while no CPU was idle. This waiting wastes no
+//! capacity, so the cost in the ledger is 0. What counts is the CPU time that the waiting threads
+//! lacked. If the trace can be replayed, the rule fires only if a replay on more CPUs is faster. In
+//! this replay, programs other than the traced ones take no CPU time from the work. So the rule
+//! also fires if such programs take the CPUs; the report then names them. CPU time of the recorder
+//! is not counted. System calls that cost more because of threads on other CPUs cost still more in
+//! a replay on more CPUs.
 //!
 //! # What to do
 //! Add CPUs, or run fewer threads at a time. If other programs take the CPUs, keep them off some
@@ -51,12 +52,13 @@ fn check(facts: &Facts<'_>) -> Finding {
     let mut explanation = Explanation {
         story: "more-threads-than-cpus",
         summary: format!(
-            "for {of_time:.0} % of the time no CPU is idle, while {:.1} threads want {cpus} CPU{}",
+            "for {of_time:.0} % of the time no CPU is idle, while {:.1} threads compete for \
+             {cpus} CPU{}",
             queue.value * cpus,
             if cpus > 1.0 { "s" } else { "" }
         ),
         advice: vec![
-            "run fewer threads at a time, or add CPUs: the CPUs do useful work all the time"
+            "run fewer threads at a time, or add CPUs: the CPUs are busy with useful work"
                 .to_owned(),
         ],
     };
@@ -105,16 +107,17 @@ fn check(facts: &Facts<'_>) -> Finding {
             "run queue",
         ),
         Evidence::of("CPUs busy", facts.busy(), "% of accounted time", "ledger busy"),
-        Evidence::of("no CPU idle", of_time, "% of the time", "run queue"),
+        Evidence::of("time with no idle CPU", of_time, "% of the time", "run queue"),
     ];
     f.ruled_out = if !lacked.holds() {
         Some(format!(
-            "ready threads lacked CPU time of {:.1} % of capacity; below {} % that is no overload",
+            "the CPU time that ready threads lacked is {:.1} % of capacity; it is an overload from \
+             {} % on",
             lacked.value, lacked.limit
         ))
     } else if !demand.holds() {
         Some(format!(
-            "only {:.2} application threads per CPU run or are ready, not counting the recorder",
+            "only {:.2} application threads per CPU run or are ready, without the recorder",
             demand.value
         ))
     } else if !queue.holds() {

@@ -2,29 +2,29 @@
 //!
 //! # What it does
 //! It adds up the idle CPU time while threads were ready but were not allowed to run: a thread
-//! leaves its CPU in state R, and the CPU goes idle with the thread on its run queue. This happens
-//! where the thread's control group has used up its quota of CPU time. The threads return at the
-//! beginning of the next period, without a wake-up. The period and the quota are inferred from
-//! these returns, since no event names them.
+//! leaves its CPU in state R (ready), and the CPU goes idle although the thread is on its run
+//! queue. This happens if the thread's control group has used up its quota of CPU time. The threads
+//! run again at the beginning of the next period, without a wake-up. The rule infers the period and
+//! the quota from the times at which the threads return, since no event names them.
 //!
-//! Where the recording contains the threads' control groups (`holdup record`, `perf record
+//! If the recording contains the threads' control groups (`holdup record`, `perf record
 //! --all-cgroups`), the culprits are groups with the names of their services and containers, and
-//! each group has a quota of its own. `holdup record` also reads the limit (`cpu.max`) and how
-//! often the kernel counted it as used up (`cpu.stat`).
+//! the quota of each group is inferred separately. `holdup record` also reads the limit (`cpu.max`)
+//! and how often the kernel counted the quota as used up (`cpu.stat`).
 //!
 //! # What it cannot tell
-//! Without control groups in the recording, it cannot say which group is throttled, or whether
-//! several are; it names programs instead. The inferred quota is the CPU time of threads that were
-//! throttled at least once. It is too small if other threads, such as short-lived ones, use a part
-//! of the quota. Two other things look like a quota: real-time threads that `sched_rt_runtime_us`
-//! stops, and CPUs that core scheduling keeps idle because an unrelated thread runs on the same
-//! core.
+//! Without control groups in the recording, the rule cannot say which group is throttled, or
+//! whether several are; it names programs instead. The inferred quota is the CPU time of threads
+//! that were throttled at least once. It is too small if other threads, such as short-lived ones,
+//! use a part of the quota. Two other things look like a quota: real-time threads that
+//! `sched_rt_runtime_us` stops, and CPUs that core scheduling keeps idle because an unrelated
+//! thread runs on the same core.
 //!
 //! # How it differs from other classes
-//! A thread that queues for a busy CPU while other CPUs are idle is in the leaf `idle/scheduler`.
-//! In an overload no CPU is idle. A thread that waits for the disk sleeps, whereas a throttled
-//! thread is ready. Time in which threads are throttled never counts as serial work, because a
-//! larger quota would help even if only one thread has work.
+//! A thread that waits for a busy CPU while other CPUs are idle is in the leaf `idle/scheduler`. In
+//! an overload no CPU is idle. A thread that waits for the disk sleeps, whereas a throttled thread
+//! is ready. Time in which threads are throttled never counts as serial work, because a larger
+//! quota would help even if only one thread has work.
 //!
 //! # What to do
 //! Raise the limit, or run no more threads than it allows: `cpu.max` (control groups, version 2),
@@ -92,10 +92,10 @@ fn check(facts: &Facts<'_>) -> Finding {
     f.evidence = vec![cost(facts, &f)];
     if facts.at_least(facts.pct(idle), &NAMED).holds() {
         f.evidence.push(Evidence::of(
-            "periods in which the quota was used up",
+            "number of periods in which the quota was used up",
             quota.periods as f64,
             "periods",
-            "switches to idle in state R",
+            "number of switches from a ready thread (state R) to idle",
         ));
         let of = |metric, value: Option<f64>, unit| Evidence {
             value: value.map(|v| (v * 1000.0).round() / 1000.0),
@@ -106,11 +106,11 @@ fn check(facts: &Facts<'_>) -> Finding {
             .period_ns
             .map(|period| (quota.periods * period) as f64 * 100.0 / facts.wall.max(1) as f64);
         f.evidence.push(of(
-            "periods with the quota used up, of all periods",
+            "part of all periods in which the quota was used up",
             of_time.map(|pct| pct.min(100.0)),
             "%",
         ));
-        f.evidence.push(of("CPU time that the quota allows", cpus, "CPUs"));
+        f.evidence.push(of("number of CPUs that the quota allows", cpus, "CPUs"));
         let kept_off = facts.throttled as f64 / facts.wall.max(1) as f64;
         if let Some(limit) = read {
             let counted = |metric, value: f64, unit| Evidence {
@@ -122,7 +122,7 @@ fn check(facts: &Facts<'_>) -> Finding {
             f.evidence.push(counted("nr_throttled of the control group", used_up, "periods"));
             let stopped = ms(limit.throttled_ns);
             f.evidence.push(counted(
-                "run queues of the group stopped, summed over CPUs",
+                "time for which the group's run queues were stopped, summed over CPUs",
                 stopped,
                 "ms",
             ));

@@ -1,22 +1,23 @@
-//! Driver work runs on one CPU only, while threads wait for it and other CPUs are idle.
+//! Interrupts, softirqs or kernel workers run on one CPU only, while threads wait for them.
 //!
 //! # What it does
-//! It takes the leaf `idle/driver`: idle CPU time of the other CPUs while one CPU does more driver
-//! work (kernel threads, interrupts, softirqs) than all others together and spends at least half of
-//! its time on it. Most driver work then goes through one interrupt line, one receive queue, one
-//! worker or one driver thread. Idle time of threads that sleep for a device or a kernel lock also
-//! counts if one driver thread, or the work items of one function, one after the other, are busy
-//! for at least half of the time, on whichever CPUs.
+//! It takes the leaf `idle/driver`. This is idle CPU time of the other CPUs while one CPU does more
+//! driver work than all other CPUs together, and spends at least half of its time on driver work.
+//! Driver work is the work of interrupts, softirqs and kernel threads. Most of it then goes through
+//! one interrupt line, one receive queue, one worker or one driver thread. Idle time of threads
+//! that sleep for a device or a kernel lock also counts in another case: one driver thread, or the
+//! work items of one function, one after another, are busy for at least half of the time, on
+//! whichever CPUs they run.
 //!
 //! # Why it holds a system up
-//! A driver works on behalf of the threads that wait for it. If its work is confined to one CPU, it
-//! limits all of them, however many CPUs exist. In AIX, drivers that were not safe on a
+//! A driver works for the threads that wait for it. If its work is confined to one CPU, it limits
+//! all these threads, however many CPUs the machine has. In AIX, drivers that were not safe on a
 //! multiprocessor ran on CPU 0. In Linux the reason is an affinity mask, a device with one queue,
 //! or a driver with one thread.
 //!
 //! # What to do
-//! Spread interrupts (`/proc/irq/*/smp_affinity`, more queues), receive work (RPS: `rps_cpus`),
-//! work items (`/sys/devices/virtual/workqueue/*/cpumask`), or use several devices.
+//! Spread interrupts (`/proc/irq/*/smp_affinity`, more queues), receive work (RPS: `rps_cpus`) and
+//! work items (`/sys/devices/virtual/workqueue/*/cpumask`) over CPUs, or use several devices.
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Workload Imbalance (funneling).
 
@@ -51,12 +52,17 @@ fn check(facts: &Facts<'_>) -> Finding {
     let of_wanted = cost(facts, &f);
     f.evidence = vec![
         Evidence::of(
-            format!("driver work on CPU {cpu}"),
+            format!("interrupts, softirqs and kernel workers on CPU {cpu}"),
             driver.saturated_pct,
             "% of its time",
             "cpus",
         ),
-        Evidence::of("its part of all driver work", driver.concentrated_pct, "%", "cpus"),
+        Evidence::of(
+            format!("part of all interrupts, softirqs and kernel workers that CPU {cpu} ran"),
+            driver.concentrated_pct,
+            "%",
+            "cpus",
+        ),
         of_wanted,
     ];
     if let Some((worker, busy)) = &driver.worker {
@@ -66,8 +72,8 @@ fn check(facts: &Facts<'_>) -> Finding {
     }
     if driver.funnel.is_none() {
         f.ruled_out = Some(format!(
-            "CPU {cpu} spends {:.0} % of its time on driver work, which is {:.0} % of all driver \
-             work",
+            "CPU {cpu} spends {:.0} % of its time on interrupts, softirqs and kernel workers, \
+             which is {:.0} % of such work on all CPUs",
             driver.saturated_pct, driver.concentrated_pct
         ));
     }
@@ -86,7 +92,7 @@ fn explain(facts: &Facts<'_>, driver: &Driver, by: Option<&Culprit>, idle: f64) 
             Explanation {
                 story: "one-worker",
                 summary: format!(
-                    "{} {} is busy {of_time:.0} % of the time, with one work item after the other, \
+                    "{} {} is busy {of_time:.0} % of the time with one work item after another, \
                      and other threads wait for it: {idle:.1} CPUs are idle",
                     worker.kind, worker.name,
                 ),
@@ -100,8 +106,9 @@ fn explain(facts: &Facts<'_>, driver: &Driver, by: Option<&Culprit>, idle: f64) 
         Some(Funnel::Cpu) | None => Explanation {
             story: "confined-driver",
             summary: format!(
-                "CPU {} spends {:.0} % of its time on driver work{}, which is {:.0} % of all \
-                 driver work; {idle:.1} other CPUs are idle meanwhile",
+                "CPU {} spends {:.0} % of its time on interrupts, softirqs and kernel workers{}, \
+                 which is {:.0} % of such work on all CPUs; {idle:.1} other CPUs are idle \
+                 meanwhile",
                 driver.busiest.cpu,
                 driver.saturated_pct,
                 by.map_or(String::new(), |c| format!(", most of it {}", c.name)),
@@ -111,8 +118,8 @@ fn explain(facts: &Facts<'_>, driver: &Driver, by: Option<&Culprit>, idle: f64) 
                 "spread the interrupts or receive queues over CPUs: /proc/irq/*/smp_affinity, \
                  rps_cpus, more queues"
                     .to_owned(),
-                "let workers run elsewhere: /sys/devices/virtual/workqueue/*/cpumask, taskset -p \
-                 for a driver's thread"
+                "let kernel workers run on other CPUs: /sys/devices/virtual/workqueue/*/cpumask, \
+                 taskset -p for a driver's thread"
                     .to_owned(),
             ],
         },

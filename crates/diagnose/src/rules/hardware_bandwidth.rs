@@ -1,20 +1,21 @@
 //! CPUs are busy in application code that the hardware slows down.
 //!
 //! # What it does
-//! It determines whether the application's own code gets slower the more CPUs are busy, and adds up
-//! the CPU time lost to this slowdown. The first of these sources that has enough data decides:
+//! It determines whether the application's own code gets slower when more CPUs are busy, and adds
+//! up the CPU time lost to this slowdown. It has several sources. The first of them that has enough
+//! data decides:
 //! * **counters** (`cycles` and `instructions`, recorded together with the scheduler's events):
 //!   cycles per instruction of each thread in user mode while many CPUs are busy, compared with its
 //!   cycles per instruction while few CPUs are busy. This ratio does not depend on the clock rate
 //!   or on a hypervisor that takes the CPU away;
 //! * **counters of a baseline** (`--baseline`, the same work on fewer CPUs): each thread is
 //!   compared with the threads of the same name in the baseline;
-//! * **runs of perf stat** (`--counters`), one with few CPUs busy and one with about as many CPUs
-//!   busy as in the trace: their cycles per instruction are compared;
+//! * **runs of perf stat** (`--counters`), one run with few CPUs busy and one with about as many
+//!   CPUs busy as in the trace: the cycles per instruction of the two runs are compared;
 //! * **user-mode intervals**: the median CPU time that a thread's own code takes before the same
-//!   system call, compared with the baseline, or, without a baseline, while many CPUs are busy
-//!   compared with while few are busy. The comparison without a baseline proves nothing: it gives a
-//!   lead, never the verdict.
+//!   system call. It is compared with the baseline. Without a baseline, intervals while many CPUs
+//!   are busy are compared with intervals while few are busy. This comparison proves nothing, so it
+//!   gives only a suspicion, never the verdict.
 //!
 //! # Why it matters
 //! The CPUs are busy but do less work. They wait for a memory bus that is full, for a cache line
@@ -22,18 +23,18 @@
 //! hardware thread of their core (SMT). More CPUs make this worse.
 //!
 //! # What it cannot tell
-//! It cannot tell which of these causes it is: for that, use the commands that the advice names. It
-//! also cannot distinguish slow hardware from a loop that spins for a lock in user mode: such a
-//! loop changes the cycles per instruction, and takes longer under concurrency. User-mode intervals
-//! also get longer where the clock rate drops with the number of busy CPUs, where pieces of work
-//! become larger under concurrency, and where long page faults were not recorded
+//! It cannot tell which of these causes it is: for that, use the commands in the advice. It also
+//! cannot distinguish slow hardware from a loop that spins for a lock in user mode: such a loop
+//! changes the cycles per instruction, and takes longer under concurrency. User-mode intervals also
+//! get longer where the clock rate drops with the number of busy CPUs, where pieces of work become
+//! larger under concurrency, and where long page faults were not recorded
 //! (`exceptions:page_fault_user`). If cycles per instruction are high but do not depend on
-//! concurrency, the code itself is slow, for example because of memory. If all CPUs are busy all
-//! the time, only a baseline allows a comparison.
+//! concurrency, the code itself is slow, for example because it waits for memory. If all CPUs are
+//! busy all the time, only a baseline allows a comparison.
 //!
 //! # What to do
-//! Give every thread data of its own, on cache lines of its own; let fewer threads use the memory
-//! bus at a time; keep threads on the NUMA node that holds their memory.
+//! Give every thread its own data, in its own cache lines. Let fewer threads use the memory bus at
+//! a time. Keep threads on the NUMA node that holds their memory.
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Hardware Configuration.
 
@@ -81,7 +82,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     }
     let user = facts.application().max(1) as f64;
     f.evidence.push(Evidence::of(
-        "similar work that was compared",
+        "work that was compared with similar work",
         (best.covered_ns * 100.0 / user).min(100.0),
         "% of application code",
         best.source.place(),
@@ -98,18 +99,20 @@ fn check(facts: &Facts<'_>) -> Finding {
     }
     if !slower.holds() {
         f.ruled_out = Some(format!(
-            "similar work takes {:.0} % longer with more CPUs busy",
+            "the same kind of work takes only {:.0} % longer with more CPUs busy",
             slower.value.max(0.0)
         ));
     } else if best.proven_ns().is_none() {
         let why = match best.source {
-            Source::MeasuredElsewhere => "no run of perf stat kept as many CPUs busy as this trace",
+            Source::MeasuredElsewhere => {
+                "no run of perf stat (--counters) kept as many CPUs busy as this trace"
+            }
             _ => {
                 "without counters or a baseline, a slow machine cannot be distinguished from \
                  longer pieces of work"
             }
         };
-        f.ruled_out = Some(format!("a lead only: {why}"));
+        f.ruled_out = Some(format!("only a suspicion: {why}"));
     }
     f.culprits = culprits(facts, best);
     f
@@ -179,7 +182,7 @@ fn summary(facts: &Facts<'_>, s: &Slowdown) -> String {
     match s.proven_ns() {
         Some(_) => format!(
             "{what}: {lost:.1} of {cpus} CPUs are lost to memory, caches or the other hardware \
-                thread of a core"
+             thread of each core"
         ),
         None => format!(
             "{what}: memory, caches or the other hardware thread of a core may cost {lost:.1} of \
@@ -201,13 +204,13 @@ fn missing(facts: &Facts<'_>, cpi: Option<PerInstruction>) -> String {
             concurrencies(facts.measured).last().map_or(0.0, |c| c.cpus),
         ),
         None if !facts.measured.is_empty() => {
-            "the files of --counters do not hold cycles and instructions both of runs with few \
-             CPUs busy and of runs with many; where perf stat does not say how many CPUs were \
-             busy, use --counters CPUS=FILE"
+            "--counters needs cycles and instructions of a run with few CPUs busy and of a run \
+             with many; where perf stat does not say how many CPUs were busy, use --counters \
+             CPUS=FILE"
                 .to_owned()
         }
         Some(cpi) => format!(
-            "{:.1} cycles per instruction, but no thread ran both with few CPUs busy and with \
+            "an instruction takes {:.1} cycles, but no thread ran both with few CPUs busy and with \
              many: add a baseline of the same work on fewer CPUs (--baseline TRACE)",
             cpi.cycles
         ),
@@ -229,8 +232,8 @@ fn culprits(facts: &Facts<'_>, s: &Slowdown) -> Vec<Culprit> {
 /// Also the advice of [`crate::metrics`].
 pub(crate) fn advice() -> Vec<String> {
     vec![
-        "give every thread data of its own, on cache lines of its own; to see contended cache \
-            lines: perf c2c record -a -- sleep 5; perf c2c report"
+        "give every thread its own data, in its own cache lines; to see contended cache lines: \
+         perf c2c record -a -- sleep 5; perf c2c report"
             .to_owned(),
         "let fewer threads use the memory bus, or work on pieces that fit the caches; to see which \
             loads wait: perf mem record -a -- sleep 5; perf mem report"
@@ -238,6 +241,7 @@ pub(crate) fn advice() -> Vec<String> {
         "keep threads near their memory (numactl --cpunodebind --membind), and on different cores \
             rather than on hardware threads of one core"
             .to_owned(),
-        "to measure it: holdup run --counters -- COMMAND, with few threads and with all".to_owned(),
+        "to measure cycles per instruction: holdup run --counters -- COMMAND, once with few \
+         threads and once with all".to_owned(),
     ]
 }

@@ -1,18 +1,18 @@
 //! Threads wait for disks while CPUs are idle.
 //!
 //! # What it does
-//! It takes the idle CPU time while application threads slept uninterruptibly in reads, writes,
+//! It adds up the idle CPU time while application threads slept uninterruptibly in reads, writes,
 //! syncs, file system calls and page faults until an interrupt or a kernel thread woke them. A
 //! thread that waits for another thread, which itself waits for the disk, counts too: eight clients
 //! of a server that reads from a disk all wait for the disk.
 //!
 //! # Why it is checked
-//! A slow disk is no multiprocessor problem, but it has to be ruled out first: "it is good practice
-//! to examine the system for obvious problems such as I/O bottlenecks … before assuming that an SMP
-//! system problem exists".
+//! A slow disk is no multiprocessor problem, but it has to be ruled out first. Olszewski and Van
+//! Fleet: "it is good practice to examine the system for obvious problems such as I/O bottlenecks …
+//! before assuming that an SMP system problem exists".
 //!
 //! # What to do
-//! Look at the disks: use more of them, faster ones, or fewer and larger requests.
+//! Look at the disks: use more or faster disks, or fewer and larger requests.
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Hardware Configuration.
 

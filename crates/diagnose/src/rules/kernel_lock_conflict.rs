@@ -1,4 +1,4 @@
-//! Locks of the kernel itself are hot.
+//! Threads contend for locks of the kernel itself.
 //!
 //! # What it does
 //! It adds up three leaves of the ledger, of two kinds:
@@ -6,46 +6,50 @@
 //!   slept between `contention_begin` and `contention_end`, or uninterruptibly until another
 //!   application thread woke them;
 //! * **spinning**: `busy/kernel/lock-spin` is CPU time between `contention_begin` and
-//!   `contention_end`. `busy/kernel/lock-wait` is inferred: the CPU time of system calls beyond
-//!   what they take without contention, less the part that is in `lock-spin` already. Much spinning
-//!   leaves no event (optimistic spinning of rwsems, test-and-set spinlocks in guests). It is
-//!   inferred from two effects: calls begun concurrently cost more than calls begun alone, and two
-//!   calls under one lock never end close together.
+//!   `contention_end`. `busy/kernel/lock-wait` is inferred: the CPU time of system calls beyond the
+//!   time that they take without contention, less the part that `lock-spin` already contains. It is
+//!   inferred because much spinning leaves no event (optimistic spinning of rwsems, test-and-set
+//!   spinlocks in guests). The rule looks for two effects: calls that begin while another thread is
+//!   in the kernel cost more than calls that begin alone, and two calls under one lock never end
+//!   close together.
 //!
 //! Calls that change an address space (`mmap`, `munmap`, `mprotect`, `madvise`, `brk`) are compared
-//! with similar calls made while no *sibling* (another thread of the same process) was on a CPU.
-//! Siblings make such a call wait for two things: the lock of the address space (`mmap_lock`), and
-//! the siblings' CPUs, which must flush the changed part from their TLBs (a TLB shootdown). Threads
-//! of other processes cause neither wait. So the comparison also excludes a machine that is merely
-//! slower when more CPUs are busy: there, threads of other processes slow the calls too. If
-//! `irq_vectors:call_function*` was recorded, the requests to other CPUs are counted too.
+//! with similar calls that were made while no other thread of the same process was on a CPU. Other
+//! threads of the process make such a call wait for two things: for the lock of the address space
+//! (`mmap_lock`), and for the CPUs of these threads, which must flush the changed part from their
+//! TLBs (a TLB shootdown). Threads of other processes cause neither wait. So the comparison also
+//! excludes a machine that is merely slower when more CPUs are busy: on such a machine, threads of
+//! other processes slow the calls down too. If `irq_vectors:call_function*` was recorded, the
+//! requests to other CPUs are counted as evidence.
 //!
-//! Short calls may be serialised in an unrecorded program although no thread is seen to wait in the
-//! recording: while one thread writes the recorder's events, the other thread has the lock for
-//! itself. Then the gaps between the ends of their calls have a minimum, which is the time for
-//! which one call excludes the others. An unrecorded program makes its calls more often, because
-//! nobody writes events in between. The finding holds if its calls together would need the lock for
-//! more than 100 % of the time, even if the recording shows hardly any lost CPU time.
+//! Short calls may run one at a time when the program is not recorded, although the recording shows
+//! no waiting thread: while one thread writes the recorder's events, another thread has the lock
+//! for itself. Then the gaps between the ends of the threads' calls have a minimum, which is the
+//! time for which one call excludes the other calls. Without the recorder, the program makes its
+//! calls more often, because no events are written in between. The rule fires if all calls together
+//! would then need the lock for more than 100 % of the time, even if the recording shows hardly any
+//! lost CPU time.
 //!
 //! If the application's own code also takes many times its typical time, a hypervisor or something
-//! unrecorded takes the CPU away. Then only a slowdown of calls beyond that of the code counts.
-//! Calls whose cost differs, but not with concurrency, are not contended.
+//! that was not recorded takes the CPU away. Then system calls count only as far as they are slowed
+//! down more than the code. Calls whose cost varies, but does not depend on concurrency, are not
+//! contended.
 //!
 //! Calls by which threads wait for each other (semaphores, queues, file locks, futexes) count here
-//! only if threads use more CPU time in them than they spend asleep. Otherwise they belong to
-//! application-serialization and thread-serialization.
+//! only if threads use more CPU time in these calls than they spend asleep in them. Otherwise the
+//! calls belong to application-serialization and thread-serialization.
 //!
 //! # What it cannot tell
 //! A call may also cost more under concurrency because of memory bandwidth, shared cache lines, or
-//! a hypervisor that runs more virtual CPUs than it has physical ones. Only call chains of CPU
-//! samples distinguish the lock of an address space from a TLB shootdown. Threads that always run
-//! beside a sibling cannot be compared: if their calls take much time, the verdict is
-//! `not-enough-evidence`. If the cause is a lock, contention events with call chains name it:
-//! `holdup record --preset locks -g`, then `holdup locks --by caller`.
+//! a hypervisor that runs more virtual CPUs than the host has CPUs. Only call chains of CPU samples
+//! distinguish the lock of an address space from a TLB shootdown. For threads that never run
+//! without another thread of their process on a CPU, the comparison is not possible: if their calls
+//! take much time, the verdict is `not-enough-evidence`. If the cause is a lock, contention events
+//! with call chains name it: `holdup record --preset locks -g`, then `holdup locks --by caller`.
 //!
 //! # What to do
-//! Spread the load over several of the objects that the lock guards: files, directories, address
-//! spaces (processes instead of threads), sockets.
+//! Spread the load over several of the objects that the lock guards: files, directories, sockets,
+//! or address spaces (use processes instead of threads).
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Kernel Locking Conflict and case 2.
 
@@ -119,8 +123,8 @@ impl Story<'_> {
                 "one-at-a-time",
                 format!(
                     "calls of {} run one at a time, each for {}, and {} threads make them all the \
-                     time: without the recorder's own time between the calls, the threads would \
-                     need the kernel lock for {:.0} % of the time",
+                     time: without the time that the recorder takes between the calls, the threads \
+                     would need the kernel lock for {:.0} % of the time",
                     call,
                     micros(s.ns),
                     s.callers,
@@ -156,14 +160,14 @@ impl Story<'_> {
             advice[0] = "change the address space less often (keep and reuse memory, or use an \
                          allocator that does so), or use processes instead of threads"
                 .to_owned();
-            advice[1] = "to distinguish the lock from the shootdowns: holdup record -g --duration \
-                 10s -e 'irq_vectors:call_function*'"
+            advice[1] = "to find out whether it is the lock or the TLB shootdowns: holdup record \
+                         -g --duration 10s -e 'irq_vectors:call_function*'"
                 .to_owned();
         }
         if matches!(self, Story::Full { .. }) {
             advice[1] =
-                "to see the contention without the recorder's time: holdup record --preset \
-                         sched -g -F 999 --duration 10s, which records no system calls"
+                "to see the contention without the time that recording of system calls takes: \
+                 holdup record --preset sched -g -F 999 --duration 10s"
                     .to_owned();
         }
         Explanation { story, summary, advice }
@@ -208,7 +212,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     let of_wanted = cost(facts, &f);
     f.evidence = vec![
         facts.share("idle while threads slept for kernel locks", Leaf::KernelLocks),
-        facts.share("spinning shown by lock events", Leaf::LockSpin),
+        facts.share("spinning for kernel locks, by lock events", Leaf::LockSpin),
         facts.share(
             "CPU time of system calls beyond what they take without contention",
             Leaf::LockWait,
@@ -226,7 +230,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     }
     if let Some((_, s)) = facts.judged.fullest_section() {
         f.evidence.push(Evidence::of(
-            "time for which one lock would be needed without the recorder",
+            "time for which threads would need one kernel lock if the recorder took no time",
             s.wanted_pct,
             "% of the wall time",
             "gaps between ends of calls",
@@ -237,7 +241,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     }
     if inferred > 0 {
         f.evidence.push(Evidence::of(
-            "application code: mean user-mode interval compared with the typical one",
+            "mean user-mode interval of application code, compared with the typical interval",
             facts.judged.slowdown,
             "times",
             "user-mode intervals between calls",
@@ -264,7 +268,12 @@ fn requests(facts: &Facts<'_>) -> Vec<Evidence> {
     let per_s = count as f64 * 1e9 / facts.wall.max(1) as f64;
     vec![
         Evidence::of("requests to other CPUs", per_s, "1/s", "irqs"),
-        Evidence::of("CPU time of answering them", facts.pct(ns), "% of capacity", "irqs"),
+        Evidence::of(
+            "CPU time of handling requests from other CPUs",
+            facts.pct(ns),
+            "% of capacity",
+            "irqs",
+        ),
     ]
 }
 
@@ -284,7 +293,8 @@ fn signs(c: &Contended) -> Vec<Evidence> {
     rows.extend(c.concurrent_pct.map(|pct| {
         of(
             format!(
-                "{}: begun while other threads were in the kernel, compared with begun alone",
+                "{}: cost of calls begun while other threads were in the kernel, compared with \
+                 calls begun alone",
                 c.name
             ),
             pct as f64 / 100.0,
@@ -295,7 +305,8 @@ fn signs(c: &Contended) -> Vec<Evidence> {
     rows.extend(c.siblings_pct.map(|pct| {
         of(
             format!(
-                "{}: typical cost with a sibling on a CPU, compared with no sibling on a CPU",
+                "{}: typical cost while another thread of the process is on a CPU, compared with \
+                 calls while none is",
                 c.name
             ),
             pct as f64 / 100.0,
@@ -306,7 +317,8 @@ fn signs(c: &Contended) -> Vec<Evidence> {
     rows.extend(c.exclusion.map(|e| {
         of(
             format!(
-                "{}: ends of calls of two threads within half a call, {:.0} expected by chance",
+                "{}: calls of two threads that ended less than half a call apart; {:.0} are \
+                 expected by chance",
                 c.name, e.expected
             ),
             e.observed.round(),

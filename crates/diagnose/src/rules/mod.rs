@@ -43,16 +43,16 @@ pub struct Rule {
     pub needs: &'static [&'static str],
     /// The thresholds that the rule uses.
     pub thresholds: &'static [Threshold],
-    /// Recordings that show the rule at work.
+    /// Recordings that show when the rule fires.
     pub fixtures: Fixtures,
 }
 
-/// Recordings under `fixtures/` that show a rule at work.
+/// Recordings under `fixtures/` that show when a rule fires.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Fixtures {
-    /// Its class is the verdict.
+    /// A recording on which the rule fires, and whose verdict is the class of the rule.
     pub positive: &'static str,
-    /// Looks similar, but is another class.
+    /// A recording that looks similar, but on which the rule does not fire.
     pub negative: &'static str,
 }
 
@@ -74,19 +74,19 @@ impl Rule {
 /// A manual page as JSON shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Page {
-    /// Stable id.
+    /// Stable id of the rule.
     pub id: &'static str,
-    /// What it is about.
+    /// Class of bottleneck that the rule recognises.
     pub class: Class,
-    /// In one sentence.
+    /// The class in one sentence.
     pub title: String,
-    /// The manual page, Markdown.
+    /// The manual page, in Markdown.
     pub manual: String,
-    /// Capabilities without which the rule cannot hold.
+    /// Capabilities that the trace must have: without them the rule cannot fire.
     pub needs: Vec<&'static str>,
     /// The thresholds that the rule compares figures with.
     pub thresholds: Vec<Threshold>,
-    /// Recordings that show the rule at work.
+    /// Recordings that show when the rule fires.
     pub fixtures: Fixtures,
 }
 
@@ -132,16 +132,16 @@ pub const ALL: &[Rule] = &[
 ];
 
 /// What helps if one thread has most of the work.
-const DIVIDE: &str = "divide the work of this thread: more worker threads or processes, shards, or \
-                      a parallel mode of the program";
+const DIVIDE: &str = "divide the work of this thread: use more worker threads or processes, \
+                      shards, or a parallel mode of the program";
 
 /// What helps if one of several alike has the longest part.
-const LONGEST_FIRST: &str = "divide the longest part, or start it first: the others are done \
-                             before it";
+const LONGEST_FIRST: &str = "divide the longest part of the work, or start it first: the other \
+                             parts are done before it";
 
 /// What helps if the workers of a server sleep while requests wait.
-const MORE_WORKERS: &str = "use more worker threads or processes, or handle other requests while \
-                            one sleeps: these workers hardly use a CPU";
+const MORE_WORKERS: &str = "use more worker threads or processes, or let a worker handle other \
+                            requests while one request waits: these workers hardly use a CPU";
 
 /// What helps if threads wait for the last of them.
 const EVENLY: &str = "divide the work evenly: the thread that arrives last has the most work";
@@ -195,11 +195,14 @@ fn costing(facts: &Facts<'_>, rule: &Rule, leaves: Vec<Part>, explanation: Expla
     let worth = Worth::bound(weight.value).at_most(most);
     let small = if !weight.holds() {
         Some(format!(
-            "costs {:.1} % of wanted CPU time; a loss below {} % is not worth a change",
+            "this costs {:.1} % of wanted CPU time; the threshold is {} %",
             weight.value, weight.limit
         ))
     } else if worth.times < facts.matters() {
-        Some(format!("without this loss the work is at most {:.2} times as fast", worth.times))
+        Some(format!(
+            "without this loss the work would be at most {:.2} times as fast",
+            worth.times
+        ))
     } else {
         None
     };
@@ -263,7 +266,7 @@ fn spun_part(facts: &Facts<'_>) -> f64 {
 /// The cost of a finding, compared with the limit.
 fn cost(facts: &Facts<'_>, f: &Finding) -> Evidence {
     let weight = weight(facts, &f.leaves);
-    Evidence::checked("together", &weight, "% of wanted CPU time", "ledger")
+    Evidence::checked("total cost", &weight, "% of wanted CPU time", "ledger")
 }
 
 /// Check the facts, if the trace has what the rule needs.
@@ -290,7 +293,7 @@ pub(crate) fn check(rule: &Rule, facts: &Facts<'_>) -> Finding {
         code::advise(facts, &mut finding);
         return finding;
     }
-    let why = format!("not judged: needs {}", lacking.join(" and "));
+    let why = format!("not judged: the trace lacks {}", lacking.join(" and "));
     not_judged(facts, rule, why)
 }
 
@@ -303,7 +306,7 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
     let Some(replay) = replays.of_class(f.class) else {
         // Other threads queue: unrelated ones or kernel threads.
         if is_judged && f.class == Class::CpuOverload {
-            too_little(f, "none of the threads that do the work waits for a CPU".to_owned());
+            too_little(f, "no thread that does the work waits for a CPU".to_owned());
         }
         return;
     };
@@ -329,7 +332,10 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
                 f.worth = replay.worth.clone();
                 too_little(
                     f,
-                    format!("without this loss the work is only {:.2} times as fast", f.worth.low),
+                    format!(
+                        "without this loss the work would be only {:.2} times as fast",
+                        f.worth.low
+                    ),
                 );
             }
         } else if f.is_too_little && worth.times > f.worth.times {
@@ -343,15 +349,15 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
     f.worth = worth;
     if f.story == "server" && f.worth.basis == Basis::Bound {
         f.advice = vec![
-            "divide the work of that thread itself: a second thread of its kind gains nothing, \
-             because each piece of its work needs the previous piece"
+            "divide each piece of this thread's work: a second thread of its kind gains nothing, \
+             because each piece needs the previous piece"
                 .to_owned(),
         ];
     }
     // Threads queue, but more CPUs would not make the work faster: it is no overload.
     if !gains {
         let times = f.worth.times;
-        let why = format!("replayed with more CPUs the work is only {times:.2} times as fast");
+        let why = format!("in a replay with more CPUs the work is only {times:.2} times as fast");
         return too_little(f, why);
     }
     let unnamed = f.culprits.iter().all(|c| c.kind == "syscall");
@@ -368,17 +374,17 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
                 let runs = percent(facts.thread(slot).running_ns, facts.wall);
                 let name = facts.name(slot);
                 let sleeps = match all_sleep {
-                    true => ", because it sleeps with work in hand",
+                    true => ", because it sleeps before its work is done",
                     false => "",
                 };
                 format!(
-                    "{name} runs {runs:.0} % of the time and delays the rest{sleeps}: if others \
-                     did a part of its work, all would be done sooner"
+                    "{name} runs {runs:.0} % of the time and delays the other threads{sleeps}: if \
+                     other threads did a part of its work, all work would be done sooner"
                 )
             }
             [slot, ..] if all_sleep => format!(
-                "{} threads like {} sleep with work in hand while more work waits for them: if \
-                 there were more of them, all would be done sooner",
+                "{} threads like {} sleep before their work is done while more work waits for \
+                 them: with more such threads, all work would be done sooner",
                 threads.len(),
                 facts.name(slot)
             ),

@@ -2,14 +2,15 @@
 //!
 //! # What it does
 //! It compares the CPU time of each system call with the same call in a baseline trace of the same
-//! work on one CPU (`--baseline`), and adds up the additional cost of this trace's calls. Only
-//! calls begun while no other thread was in the kernel count, because contention belongs to other
-//! classes. Medians are compared, because means depend on what else the machines did.
+//! work on one CPU (`--baseline`), and adds up the additional cost of the calls in this trace. Only
+//! calls that began while no other thread was in the kernel count, because contention belongs to
+//! other classes. The rule compares medians, because means depend on what else the machines did.
 //!
 //! # Why it matters
-//! A kernel that runs on several CPUs takes locks and orders memory where a uniprocessor kernel
-//! need not. The article estimates this overhead at 5 to 10 % for AIX. It matters only for work
-//! that is mostly kernel time, and only if few CPUs are compared with one.
+//! A kernel that runs on several CPUs takes locks and orders memory accesses, which a uniprocessor
+//! kernel need not do. The article named below estimates this overhead at 5 to 10 % for AIX. It
+//! matters only for work that is mostly kernel time, and only if a machine with few CPUs is
+//! compared with one CPU.
 //!
 //! # What to do
 //! Usually nothing. If the overhead is too high, make fewer and larger system calls.
@@ -76,13 +77,13 @@ fn check(facts: &Facts<'_>) -> Finding {
     let explanation = Explanation {
         story: "costlier-calls",
         summary: format!(
-            "system calls made alone cost {:.1} % more than in the baseline; the kernel takes \
-             {kernel:.0} % of capacity",
+            "system calls cost {:.1} % more CPU time than in the baseline, although no other \
+             thread is in the kernel; the kernel takes {kernel:.0} % of capacity",
             overhead.pct()
         ),
         advice: vec![
-            "make fewer, larger system calls; otherwise this is the price of a multiprocessor \
-             kernel"
+            "make fewer and larger system calls; the rest of this cost cannot be avoided on a \
+             multiprocessor"
                 .to_owned(),
         ],
     };
@@ -99,17 +100,17 @@ fn check(facts: &Facts<'_>) -> Finding {
     ];
     for (name, _, _, ratio) in overhead.calls.iter().take(3) {
         f.evidence.push(Evidence::of(
-            format!("{name}: cost compared with the baseline"),
+            format!("{name}: CPU time of a call, compared with the baseline"),
             *ratio,
             "times",
             "syscalls, compared with the baseline",
         ));
     }
     f.ruled_out = if overhead.then == 0 {
-        Some("no system call occurs often enough in both traces".to_owned())
+        Some("no system call occurs often enough in both traces to be compared".to_owned())
     } else if overhead.pct() < facts.doubtful() {
         Some(format!(
-            "system calls cost {:.1} % more than in the baseline; below {} % that is noise",
+            "system calls cost {:.1} % more CPU time than in the baseline; less than {} % is noise",
             overhead.pct(),
             facts.doubtful()
         ))

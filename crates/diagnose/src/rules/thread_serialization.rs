@@ -3,41 +3,43 @@
 //! # What it does
 //! It adds up leaves of the ledger. `idle/thread-sync` is idle CPU time while threads slept in
 //! futex calls (mutex, condition variable, rwlock) and waited for threads of their own process.
-//! Futexes shared by several processes belong to application-serialization.
-//! `busy/kernel/thread-sync` is the CPU time of futex calls that slept or ended another thread's
-//! sleep, and of futex calls by which threads contend for a mutex without sleeping: a wait that
-//! returns at once because the mutex became free, and a wake-up that finds nobody asleep. Other
-//! futex calls that wake nobody and never sleep do not count.
+//! Futexes that several processes share belong to application-serialization.
+//! `busy/kernel/thread-sync` is the CPU time of two kinds of futex calls: calls that slept or ended
+//! the sleep of another thread, and calls by which threads contend for a mutex without sleeping (a
+//! wait that returns at once because the mutex became free, and a wake-up that finds no sleeping
+//! thread). Other futex calls that neither sleep nor wake a thread do not count.
 //!
 //! `busy/spin` is the CPU time of threads that wait without sleeping: several threads of the
 //! process, which work at other times, call `sched_yield` repeatedly with hardly any code of their
 //! own (`yields.short_us`) and no other call in between.
 //!
-//! Threads also spin in their own code: spin locks, adaptive mutexes, the schedulers of runtimes.
-//! That causes no event, but samples of the running code (`holdup record` takes them) show it: a
-//! sample counts if it is at an instruction by which code tells the CPU that it spins (`pause`,
-//! `yield`, `isb`), or in the loop around it. A thread's CPU time in its own code is divided in
-//! proportion to its samples. Several threads of the program must spin or work, and for most of the
-//! time one of them works or is ready to work. The gain is that of a replay in which each thread
-//! runs for less time, by the part that it spun.
+//! Threads also spin in their own code: spin locks, adaptive mutexes, the schedulers of language
+//! runtimes. This spinning causes no event, but samples of the running code (`holdup record` takes
+//! them) show it. A sample counts if it is at an instruction by which code tells the CPU that it
+//! spins (`pause`, `yield`, `isb`), or in the loop around such an instruction. A thread's CPU time
+//! in its own code is divided in proportion to its samples. The time counts only if several threads
+//! of the program spin or work, and if for most of the time one of them works or is ready to work.
+//! The gain comes from a replay in which each thread runs for less time, by the time for which it
+//! spun.
 //!
 //! # What it cannot tell
-//! Spinning without any call looks like work if no samples were taken, if the loop has no such
-//! instruction (`while (!done);`), or if its code is in no file (code that a runtime compiled). For
-//! yields and loops, the trace does not show which lock they are for. Runtimes that schedule tasks
-//! on their own, such as Go's, do not show their locks to the kernel: a trace shows threads without
-//! work, and a busy thread that wakes them.
+//! Spinning without any system call looks like work if no samples were taken, if the loop has no
+//! such instruction (`while (!done);`), or if the code of the loop is in no file (code that a
+//! runtime compiled). For yields and loops, the trace does not show which lock the threads spin
+//! for. Runtimes that schedule tasks on their own, such as Go's, do not show their locks to the
+//! kernel: a trace shows only threads without work, and a busy thread that wakes them.
 //!
 //! # Why it holds a system up
-//! One lock guards data that all threads use. A thread that waits for it spins for a while and then
-//! sleeps, so CPU use is low and the switch rate is high. If it only spins, all CPUs are busy and
-//! few do anything useful; with more threads than CPUs, the thread that has the lock may not even
-//! have a CPU.
+//! One lock guards data that all threads use. A thread that waits for the lock spins for a while
+//! and then sleeps, so few CPUs are busy, and there are many context switches. If threads only
+//! spin, all CPUs are busy, and few of them do anything useful. With more threads than CPUs, even
+//! the thread that holds the lock may be without a CPU.
 //!
 //! # What to do
-//! Use more locks, each for less data; do not hold a lock during work that can be done before or
-//! after; use fewer threads where the work is not parallel. Where the lock lets one thread run code
-//! at a time, as that of an interpreter does, use processes. Make a pool of connections larger.
+//! Use more locks, each for less data. Do work before or after the critical section where possible.
+//! Use fewer threads for work that is not parallel. If the lock lets only one thread run code at a
+//! time, as the lock of an interpreter does, use processes. If the lock guards a pool of
+//! connections, make the pool larger.
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Thread Serialization and case 1.
 
@@ -74,7 +76,7 @@ fn check(facts: &Facts<'_>) -> Finding {
             at: "the threads library (futex)",
             nobody: "no thread waits in the threads library",
             advice: [
-                "use finer locks: several threads at once want the data behind this lock",
+                "use several locks instead of this one, each for a part of the data",
                 "move work out of the critical section",
             ],
         },

@@ -3,38 +3,42 @@
 //! # What it does
 //! It adds up the idle CPU time that additional threads with work would have used:
 //! * **one server**: other threads sleep until one thread, which is busy nearly all the time, has
-//!   served them (AIX case 4), or until the slowest worker reaches the barrier;
+//!   served them (AIX case 4, docs/cases/aix-4-server.md), or until the slowest worker reaches the
+//!   barrier;
 //! * **few threads**: one application thread, or a few but fewer than there are CPUs, run nearly
 //!   all the time, while no other thread has work;
-//! * **one at a time**: only one application thread has work at any time, but no thread runs nearly
-//!   all the time. Examples are a build without `-j`, two processes that wait for each other's
+//! * **one at a time**: only one application thread has work at any time, but it is not always the
+//!   same thread. Examples are a build without `-j`, two processes that wait for each other's
 //!   answers, and a single goroutine or async task that the runtime moves from thread to thread. If
 //!   one process is known to be the traced program, only this process is judged, so that background
 //!   load does not hide the problem;
 //! * **bound threads**: threads are ready and CPUs are idle, but affinity keeps the threads off the
 //!   idle CPUs.
 //!
-//! Where threads or processes of one kind have uneven parts of the work, the CPUs of those that end
-//! early idle. A replay deals the work evenly, and its gain decides. It does so for each round
-//! where one thread hands out parts of work and waits until all are done (fork and join).
+//! If threads or processes of one kind have different amounts of work, the CPUs of those that end
+//! early are idle. A replay divides the work evenly among them, and the gain of this replay
+//! decides. The same is done for each round in which one thread gives other threads parts of the
+//! work and waits until all parts are done (fork and join).
 //!
-//! Threads may spin in user mode until the last one arrives, which samples of the running code show
-//! (see thread-serialization). If one thread has most of the work of its program, while the others
-//! spin most of their time (`busy/barrier-spin`), a replay divides its work among all of them. If
-//! it is another thread each time, samples cannot tell that from a lock.
+//! Threads may spin in user mode until the last thread arrives, which samples of the running code
+//! show (see thread-serialization). If one thread has most of the work of its program, while the
+//! other threads spin most of their time (`busy/barrier-spin`), a replay divides the work of this
+//! thread among all of them. If it is a different thread each time, samples do not distinguish this
+//! spinning from spinning for a lock.
 //!
-//! The workers of a server may sleep with a request in hand, for example for an answer of another
-//! machine, while more requests wait than there are workers. They hardly use a CPU, and no CPU is
-//! lost to them. A replay gives each of them a second one, and its gain decides. Clients may reach
-//! the workers through a proxy or a pool of connections.
+//! The workers of a server may sleep before a request is done, for example while they wait for an
+//! answer of another machine, although more requests wait than there are workers. These workers
+//! hardly use a CPU, and no CPU time is lost to them. A replay gives the server a second worker for
+//! each of them, and the gain of this replay decides. Clients may reach the workers through a proxy
+//! or a pool of connections.
 //!
 //! # Why it holds a system up
-//! When all work goes through one thread, the other CPUs have nothing to do. The sign is that one
-//! of N CPUs is busy, with one thread near 100 % of it.
+//! When all work goes through one thread, the other CPUs have nothing to do. The sign is that only
+//! one CPU is busy, and that one thread uses nearly 100 % of it.
 //!
 //! # What to do
-//! Split the server into several processes or threads; divide the work evenly; widen the affinity;
-//! use more workers where they only sleep.
+//! Split the server into several processes or threads. Divide the work evenly. Widen the CPU
+//! affinity. Use more workers if the workers only sleep.
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Workload Imbalance and case 4.
 
@@ -121,7 +125,7 @@ impl Story {
                 "spin-barrier",
                 format!(
                     "{} has most of the work, and the other threads spin until it is done: \
-                        {idle:.1} of {cpus} CPUs are lost to that",
+                     {idle:.1} of {cpus} CPUs are lost to this spinning",
                     facts.name(slot),
                 ),
                 EVENLY,
@@ -129,8 +133,8 @@ impl Story {
             Story::LoneThread { slot } => (
                 "lone-thread",
                 format!(
-                    "{} runs {:.0} % of its life and is the only thread of the program with work: \
-                        it cannot use more than one of {cpus} CPUs",
+                    "{} runs for {:.0} % of its life and is the only thread of the program with \
+                     work: it cannot use more than one of {cpus} CPUs",
                     facts.name(slot),
                     runs,
                 ),
@@ -162,11 +166,11 @@ impl Story {
             Story::Serial { part } => (
                 "serial",
                 format!(
-                    "for {part:.0} % of the time only one thread has work, but none runs all the \
-                        time: {idle:.1} of {cpus} CPUs stay idle"
+                    "for {part:.0} % of the time only one thread has work, but not always the same \
+                     thread: {idle:.1} of {cpus} CPUs stay idle"
                 ),
-                "let pieces of the work run in parallel (make -j, a pool, a pipeline that does not \
-                    wait for each answer)",
+                "let pieces of the work run in parallel (make -j, a pool of workers, a pipeline \
+                 that does not wait for each answer)",
             ),
             Story::Bound => (
                 "bound",
@@ -224,16 +228,16 @@ fn check(facts: &Facts<'_>) -> Finding {
         Evidence::of(metric, facts.leaf_pct(leaf), "% of capacity", leaf.source())
     };
     f.evidence = vec![
-        share("idle while other threads waited for one busy thread", Leaf::OneServer),
-        share("idle while application threads queued for other CPUs", Leaf::Bound),
+        share("idle CPU time while threads waited for one busy thread", Leaf::OneServer),
+        share("idle CPU time while application threads waited for other CPUs", Leaf::Bound),
         Evidence::checked(
-            "only one application thread (or one thread of the program) running or ready",
+            "time with just one application thread (or one thread of the program) running or ready",
             &alone.serial,
             "% of the time",
             "run queue",
         ),
-        share("idle meanwhile", Leaf::Serial),
-        share("idle without any waiting thread", Leaf::NoWork),
+        share("idle CPU time while just one thread had work", Leaf::Serial),
+        share("idle CPU time while no thread had work", Leaf::NoWork),
     ];
     if let Some((slot, running)) = &alone.longest {
         let metric = format!("longest running thread: {}", facts.name(*slot));

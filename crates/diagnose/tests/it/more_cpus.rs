@@ -47,7 +47,7 @@ fn a_queue_that_more_cpus_do_not_shorten_the_work_of_is_no_overload() {
     assert_ne!(d.verdict.class, Class::CpuOverload, "{}", d.verdict.summary);
     let of = overload(&d);
     let why = of.ruled_out.as_deref().unwrap_or_default();
-    assert_eq!(why, "replayed with more CPUs the work is only 1.00 times as fast", "{of:?}");
+    assert_eq!(why, "in a replay with more CPUs the work is only 1.00 times as fast", "{of:?}");
 }
 
 /// "No change that was tried gains more than 0 %" was reported where `whatif` said 1.39 times.
@@ -60,7 +60,7 @@ fn a_healthy_verdict_says_what_more_cpus_gain_where_threads_hardly_lack_one() {
     assert!(d.verdict.summary.contains("except more CPUs (1.2"), "{}", d.verdict.summary);
 }
 
-/// "No simulated change gains anything" was reported where `whatif` said 1.20 times.
+/// "No simulated change makes the work faster" was reported where `whatif` said 1.20 times.
 #[needs(corpus)]
 #[test]
 fn a_healthy_verdict_says_what_a_replay_gains_though_it_is_too_little() {
@@ -69,7 +69,7 @@ fn a_healthy_verdict_says_what_a_replay_gains_though_it_is_too_little() {
     assert_eq!(d.verdict.class, Class::Healthy, "{}", d.verdict.summary);
     let driver = d.findings.iter().find(|f| f.class == Class::FunneledDriver).unwrap();
     assert!(driver.ruled_out.is_some() && driver.worth.times > 1.15, "{driver:?}");
-    let most = format!("gains more than {:.0} %", (driver.worth.times - 1.0) * 100.0);
+    let most = format!("more than {:.0} % faster", (driver.worth.times - 1.0) * 100.0);
     assert!(d.verdict.summary.contains(&most), "{}", d.verdict.summary);
 }
 

@@ -140,7 +140,7 @@ fn cell(all: &[Moved], key: &str, at: usize) -> (usize, usize, usize) {
 fn section(all: &[Moved]) -> String {
     let right = all.iter().filter(|m| m.is_right).count();
     let mut out = format!(
-        "{}\n{}\n{right} of {} verdicts are right with the default thresholds.\n\n\
+        "{}\n{}\nWith the default thresholds, {right} of {} verdicts are right.\n\n\
          | threshold | kind | value | at -30 %: changed | wrong then | right then | at +30 %: \
          changed | wrong then | right then |\n|---|---|---|--:|--:|--:|--:|--:|--:|\n",
         labels::LIMITS,

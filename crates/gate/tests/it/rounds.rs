@@ -122,7 +122,7 @@ fn what_disturbed_one_recording_disturbed_its_round() {
 fn what_is_no_round_is_said() {
     let words = |all: Numbered| rounds(all, &ONE).unwrap_err();
     assert!(words(vec![]).contains("two or more numbers of CPUs"));
-    assert!(words(vec![recording("a", 2, 1.0); 3]).contains("all of these recordings are on 2"));
+    assert!(words(vec![recording("a", 2, 1.0); 3]).contains("all recordings are on 2"));
     let uneven = vec![recording("a", 1, 9.0), recording("b", 2, 5.0), recording("c", 2, 5.0)];
     assert!(words(uneven).contains("there are 1 on 1 CPUs and 2 on 2 CPUs"));
     let none = rounds(side(1, BEFORE, 1), &Work::Syscall("write".to_owned())).unwrap_err();

@@ -33,10 +33,10 @@ pub fn largest_buffer(host: &Host) -> Option<u64> {
 pub(super) fn buffers(host: &Host, _: &Tried) -> State {
     let wanted = BUFFER >> 20;
     let Some(most) = largest_buffer(host) else {
-        return State::ok(format!("{wanted} MiB for each CPU, and more"));
+        return State::ok(format!("a buffer of {wanted} MiB or more for each CPU is allowed"));
     };
     if most >= BUFFER {
-        return State::ok(format!("{} MiB for each CPU", most >> 20));
+        return State::ok(format!("a buffer of {} MiB for each CPU is allowed", most >> 20));
     }
     let what = format!(
         "kernel.perf_event_mlock_kb and the limit of locked memory allow a buffer of at most {} \
@@ -55,7 +55,8 @@ pub(super) fn buffers(host: &Host, _: &Tried) -> State {
     if most == 0 {
         return State::Missing(Obstacle::stops(what, ways));
     }
-    let costs = "events are lost when a CPU switches often; figures are only estimates then";
+    let costs = "events are lost when a CPU switches often between threads; the figures are then \
+                 only estimates";
     State::Limited(Obstacle::costs(what, costs, ways))
 }
 

@@ -7,30 +7,31 @@ use crate::{Obstacle, State, WayOut, errno, ways};
 /// Whether the events of idle tasks arrive from every CPU.
 pub(super) fn idle_events(_: &Host, tried: &Tried) -> State {
     let Some(seen) = tried.idle.as_ref().filter(|seen| !seen.is_empty()) else {
-        return State::unknown("not tested, because nothing can be recorded");
+        return State::unknown("this was not tested, because nothing can be recorded");
     };
     let mute: Vec<String> = seen
         .iter()
         .filter(|idle| idle.is_mute())
         .map(|idle| {
             format!(
-                "CPU {}: {} switches to the idle task arrived, and {} away from it",
+                "on CPU {}, {} switches to the idle task were recorded, and {} switches away from \
+                 it",
                 idle.cpu.0, idle.to, idle.from
             )
         })
         .collect();
     if !mute.is_empty() {
-        let costs = "the wake-up time of such a CPU is inferred from later events only, so run \
+        let costs = "the time at which such a CPU wakes up is inferred from later events, so run \
                      times of threads on this CPU are less exact; interrupts that arrive while it \
                      is idle are not seen";
         let ways = vec![WayOut::words(
-            "only a different kernel is known to help: some kernels, mostly in virtual machines, \
-                                       lose these events for every recorder",
+            "only another kernel is known to help: some kernels, mostly in virtual machines, lose \
+             these events, whatever program records",
         )];
         return State::Limited(Obstacle::costs(mute.join("; "), costs, ways));
     }
     match seen.iter().filter(|idle| !idle.tells()).count() {
-        0 => State::ok("events of idle tasks arrive from every CPU"),
+        0 => State::ok("the events of idle tasks of every CPU are recorded"),
         busy => State::unknown(format!(
             "{busy} of {} CPUs were hardly ever idle during the test; repeat the test when they \
              are idle",
@@ -61,8 +62,8 @@ pub(super) fn cpus(host: &Host, _: &Tried) -> State {
 
 /// Whether the CPUs' hardware counters work.
 pub(super) fn counters(_: &Host, tried: &Tried) -> State {
-    let costs = "work cannot be distinguished from waiting for memory: hardware-bandwidth is \
-                 judged only with figures from other sources (--counters, --baseline)";
+    let costs = "work cannot be distinguished from waiting for memory: the rule hardware-bandwidth \
+                 then needs figures from other sources (--counters, --baseline)";
     match tried.counters {
         None => State::unknown("not tried"),
         Some(Ok(())) => State::ok("the CPU counts cycles and instructions"),
@@ -87,7 +88,9 @@ pub(super) fn counters(_: &Host, tried: &Tried) -> State {
 /// Whether all threads have a number in the process's PID namespace.
 pub(super) fn threads(host: &Host, _: &Tried) -> State {
     match host.process.pids {
-        Namespace::Initial => State::ok("all threads of the host have their number and name here"),
+        Namespace::Initial => {
+            State::ok("this process sees the number and the name of every thread of the host")
+        }
         Namespace::Unknown => State::unknown("/proc/self/ns/pid cannot be read"),
         Namespace::Inner => {
             let mut ways = ways::container(&host.process);
@@ -98,8 +101,8 @@ pub(super) fn threads(host: &Host, _: &Tried) -> State {
                 "this process runs in its own PID namespace, in which outside threads have no \
                  number: the kernel records them as thread 0",
                 "threads outside the container are identified only in events of switches, wake-ups \
-                 and exits; their other events look like events of the idle task, and -p accepts \
-                 only threads inside the container",
+                 and exits; other events of these threads look like events of the idle task, and \
+                 -p accepts only threads inside the container",
                 ways,
             ))
         }
@@ -158,8 +161,8 @@ pub(super) fn clock(host: &Host, _: &Tried) -> State {
     }
     State::Limited(Obstacle::costs(
         format!("the clock source is {clock}: the kernel does not trust the CPUs' own clocks"),
-        "times of different CPUs may disagree by microseconds and more, and programs that read the \
-         time often are slow",
+        "the times of different CPUs may differ by microseconds and more, and programs that read \
+         the time often are slow",
         vec![WayOut::commands("see why", &["sudo dmesg | grep -i -e tsc -e clocksource"])],
     ))
 }

@@ -39,7 +39,7 @@ fn before_trying(host: &Host, tried: &Tried) -> Vec<Fact> {
         ("tracepoints", tracing::tracepoints),
         ("system-calls", tracing::system_calls),
         ("open-files", limits::open_files),
-        (RECORDING, |_, _| State::unknown("not tested, because of an obstacle above")),
+        (RECORDING, |_, _| State::unknown("this was not tested, because of an obstacle above")),
         ("buffers", limits::buffers),
         ("cpus", machine::cpus),
         ("idle-events", machine::idle_events),
@@ -56,12 +56,14 @@ fn before_trying(host: &Host, tried: &Tried) -> Vec<Fact> {
 /// it.
 fn recording(host: &Host, tried: &Tried, stop: Option<&Obstacle>) -> State {
     match (&tried.record, stop) {
-        (None, _) => State::unknown("not tested, because of an obstacle above"),
-        (Some(Ok(())), _) => {
-            State::ok("tested: the switches of every CPU were recorded for a moment")
-        }
+        (None, _) => State::unknown("this was not tested, because of an obstacle above"),
+        (Some(Ok(())), _) => State::ok(
+            "this was tested: the context switches of every CPU were recorded for a moment",
+        ),
         // The same reason is reported only once.
-        (Some(Err(_)), Some(_)) => State::unknown("refused because of an obstacle above"),
+        (Some(Err(_)), Some(_)) => {
+            State::unknown("recording is refused because of an obstacle above")
+        }
         (Some(Err((attempt, error))), None) => {
             State::Missing(refusal::why(host, tried, attempt, *error, None))
         }

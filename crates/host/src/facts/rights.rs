@@ -59,7 +59,7 @@ fn call_refused(host: &Host, error: i32) -> Obstacle {
 pub(super) fn permission(host: &Host, _: &Tried) -> State {
     let (process, kernel) = (&host.process, &host.kernel);
     if let Some(right) = process.may_record_all() {
-        return State::ok(format!("{}: this process may record all threads", right.name()));
+        return State::ok(format!("this process has {} and may record all threads", right.name()));
     }
     if kernel.perf.lets_everybody() {
         return State::ok("kernel.perf_event_paranoid allows everybody to record everything");
@@ -76,7 +76,8 @@ pub(super) fn permission(host: &Host, _: &Tried) -> State {
     };
     let lacks = match process.users {
         Namespace::Inner => {
-            "this process runs in its own user namespace, whose capabilities do not count"
+            "this process runs in its own user namespace, and the capabilities in it do not count \
+             for recording"
         }
         Namespace::Initial | Namespace::Unknown => {
             "this process has neither CAP_PERFMON nor CAP_SYS_ADMIN"

@@ -54,7 +54,10 @@ pub fn no_tracefs(host: &Host, why: &NoTracefs) -> Obstacle {
 pub(super) fn tracepoints(_: &Host, tried: &Tried) -> State {
     let Some(events) = &tried.events else { return State::unknown("tracefs cannot be read") };
     if events.missing.is_empty() {
-        return State::ok(format!("all {} events of the default preset", events.found));
+        return State::ok(format!(
+            "the kernel has all {} events of the default preset",
+            events.found
+        ));
     }
     let lacks = |name: &str| events.missing.iter().any(|missing| missing == name);
     let lost: Vec<&str> = Capabilities::default()
@@ -86,8 +89,8 @@ pub(super) fn system_calls(_: &Host, tried: &Tried) -> State {
             State::ok(format!("{calls} calls of the default preset can be traced individually"))
         }
         Calls::OnlyAll => {
-            let costs = "all calls are traced (raw_syscalls:*), so during the recording every call \
-                         of every program takes at least a microsecond longer";
+            let costs = "all system calls are recorded instead (raw_syscalls:*), so during the \
+                         recording every call of every program takes at least a microsecond longer";
             State::Limited(Obstacle::costs(what, costs, ways))
         }
         Calls::None => {

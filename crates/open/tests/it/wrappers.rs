@@ -151,7 +151,7 @@ fn every_format_in_every_wrapper() {
             let why = &reader.info().extra[0];
             assert!(
                 why.0 == "recognised by"
-                    && why.1.ends_with(&format!(", inside {name} (magic number)")),
+                    && why.1.ends_with(&format!(", inside {name} data (by the magic number)")),
                 "{why:?}"
             );
             assert!(keys(&*reader) == want, "{format} in {name}");

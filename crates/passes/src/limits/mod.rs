@@ -26,15 +26,15 @@ pub use list::*;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The three kinds of limits.
+/// What a limit decides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LimitKind {
-    /// The size from which on a loss is worth a change.
+    /// The limit is the size from which on a loss is worth a change.
     Matters,
-    /// When a figure is statistically significant.
+    /// The limit decides when a figure is statistically significant.
     Significance,
-    /// When a trace, or a part of it, is reliable.
+    /// The limit decides when a trace, or a part of it, is reliable.
     Soundness,
 }
 
@@ -49,22 +49,24 @@ impl LimitKind {
     }
 }
 
-/// A limit that a figure is compared with.
+/// A threshold: a limit that a figure is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[allow(clippy::manual_non_exhaustive, reason = "nor may the rest of this crate make one")]
 pub struct Threshold {
-    /// `rule-id.name`; the part before the point is the table in the file. Some tables belong to no
-    /// single rule: `all`, and those of the attribution and the replay (`server`, `replay` …).
+    /// Name of the threshold: `rule-id.name`. The part before the point is the table in the TOML
+    /// file. Some tables belong to no single rule: `all`, and the tables of the attribution and the
+    /// replay (`server`, `replay` …).
     pub key: &'static str,
-    /// Its value if no file sets it.
+    /// Value of the threshold if no file sets it.
     pub default: f64,
-    /// Of what: `% of capacity`, `ms`.
+    /// Unit of the threshold: `% of capacity`, `ms`.
     pub unit: &'static str,
-    /// What kind of question it answers.
+    /// What the threshold decides: whether a loss matters, whether a figure is significant, or
+    /// whether a trace is reliable.
     pub kind: LimitKind,
-    /// What it decides.
+    /// What the threshold decides, in words.
     pub meaning: &'static str,
-    /// Why this default.
+    /// Why the default has this value.
     pub source: &'static str,
     #[serde(skip)]
     registered: (),
@@ -105,13 +107,13 @@ impl Check {
 /// A threshold that a file has set to a value other than its default.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Setting {
-    /// Which.
+    /// Name of the threshold.
     pub key: &'static str,
-    /// Its value.
+    /// Value that the file has set.
     pub value: f64,
-    /// Its default value.
+    /// Default value of the threshold.
     pub default: f64,
-    /// Of what.
+    /// Unit of the value.
     pub unit: &'static str,
 }
 

@@ -15,20 +15,20 @@ use std::collections::BTreeMap;
 /// One activity of the holders of an object while other threads waited for the object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct HolderTime {
-    /// The activity: `user`, `preempted`, `disk` …; docs/waits.md lists all.
+    /// Activity of the holders: `user`, `preempted`, `disk` …; docs/waits.md lists all.
     pub did: &'static str,
-    /// The same in words.
+    /// Activity of the holders, in words.
     pub title: &'static str,
     /// The system call in which the holders did this; `null` outside of calls.
     pub call: Option<String>,
-    /// How long.
+    /// Time for which the holders did this.
     pub ns: u64,
     /// Part of all time in which holders had the object while other threads waited, in per cent.
     pub pct: f64,
     /// The objects that the holders slept for, longest first; empty if they ran or were ready.
     pub objects: Vec<HolderObject>,
-    /// For time in their own code: the functions that ran, by samples. Empty if no samples were
-    /// recorded.
+    /// The functions that ran while the holders were in their own code, by samples. Empty if no
+    /// samples were recorded.
     pub functions: Vec<HolderFunction>,
     /// They ran, and so did what the lock is for.
     #[serde(skip)]
@@ -38,22 +38,22 @@ pub struct HolderTime {
 /// An object that holders slept for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct HolderObject {
-    /// Its name.
+    /// Name of the object.
     pub object: String,
-    /// How long.
+    /// Time for which the holders slept for the object.
     pub ns: u64,
 }
 
 /// A function that holders of an object ran.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct HolderFunction {
-    /// Its name.
+    /// Name of the function.
     pub function: String,
-    /// Its source line, or else its file.
+    /// Source line of the function, or else the file that contains it.
     pub at: Option<String>,
-    /// Samples in it.
+    /// Number of samples in the function.
     pub samples: u64,
-    /// Its part of the samples of their own code, in per cent.
+    /// Part of the samples of the holders' own code, in per cent.
     pub pct: f64,
 }
 

@@ -171,7 +171,7 @@ pub enum Error {
     #[error("the output cannot be written: {0}")]
     Pipe(io::Error),
     /// The events cannot be put into one file.
-    #[error("an event has {found} bytes of attributes, and the first has {expected}")]
+    #[error("an event has {found} bytes of attributes, but the first event has {expected}")]
     Attributes {
         /// Bytes of the first event's attr.
         expected: usize,

@@ -31,18 +31,18 @@ pub enum Comparison {
     Scale(ScaleReport),
 }
 
-/// One side of a comparison: what its runs have in common.
+/// One side of a comparison, before or after: what its runs have in common.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SideHead {
     /// The baseline file, if the runs come from one.
     pub file: Option<String>,
     /// Names of the runs.
     pub runs: Vec<String>,
-    /// Host name, if the recordings contain it.
+    /// Name of the host, if the recordings contain it.
     pub host: Option<String>,
     /// Kernel release, if the recordings contain it.
     pub kernel: Option<String>,
-    /// CPUs; null if the runs differ.
+    /// Number of CPUs; null if the runs differ.
     pub cpus: Option<u32>,
     /// Median length of the runs.
     pub wall_ns: Option<u64>,
@@ -142,24 +142,24 @@ pub struct BaselineReport {
     pub metrics: Vec<BaselineMetric>,
 }
 
-/// A run of a baseline file.
+/// One run of a baseline file.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct BaselineRun {
-    /// Its name.
+    /// Name of the run.
     pub name: String,
-    /// Its setting, counted from 0.
+    /// Number of the run's setting in the list of settings, counted from 0.
     pub setting: usize,
-    /// Length.
+    /// Length of the recording.
     pub wall_ns: u64,
-    /// Events read.
+    /// Number of events read.
     pub events: u64,
-    /// Events lost.
+    /// Number of events that the recorder lost.
     pub lost_events: u64,
     /// Part of capacity that programs other than the work took, in per cent.
     pub others_pct: f64,
-    /// Class of the verdict.
+    /// Class of the verdict on the run.
     pub class: Class,
-    /// Units of work done; null if none are counted.
+    /// Number of units of work done; null if no units are counted.
     pub work_units: Option<f64>,
 }
 

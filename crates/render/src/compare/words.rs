@@ -136,8 +136,11 @@ fn sides(paired: bool, n: usize) -> String {
 
 /// `grew by 19.9 % (3.58 ms/unit to 4.29 ms/unit)`.
 fn moved(metric: &Metric, n: &Number) -> String {
-    let span =
-        format!("({} to {})", number(metric, Some(n.median_a)), number(metric, Some(n.median_b)));
+    let span = format!(
+        "(from {} to {})",
+        number(metric, Some(n.median_a)),
+        number(metric, Some(n.median_b))
+    );
     match n.change {
         Some(c) if c > 0.0 => format!("grew by {} {span}", pct(c * 100.0)),
         Some(c) if c < 0.0 => format!("fell by {} {span}", pct(c * 100.0)),
@@ -149,7 +152,7 @@ fn moved(metric: &Metric, n: &Number) -> String {
 fn changed(metric: &Metric, n: &Number) -> String {
     match n.change {
         Some(c) => format!(
-            "changed by {} ({} to {})",
+            "changed by {} (from {} to {})",
             signed_pct(c * 100.0),
             number(metric, Some(n.median_a)),
             number(metric, Some(n.median_b))
@@ -163,8 +166,8 @@ fn looks(limit: &Limit, n: &Number) -> String {
     let worse = n.change.map(|c| if limit.worse == Worse::Higher { c } else { -c });
     let (a, b) = (number(&limit.metric, Some(n.median_a)), number(&limit.metric, Some(n.median_b)));
     match worse {
-        Some(c) if c.is_finite() => format!("looks {} worse ({a} to {b})", pct(c * 100.0)),
-        _ => format!("looks worse ({a} to {b})"),
+        Some(c) if c.is_finite() => format!("looks {} worse (from {a} to {b})", pct(c * 100.0)),
+        _ => format!("looks worse (from {a} to {b})"),
     }
 }
 
@@ -173,7 +176,7 @@ fn limit(limit: &Limit) -> String {
     match limit.absolute > 0.0 {
         true => {
             let least = sample::words(&limit.metric, limit.absolute);
-            format!("the limit is {relative} and {least}")
+            format!("the limits are {relative} and {least}")
         }
         false => format!("the limit is {relative}"),
     }
@@ -193,7 +196,7 @@ fn beyond(judged: &Judged, n: &Number) -> String {
             format!("is {now}; it must {never} {most}")
         }
         (None, Some(most)) => {
-            format!("{}; any change beyond {} fails", moved(metric, n), pct(most * 100.0))
+            format!("{}; the hard limit of a change is {}", moved(metric, n), pct(most * 100.0))
         }
         (None, None) => moved(metric, n),
     }
@@ -204,10 +207,9 @@ fn same(judged: &Judged, n: &Number) -> String {
     let words = changed(&judged.limit.metric, n);
     match (n.test, n.sees) {
         _ if steady => format!("{words}; every run has the same value"),
-        (Test::None, _) => format!(
-            "{words}, within its hard limit; with so few runs nothing more \
-                                    is known"
-        ),
+        (Test::None, _) => {
+            format!("{words}, which is within the hard limit; so few runs show nothing more")
+        }
         (_, Some(sees)) => {
             format!("{words}; a change of {} would have been detected", pct(sees * 100.0))
         }
@@ -222,7 +224,7 @@ pub(super) fn judged(judged: &Judged, judgement: &Judgement) -> String {
         (_, Finding::Unsure(reason)) => doubt(judged, reason, judgement),
         (Compared::Class { a, b }, found) => match found {
             Finding::Same => format!("is {} as before", class(*b)),
-            _ => format!("is {} now; it was {}", class(*b), class(*a)),
+            _ => format!("is {} now, and was {} before", class(*b), class(*a)),
         },
         (Compared::Number(n), Finding::Worse) => {
             format!("{}; {}", moved(metric, n), limit(&judged.limit))
@@ -255,7 +257,7 @@ fn doubt(judged: &Judged, doubt: &Doubt, judgement: &Judgement) -> String {
     };
     match (doubt, number) {
         (Doubt::LooksWorse, Some(n)) => {
-            format!("{}, but the scatter of the runs is as large; {decide}", looks(limit, n))
+            format!("{}, but the runs scatter as much; {decide}", looks(limit, n))
         }
         (Doubt::CouldHide, Some(n)) => {
             let sees = match n.sees {
@@ -280,13 +282,15 @@ fn doubt(judged: &Judged, doubt: &Doubt, judgement: &Judgement) -> String {
         (Doubt::NoValue { run, why }, _) => format!("has no value in {run}: {why}"),
         (Doubt::Classes, _) => match judged.compared {
             Compared::Class { a, b } => {
-                format!("cannot be judged: {} before, {} after", class(a), class(b))
+                format!(
+                    "cannot be judged: most runs are {} before and {} after",
+                    class(a),
+                    class(b)
+                )
             }
-            _ => "cannot be judged: the runs of one side disagree".to_owned(),
+            _ => "cannot be judged: on one side, no class is the verdict on most runs".to_owned(),
         },
-        (Doubt::LooksWorse, None) => {
-            "looks worse, but the scatter of the runs is as large".to_owned()
-        }
+        (Doubt::LooksWorse, None) => "looks worse, but the runs scatter as much".to_owned(),
         (Doubt::CouldHide, None) => "has so much scatter that it could hide a change".to_owned(),
         (Doubt::TooFewRuns, None) => "has too few runs".to_owned(),
     }
@@ -308,11 +312,14 @@ pub(super) fn headline(report: &GateReport) -> String {
     }
     match (&verdict.waived, verdict.no_slower) {
         (Some(waiver), _) => {
-            format!("{metric} {found}; waived until {}: {}", waiver.until, waiver.reason)
+            format!(
+                "{metric} {found}; a waiver accepts this until {}: {}",
+                waiver.until, waiver.reason
+            )
         }
         (None, Some(time)) => format!(
-            "{metric} {found}; but the work does not take longer on that number of CPUs ({}): it \
-             only got faster on fewer CPUs",
+            "{metric} {found}; but the work does not take longer on the largest number of CPUs \
+             ({}): it only got faster on fewer CPUs",
             signed_pct(time * 100.0)
         ),
         (None, None) => format!("{metric} {found}"),
@@ -350,7 +357,7 @@ pub(super) fn reason(reason: &Reason) -> String {
     match (row.change(), row.change_pct()) {
         (Some(c), Some(percent)) => {
             words += &format!(
-                "{} ({} to {}, {})",
+                "{} (from {} to {}, {})",
                 change(&row.metric, c),
                 number(&row.metric, row.a),
                 number(&row.metric, row.b),
@@ -404,7 +411,9 @@ pub(super) fn help(limits: &Limit) -> String {
 /// What a metric measures, for readers new to its name.
 pub(super) fn what(metric: &Metric) -> String {
     let Metric::Number { figure, per } = metric else {
-        return "The class of bottleneck that holdup diagnoses in most runs of a side.".to_owned();
+        return "The class of bottleneck that holdup diagnoses in most runs, before or \
+                after."
+            .to_owned();
     };
     let what = match figure.measure.kind {
         Kind::Time => "a total time",
@@ -436,15 +445,18 @@ pub(super) fn set_aside(verdict: &Verdict) -> Option<String> {
     let pct = verdict.judgement.others_pct;
     (n > 0).then(|| {
         format!(
-            "{runs} left out, because programs other than the work took more than {pct} % of \
-             capacity ({names}{more}){pair}"
+            "{runs} left out{pair}, because programs other than the work took more than {pct} % of \
+             capacity ({names}{more})"
         )
     })
 }
 
 /// An expired waiver.
 pub(super) fn expired(waiver: &Waiver) -> String {
-    format!("the waiver of {} ended on {}: {}", waiver.metric, waiver.until, waiver.reason)
+    format!(
+        "the waiver of {} ended on {}; its reason was: {}",
+        waiver.metric, waiver.until, waiver.reason
+    )
 }
 
 /// The result of the self-test, in a sentence.
@@ -460,7 +472,7 @@ pub(super) fn self_test(report: &SelfTestReport) -> String {
             format!("the gate does not fail if {} gets worse by {injected}", test.metric)
         }
         (found, _) => {
-            format!("the gate says '{}' when the baseline is compared with itself", found.word())
+            format!("the gate says '{}' if the baseline is compared with itself", found.word())
         }
     }
 }
@@ -471,11 +483,10 @@ pub(super) fn sees(report: &SelfTestReport) -> String {
     match report.test.sees {
         Some(sees) => {
             let sees = pct(sees * 100.0);
-            format!("The smallest change that {power} of the comparisons detect: {sees}")
+            format!("The smallest change that the gate detects in {power} of comparisons: {sees}")
         }
         None => format!(
-            "With so many runs there is no change that {power} of the comparisons \
-                         would detect."
+            "With this number of runs the gate detects no change in {power} of comparisons."
         ),
     }
 }

@@ -101,8 +101,9 @@ pub fn cgroups(rows: &[CgroupRow]) -> Table {
         let more = if rest.is_empty() { "" } else { " and other groups" };
         table.notes.push(format!(
             "{first}{more}: the throttled time is a minimum, because throttling is visible only \
-             where a CPU goes idle; the maximum includes the time ready without a CPU. holdup \
-             record, run as root, reads cpu.stat, which counts all throttled time"
+             where a CPU goes idle; the maximum includes the time for which threads were ready \
+             without a CPU. holdup record, run as root, reads cpu.stat, which counts all throttled \
+             time"
         ));
     }
     table

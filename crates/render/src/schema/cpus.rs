@@ -24,7 +24,7 @@ const TEXT: &[Layout] = &[
     Layout {
         total: true,
         ..block(
-            "CPUs: percent of wall time",
+            "CPUs, in per cent of wall time",
             &[
                 field("", "cpu", Key("cpu"), 0),
                 field("busy", "user", Share("user_ns"), 0),

@@ -99,7 +99,7 @@ const SERVICE_SHAPE: Shape = Shape {
     text: &[Layout {
         hide_empty: true,
         ..block(
-            "Services and containers: CPU time that they wanted and were denied",
+            "Services and containers: CPU time that they wanted but did not get",
             &[
                 field("CPU time", "denied", Key("denied_ns"), 0),
                 field("CPU time", "used", Key("used_ns"), 0),

@@ -27,7 +27,7 @@ const _: () = VERB.check();
 const PHASES: Shape = Shape { without: &[], text: TEXT };
 
 const TEXT: &[Layout] = &[block(
-    "Phases: parts of constant composition, each judged separately",
+    "Phases: parts of the trace in which CPU use is alike, each judged separately",
     &[
         field("", "phase", Key("phase"), 0),
         field("", "part", Key("part"), 0),

@@ -60,7 +60,7 @@ const TEXT: &[Layout] = &[
         filter: |l| l.int("pending").unwrap_or(0) > 0,
         hide_empty: true,
         ..block(
-            "Pending system calls (not returned at the end of the trace)",
+            "Pending system calls (they had not returned at the end of the trace)",
             &[
                 field("", "pending", Key("pending"), 0),
                 field("", "elapsed so far", Key("pending_ns"), 0),

@@ -49,7 +49,7 @@ pub(crate) fn culprit(c: &Culprit) -> String {
         Role::KernelLock => format!("{waiting} wait{s} for it{costs}"),
         Role::Server => format!("runs for {time}; {waiting} wait{s} for it"),
         Role::Straggler => {
-            format!("runs for {time}; most often the other threads wait for this thread")
+            format!("runs for {time}; the other threads wait for this thread most often")
         }
         Role::Runs => format!("runs for {time}"),
         Role::Queued if let Some(waited) = c.waited_ns => format!(
@@ -57,9 +57,9 @@ pub(crate) fn culprit(c: &Culprit) -> String {
             if one { "is" } else { "are" },
             duration(waited),
         ),
-        Role::Queued => format!("ready for {time}, queued behind other threads on its CPU"),
+        Role::Queued => format!("ready for {time}, waiting for other threads on its CPU"),
         Role::Throttled => {
-            format!("ready but throttled, with {time} of idle CPU time meanwhile")
+            format!("ready but throttled, while {time} of CPU time were idle")
         }
         Role::Driver if c.waiters.is_empty() => format!("runs for {time}"),
         Role::Driver => format!("runs for {time}; meanwhile {waiting} wait{s}"),
@@ -105,13 +105,13 @@ pub(crate) fn culprit(c: &Culprit) -> String {
     line
 }
 
-/// `meanwhile its holders spent 61 % waiting for a disk (fsync), 25 % in their own code`: the two
+/// `meanwhile the holders spent 61 % waiting for a disk (fsync), 25 % in their own code`: the two
 /// largest parts of at least a tenth.
 fn holders_did(times: &[HolderTime]) -> Option<String> {
     let one = |t: &HolderTime| format!("{:.0} % {}", t.pct, t.phrase());
     let known = |t: &&HolderTime| t.pct >= 10.0 && t.did != HolderPart::Unknown.id();
     let words: Vec<String> = times.iter().take(2).filter(known).map(one).collect();
-    (!words.is_empty()).then(|| format!("meanwhile its holders spent {}", words.join(", ")))
+    (!words.is_empty()).then(|| format!("meanwhile the holders spent {}", words.join(", ")))
 }
 
 fn who(p: &Person) -> String {
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(
             culprit(&lock),
             "mutex 0x1000 of wl (1): 2 threads contend; held for 100 % of the waiting time by w-2 \
-             (tid 2); meanwhile its holders spent 55 % waiting for a disk (fsync), 40 % in their \
+             (tid 2); meanwhile the holders spent 55 % waiting for a disk (fsync), 40 % in their \
              own code; the work would be 1.40 times as fast without their sleep"
         );
     }

@@ -147,7 +147,7 @@ fn gain(f: &Finding) -> String {
         ),
         _ => {
             let from = w.fix.as_deref().unwrap_or("the lost CPU time");
-            format!("Worth up to {:.2}x (a bound, from {from})", w.times)
+            format!("Worth at most {:.2}x (an upper limit, from {from})", w.times)
         }
     }
 }
@@ -192,7 +192,7 @@ fn write_remarks(
         // A reservation already says it.
         if !d.verdict.reservations.iter().any(|r| r.contains(&listed)) {
             let line =
-                format!("other programs than the work: {:.0} % of capacity ({listed})", n.pct);
+                format!("programs other than the work: {:.0} % of capacity ({listed})", n.pct);
             wrapped(&line, "  ", "    ", width, out)?;
         }
     }
@@ -200,8 +200,10 @@ fn write_remarks(
         wrapped(&format!("figures: {source}"), "  ", "    ", width, out)?;
     }
     for t in &d.thresholds {
-        let line =
-            format!("threshold {} is {} {} instead of {}", t.key, t.value, t.unit, t.default);
+        let line = format!(
+            "threshold {} is set to {} {}; the default is {}",
+            t.key, t.value, t.unit, t.default
+        );
         wrapped(&line, "  ", "    ", width, out)?;
     }
     for remark in &d.code_remarks {

@@ -28,7 +28,11 @@ pub(crate) fn write(
     let paint = options.paint();
 
     page.separate(out)?;
-    writeln!(out, "{}", paint.title("Root causes of idle time (at the ends of wait chains)"))?;
+    writeln!(
+        out,
+        "{}",
+        paint.title("Root causes of idle time: what the last thread of each wait chain waits for")
+    )?;
     if graph.roots.is_empty() {
         writeln!(out, "  none")?;
     }
@@ -62,7 +66,7 @@ pub(crate) fn write(
         }
         writeln!(
             out,
-            "  {}: {} threads, waiting {}: {}",
+            "  {}: {} threads, which wait {} in total: {}",
             i + 1,
             cycle.len(),
             duration(waiting),

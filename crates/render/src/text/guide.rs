@@ -78,7 +78,10 @@ pub fn write_end(
     match finding {
         Some(f) if f.ruled_out.is_some() => {
             wrapped(
-                &format!("This class does not hold: {}.", f.ruled_out.as_deref().unwrap_or("")),
+                &format!(
+                    "The rule of this class does not fire: {}.",
+                    f.ruled_out.as_deref().unwrap_or("")
+                ),
                 "  ",
                 "  ",
                 columns,
@@ -91,7 +94,7 @@ pub fn write_end(
         None if class == verdict => {
             wrapped(&walk.diagnosis.verdict.summary, "  ", "  ", columns, out)?
         }
-        None => writeln!(out, "  No single figure shows this.")?,
+        None => writeln!(out, "  No single figure shows this class.")?,
     }
     let holds = finding.is_some_and(|f| f.ruled_out.is_none()) && class == verdict;
     if let Some(f) = finding.filter(|_| holds) {

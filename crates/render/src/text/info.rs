@@ -93,8 +93,8 @@ const NOT_COUNTED: &str = "n/a (--full counts)";
 /// How to read the marks of [`mark`] if the file was not read completely.
 fn legend(info: &Info) -> &'static str {
     if info.capabilities.iter().any(|c| c.listed.is_some()) {
-        "yes: found in samples of the file; listed: enabled, but not found in the samples; --full \
-         reads the whole file"
+        "yes: found in samples of the file; listed: the recorder's list of events has it, but the \
+         samples do not; --full reads the whole file"
     } else {
         "yes: found in samples of the file; n/a: not found in the samples; --full reads the whole \
          file"
@@ -171,7 +171,7 @@ fn facts(info: &Info, trace: &TraceHead) -> Vec<(String, String)> {
         fact(
             "system calls",
             Some(format!(
-                "{} chosen ({}); all other calls are untraced",
+                "{} chosen calls ({}); all other calls are untraced",
                 calls.len(),
                 names.join(", ")
             )),

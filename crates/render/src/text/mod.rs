@@ -133,8 +133,7 @@ pub fn write(report: &Report, options: &TextOptions, out: &mut dyn Write) -> io:
             if path.table.missing.is_none() {
                 let (head, how) = (
                     &path.head,
-                    "and, while it slept, that of the threads it waited \
-                                                for",
+                    "and, while the thread slept, the activity of the threads that it waited for",
                 );
                 let (comm, length) = (escape(&head.comm), units::duration(head.total_ns));
                 writeln!(out, "Path of {comm} ({}), {length}: its own activity {how}", head.tid)?;

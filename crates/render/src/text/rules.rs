@@ -61,7 +61,7 @@ pub fn write_page(rule: &Rule, options: &TextOptions, out: &mut dyn Write) -> io
     writeln!(out, "\n{}", paint.title("Fixtures"))?;
     writeln!(
         out,
-        "  the rule holds in fixtures/{}, but not in fixtures/{}",
+        "  the rule fires on fixtures/{}, but not on fixtures/{}",
         rule.fixtures.positive, rule.fixtures.negative
     )
 }

@@ -8,45 +8,45 @@ use serde::Serialize;
 /// The course of a metric.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct History<'a> {
-    /// The metric's name.
+    /// Name of the metric.
     metric: String,
-    /// What its numbers are.
+    /// Unit of the metric's values.
     unit: &'static str,
-    /// The baselines in order.
+    /// The baselines, in order.
     rows: Vec<PointBody<'a>>,
-    /// Lasting changes.
+    /// Lasting changes of the metric.
     changes: Vec<ChangeBody<'a>>,
 }
 
-/// One baseline of the course.
+/// One baseline of the series.
 #[derive(Serialize, schemars::JsonSchema)]
 struct PointBody<'a> {
-    /// The file.
+    /// File of the baseline.
     label: &'a str,
-    /// Its runs.
+    /// Number of runs in the baseline.
     runs: usize,
-    /// Median in the metric's unit; null if a run has no value.
+    /// Median of the runs, in the metric's unit; null if a run has no value.
     median: Option<f64>,
     /// Run-to-run spread in per cent of the median.
     spread_pct: Option<f64>,
-    /// The class of most runs.
+    /// Class of the verdict on most runs.
     class: Option<Class>,
 }
 
-/// A lasting change in the course.
+/// A lasting change of the metric in the series of baselines.
 #[derive(Serialize, schemars::JsonSchema)]
 struct ChangeBody<'a> {
-    /// The first baseline of the new level, counted from 0.
+    /// Position of the first baseline after the change, counted from 0.
     index: usize,
-    /// Its file.
+    /// File of the first baseline after the change.
     label: &'a str,
     /// The mean before the change, in the metric's unit.
     before: f64,
-    /// The mean from there on.
+    /// The mean after the change, in the metric's unit.
     after: f64,
-    /// The change in per cent; null from 0.
+    /// The change in per cent; null if the mean before the change is 0.
     change_pct: Option<f64>,
-    /// The probability of means as different as these if nothing had changed.
+    /// The probability that means differ as much as these if nothing has changed.
     p: f64,
 }
 
@@ -83,15 +83,15 @@ impl<'a> History<'a> {
 /// What a baseline file holds.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Baseline<'a> {
-    /// The file.
+    /// The baseline file.
     file: &'a str,
-    /// What a unit of work is, as given by `--work`; null if none are counted.
+    /// What a unit of work is, as given by `--work`; null if no units are counted.
     work: Option<&'a str>,
-    /// Names are hashed.
+    /// Whether names are replaced by hashes.
     redacted: bool,
-    /// The settings, each once.
+    /// The settings of the runs, each setting once.
     settings: Vec<SettingBody<'a>>,
-    /// The runs.
+    /// The runs of the baseline.
     rows: &'a [BaselineRun],
     /// The metrics that matter most.
     metrics: Vec<BaselineMetricBody>,
@@ -104,16 +104,16 @@ struct SettingBody<'a> {
     kernel: Option<&'a str>,
     arch: Option<&'a str>,
     cpus: u32,
-    /// Events recorded.
+    /// Kinds of events that were recorded.
     events: &'a [String],
 }
 
-/// A metric of a baseline.
+/// A metric of a baseline file.
 #[derive(Serialize, schemars::JsonSchema)]
 struct BaselineMetricBody {
-    /// Its name.
+    /// Name of the metric.
     metric: String,
-    /// What its numbers are.
+    /// Unit of the metric's values.
     unit: &'static str,
     /// Median of the runs; null if a run has no value.
     median: Option<f64>,

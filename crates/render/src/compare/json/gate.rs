@@ -21,9 +21,9 @@ pub(crate) struct Gate<'a> {
     baseline: Option<&'a str>,
     #[serde(flatten)]
     verdict: VerdictBody<'a>,
-    /// Before.
+    /// The runs before the change.
     a: &'a SideHead,
-    /// After.
+    /// The runs after the change.
     b: &'a SideHead,
 }
 
@@ -50,26 +50,26 @@ impl<'a> Gate<'a> {
 /// What a verdict rests on.
 #[derive(Serialize, schemars::JsonSchema)]
 struct VerdictBody<'a> {
-    /// The metric that decides.
+    /// Name of the metric that decides the outcome.
     primary: MetricBody<'a>,
-    /// Metrics for information only.
+    /// Metrics that are shown for information only.
     inform: Vec<MetricBody<'a>>,
-    /// Why the comparison cannot be trusted.
+    /// Reasons why the comparison cannot be trusted.
     problems: Vec<ProblemBody<'a>>,
-    /// The largest changes for the worse, if any.
+    /// The largest changes for the worse, if there are any.
     why: Vec<ReasonBody<'a>>,
-    /// The waiver that makes the regression pass.
+    /// The waiver that accepts the regression, so that the gate passes.
     waiver: Option<WaiverBody<'a>>,
-    /// Expired waivers of this metric.
+    /// Waivers of this metric that have expired.
     expired: Vec<WaiverBody<'a>>,
-    /// Names of the runs that were left out because other programs took too much of the machine
-    /// meanwhile, and of their partners.
+    /// Names of the runs that were left out because other programs took too much of the machine's
+    /// time. If runs are paired, the partners of these runs are included.
     set_aside: &'a [String],
-    /// How many there were.
+    /// How many runs were compared.
     runs: RunsBody,
-    /// What a unit of work is, as given by `--work`; null if none are counted.
+    /// What a unit of work is, as given by `--work`; null if no units are counted.
     work: Option<String>,
-    /// When a comparison decides.
+    /// Limits on which the outcome depends.
     judgement: JudgementBody,
 }
 
@@ -97,82 +97,84 @@ impl<'a> VerdictBody<'a> {
     }
 }
 
-/// A metric, judged.
+/// What the comparison says about a metric.
 #[derive(Serialize, schemars::JsonSchema)]
 struct MetricBody<'a> {
-    /// Its name, as in a policy.
+    /// Name of the metric, as in a policy.
     metric: String,
-    /// Unit of its numbers; empty for counts and for the class.
+    /// Unit of the metric's values; empty for counts and for the class.
     unit: &'static str,
-    /// `same`, `worse`, `beyond-hard`, `better` or `unsure`.
+    /// What was found: `same`, `worse`, `beyond-hard`, `better` or `unsure`.
     finding: &'static str,
     /// Why the finding is unsure: `looks-worse`, `could-hide`, `too-few-runs`, `no-value` or
     /// `classes`.
     doubt: Option<&'static str>,
-    /// The finding in words.
+    /// What was found, in words.
     words: String,
     /// Which direction is worse: `higher` or `lower`.
     worse: &'static str,
     limits: Limits,
-    /// The numbers; null for the class, or if a run has no value.
+    /// The metric's values before and after; null for the class, or if a run has no value.
     numbers: Option<Numbers<'a>>,
-    /// The classes of most runs; null for numbers.
+    /// The classes of the verdicts on most runs; null if the metric is a number.
     classes: Option<Classes>,
 }
 
-/// The size from which on a change counts.
+/// The limits from which on a change of a metric counts.
 #[derive(Serialize, schemars::JsonSchema)]
 struct Limits {
     /// A change counts from this many per cent on.
     relative_pct: f64,
-    /// The change must also have this absolute size, in the metric's unit.
+    /// A change counts only if it also has this absolute size, in the metric's unit.
     absolute: f64,
-    /// A change of this many per cent must be detected.
+    /// The comparison must be able to detect a change of this many per cent.
     must_see_pct: f64,
     /// Any change of more than this many per cent fails.
     hard_relative_pct: Option<f64>,
-    /// Any value beyond this fails, in the metric's unit.
+    /// Any value beyond this limit fails, in the metric's unit.
     hard_max: Option<f64>,
 }
 
-/// A number of both sides.
+/// Values of a metric before and after.
 #[derive(Serialize, schemars::JsonSchema)]
 struct Numbers<'a> {
     /// Median before, in the metric's unit.
     a: f64,
-    /// Median after.
+    /// Median after, in the metric's unit.
     b: f64,
-    /// After minus before.
+    /// Median after minus median before.
     change: f64,
     /// Growth of the median (for pairs: the median growth) in per cent; null if the median before
     /// is 0.
     change_pct: Option<f64>,
     /// Lower end of the 95 % interval of the growth in per cent.
     low_pct: Option<f64>,
-    /// Its upper end; null if there is none.
+    /// Upper end of the 95 % interval of the growth in per cent; null if there is none.
     high_pct: Option<f64>,
-    /// `wilcoxon-signed-rank`, `mann-whitney`, `prediction-interval` or `none`.
+    /// The statistical test: `wilcoxon-signed-rank`, `mann-whitney`, `prediction-interval` or
+    /// `none`.
     test: &'static str,
     /// The probability that chance alone gives a change for the worse of this size.
     p: Option<f64>,
     /// The p-value, adjusted for all metrics of the comparison (Benjamini and Hochberg).
     q: Option<f64>,
-    /// The smallest change, in per cent, that this number of runs can detect.
+    /// The smallest change, in per cent, that a comparison of this number of runs can detect.
     sees_pct: Option<f64>,
-    /// Runs per side (or pairs) that would be enough to decide; null if 100 would not be enough.
+    /// Number of runs per side (or of pairs) that would be enough to decide; null if 100 would not
+    /// be enough.
     runs_to_decide: Option<usize>,
-    /// The runs before.
+    /// Values of the runs before.
     values_a: &'a [f64],
-    /// The runs after.
+    /// Values of the runs after.
     values_b: &'a [f64],
 }
 
-/// The diagnosis of most runs.
+/// The class of the verdict on most runs, before and after.
 #[derive(Serialize, schemars::JsonSchema)]
 struct Classes {
-    /// Before; null if the runs disagree.
+    /// Class before; null if the runs disagree.
     a: Option<Class>,
-    /// After.
+    /// Class after; null if the runs disagree.
     b: Option<Class>,
 }
 
@@ -239,11 +241,11 @@ impl<'a> Numbers<'a> {
 /// A reason why a comparison cannot be trusted.
 #[derive(Serialize, schemars::JsonSchema)]
 struct ProblemBody<'a> {
-    /// `settings`, `background-load` or `lost-events`.
+    /// Kind of the problem: `settings`, `background-load` or `lost-events`.
     code: &'static str,
-    /// What it is.
+    /// The problem in words.
     words: &'a str,
-    /// What to do about it.
+    /// What to do about the problem.
     remedy: &'a str,
 }
 
@@ -258,7 +260,7 @@ impl<'a> ProblemBody<'a> {
 struct ReasonBody<'a> {
     #[serde(flatten)]
     row: DiffRow<'a>,
-    /// Which threads wait for which threads now, if known.
+    /// Which threads wait for which other threads after the change, if that is known.
     threads: Option<&'a str>,
 }
 
@@ -271,11 +273,11 @@ impl<'a> ReasonBody<'a> {
 /// A known regression that is accepted for a limited time.
 #[derive(Serialize, schemars::JsonSchema)]
 struct WaiverBody<'a> {
-    /// The metric.
+    /// Name of the metric.
     metric: &'a str,
-    /// The last day.
+    /// The last day on which the waiver is valid.
     until: &'a str,
-    /// Why.
+    /// Why the regression is accepted.
     reason: &'a str,
 }
 
@@ -288,24 +290,24 @@ impl<'a> WaiverBody<'a> {
 /// How many runs were compared.
 #[derive(Serialize, schemars::JsonSchema)]
 struct RunsBody {
-    /// Before.
+    /// Number of runs before.
     a: usize,
-    /// After.
+    /// Number of runs after.
     b: usize,
-    /// The runs alternated, and are compared pair by pair.
+    /// Whether the runs before and after alternated, and are compared pair by pair.
     paired: bool,
 }
 
-/// When a comparison decides.
+/// Limits on which the outcome of a comparison depends.
 #[derive(Serialize, schemars::JsonSchema)]
 struct JudgementBody {
-    /// The largest p-value of a regression, one-sided.
+    /// A regression is reported if its one-sided p-value is at most this.
     alpha: f64,
-    /// The required probability that a relevant change is detected.
+    /// The probability with which a relevant change must be detected.
     power: f64,
-    /// Part of capacity that other programs may take, in per cent.
+    /// The part of capacity that other programs may take, in per cent.
     others_pct: f64,
-    /// Part of the events that may be lost, in per cent.
+    /// The part of the events that may be lost, in per cent.
     lost_pct: f64,
 }
 
@@ -315,47 +317,47 @@ pub(crate) struct SelfTest<'a> {
     self_test: SelfTestBody<'a>,
 }
 
-/// What the gate can detect with a baseline like this.
+/// What the gate can detect with this baseline.
 #[derive(Serialize, schemars::JsonSchema)]
 struct SelfTestBody<'a> {
-    /// The gate fails with the injected change, and does not fail without it.
+    /// Whether the gate fails with the injected change, and does not fail without it.
     passed: bool,
-    /// The same in words.
+    /// The result of the self-test in words.
     words: String,
     /// The baseline file.
     baseline: &'a str,
-    /// The metric that decides.
+    /// Name of the metric that decides the outcome.
     metric: String,
-    /// Number of runs per side for which the curve holds.
+    /// Number of runs per side that the curve is for.
     runs: usize,
-    /// The change injected.
+    /// Size of the injected change, in per cent.
     injected_pct: f64,
-    /// The baseline compared with itself.
+    /// What the gate says if the baseline is compared with itself.
     unchanged: TrialBody<'a>,
-    /// With the change injected.
+    /// What the gate says if the change is injected.
     slowed: TrialBody<'a>,
-    /// How often the gate reports each change as a regression with this number of runs per side;
-    /// empty if the runs do not show the spread.
+    /// For each size of a change, how often the gate reports a regression with this number of runs
+    /// per side; empty if the runs do not show the spread.
     curve: Vec<CurveRow>,
-    /// The smallest change that is detected with the required power.
+    /// The smallest change, in per cent, that is detected with the required probability.
     sees_pct: Option<f64>,
 }
 
-/// What the gate said.
+/// What the gate says in one comparison.
 #[derive(Serialize, schemars::JsonSchema)]
 struct TrialBody<'a> {
-    /// `pass`, `regressed` or `inconclusive`.
+    /// Outcome: `pass`, `regressed` or `inconclusive`.
     outcome: &'static str,
     #[serde(flatten)]
     verdict: VerdictBody<'a>,
 }
 
-/// A point of the power curve.
+/// One point of the power curve: how often a change of one size is detected.
 #[derive(Serialize, schemars::JsonSchema)]
 struct CurveRow {
-    /// The change.
+    /// Size of the change, in per cent.
     change_pct: f64,
-    /// How often the gate reports a regression.
+    /// How often the gate reports a regression, in per cent.
     seen_pct: f64,
 }
 

@@ -60,7 +60,7 @@ fn percent(ratio: Option<f64>) -> Option<f64> {
     ratio.and_then(|r| finite(r * 100.0))
 }
 
-/// The envelope of the verbs that compare recordings.
+/// The JSON envelope of the verbs that compare recordings.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Envelope<B> {
     /// Version of this format.
@@ -74,21 +74,22 @@ pub(crate) struct Envelope<B> {
 /// Every figure of two sides.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Diff<'a> {
-    /// Before.
+    /// The earlier recordings.
     a: &'a SideHead,
-    /// After.
+    /// The later recordings.
     b: &'a SideHead,
-    /// What sums are divided by.
+    /// What the sums are divided by.
     per: PerName,
-    /// What a unit of work is, as given by `--work`; null if none are counted.
+    /// What a unit of work is, as given by `--work`; null if no units are counted.
     work: Option<String>,
-    /// Differences between the sides that should be the same, in words; null if there are none.
+    /// Differences between the two sides in what should be the same, in words; null if there are
+    /// none.
     differences: Option<&'a str>,
-    /// What changed most comes first.
+    /// The figures of both sides; those that changed most come first.
     rows: Vec<DiffRow<'a>>,
 }
 
-/// What sums are divided by.
+/// What the sums are divided by.
 #[derive(Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum PerName {
@@ -98,24 +99,24 @@ enum PerName {
     Work,
 }
 
-/// A figure of both sides.
+/// One figure, on both sides of the comparison.
 #[derive(Serialize, schemars::JsonSchema)]
 struct DiffRow<'a> {
-    /// The table.
+    /// Name of the table that contains the figure.
     table: &'static str,
-    /// The key of its row; empty in a table of one row.
+    /// Key of the row that contains the figure; empty in a table of one row.
     key: &'a str,
-    /// The metric's name, as in a policy.
+    /// Name of the metric, as in a policy.
     metric: String,
-    /// Median before; null where it was not recorded.
+    /// Median before; null if the figure was not recorded.
     a: Option<f64>,
-    /// Median after.
+    /// Median after; null if the figure was not recorded.
     b: Option<f64>,
-    /// After minus before.
+    /// Median after minus median before.
     change: Option<f64>,
-    /// The same in per cent of the value before; null if that is 0.
+    /// The change in per cent of the median before; null if that median is 0.
     change_pct: Option<f64>,
-    /// What the numbers are: `ns/s`, `ns/unit`, `%` ...; empty for counts.
+    /// Unit of the figures: `ns/s`, `ns/unit`, `%` …; empty for counts.
     unit: &'static str,
 }
 

@@ -8,81 +8,83 @@ use serde::Serialize;
 /// The same work on more and more CPUs.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Scale<'a> {
-    /// What a unit of work is, as given by `--work`; null if a recording is the work.
+    /// What a unit of work is, as given by `--work`; null if each recording is the whole work.
     work: Option<String>,
-    /// A row for each number of CPUs, fewest first.
+    /// One row for each number of CPUs, the smallest number first.
     rows: Vec<ScaleRow>,
-    /// The laws fitted to the rows.
+    /// The scaling laws, fitted to the rows.
     fit: Fit,
-    /// Where the CPU time went that did not speed up the work, largest first; empty without
-    /// recordings.
+    /// Parts of the ledger in which CPU time did not speed up the work, the largest first; empty
+    /// without recordings.
     leaves: Vec<LeafRow<'a>>,
-    /// CPU time of system calls, largest cost first; empty without recordings.
+    /// CPU time of system calls, the largest cost first; empty without recordings.
     calls: Vec<CallRow<'a>>,
 }
 
-/// The work on one number of CPUs.
+/// The work, done on one number of CPUs.
 #[derive(Serialize, schemars::JsonSchema)]
 struct ScaleRow {
-    /// CPUs.
+    /// Number of CPUs.
     cpus: u32,
-    /// Time for the work, or per unit of work; the median of several runs.
+    /// Time for the whole work, or for a unit of work; the median of several runs.
     time_ns: f64,
-    /// How much faster than the first row.
+    /// How many times as fast as in the first row the work is.
     speedup: f64,
-    /// Part of the CPUs that were used, relative to the first row; 0 to 1.
+    /// Part of the CPUs that speed up the work, relative to the first row; 0 to 1.
     efficiency: f64,
-    /// CPUs that did not speed up the work; below 0 if the speedup is more than linear.
+    /// Number of CPUs that do not speed up the work; below 0 if the speedup is more than linear.
     lost_cpus: f64,
     /// Karp and Flatt's serial fraction; null for the first row, or if the first row is not for one
     /// CPU.
     serial_fraction: Option<f64>,
-    /// What the universal scalability law gives; null with fewer than three rows.
+    /// Speedup by the universal scalability law; null with fewer than three rows.
     usl_speedup: Option<f64>,
-    /// Context switches for the work, or per unit of work; null without recordings.
+    /// Context switches for the whole work, or for a unit of work; null without recordings.
     switches: Option<f64>,
     /// Serial set-up: how long only one CPU worked before more CPUs did; null if no row has a
-    /// set-up. For one CPU it is the set-up of the next row.
+    /// set-up. In the row of one CPU it is the set-up of the next row.
     setup_ns: Option<f64>,
-    /// How much faster than the first row, both without set-up; null if no row has a set-up.
+    /// How many times as fast as in the first row the work is if the set-up is left out of both
+    /// rows; null if no row has a set-up.
     speedup_without_setup: Option<f64>,
 }
 
-/// The laws fitted to the rows. A coefficient is null if there are too few rows for it.
+/// The scaling laws, fitted to the rows. A coefficient is null if there are too few rows for it.
 #[derive(Serialize, schemars::JsonSchema)]
 struct Fit {
     /// Serial fraction of Amdahl's law over all rows.
     serial_fraction: Option<f64>,
-    /// Contention of the universal scalability law.
+    /// Contention coefficient of the universal scalability law.
     sigma: Option<f64>,
-    /// Its coherency.
+    /// Coherency coefficient of the universal scalability law.
     kappa: Option<f64>,
-    /// Number of CPUs with the highest throughput; null if the law has no peak.
+    /// Number of CPUs with the highest throughput by the universal scalability law; null if the law
+    /// has no peak.
     peak_cpus: Option<f64>,
-    /// With 95 % confidence; null if there are not more rows than unknowns, or if the coefficient
-    /// is fixed at 0.
+    /// Intervals of the coefficients with 95 % confidence; null if there are not more rows than
+    /// unknowns, or if a coefficient was set to 0.
     intervals: Intervals,
 }
 
 /// Lowest and highest value of each coefficient.
 #[derive(Serialize, schemars::JsonSchema)]
 struct Intervals {
-    /// Of `sigma`.
+    /// Lowest and highest value of `sigma`.
     sigma: Option<[f64; 2]>,
-    /// Of `kappa`.
+    /// Lowest and highest value of `kappa`.
     kappa: Option<[f64; 2]>,
 }
 
 /// A leaf of the ledger, compared with the first row.
 #[derive(Serialize, schemars::JsonSchema)]
 struct LeafRow<'a> {
-    /// CPUs.
+    /// Number of CPUs.
     cpus: u32,
-    /// Its path.
+    /// Path of the leaf.
     path: &'a str,
-    /// CPUs that it takes beyond what the CPU-seconds of the first row would need. With one
+    /// CPUs that the leaf takes beyond what the CPU-seconds of the first row would need. With one
     /// recording per row, the values for one number of CPUs add up to `lost_cpus` of its row. With
-    /// several recordings they do so only roughly, because these values are means and times are
+    /// several recordings they add up only roughly, because these values are means and times are
     /// medians.
     lost_cpus: f64,
 }
@@ -90,19 +92,20 @@ struct LeafRow<'a> {
 /// CPU time of a system call, compared with the first row.
 #[derive(Serialize, schemars::JsonSchema)]
 struct CallRow<'a> {
-    /// CPUs.
+    /// Number of CPUs.
     cpus: u32,
-    /// The call; null for the total of all calls, each weighted by its count in the first row.
+    /// Name of the system call; null for the total of all calls, each weighted by its count in the
+    /// first row.
     name: Option<&'a str>,
     /// CPU time of one call in the first row; of all calls if `name` is null.
     first_cpu_ns: f64,
-    /// The same here.
+    /// CPU time of one call in this row; of all calls if `name` is null.
     cpu_ns: f64,
-    /// How many times as long.
+    /// `cpu_ns` divided by `first_cpu_ns`.
     ratio: Option<f64>,
     /// Lowest value of `ratio` with 95 % confidence; null with fewer than three runs per side.
     ratio_low: Option<f64>,
-    /// Highest value.
+    /// Highest value of `ratio` with 95 % confidence; null with fewer than three runs per side.
     ratio_high: Option<f64>,
 }
 

@@ -56,15 +56,15 @@ pub(in crate::compare) fn sentences(report: &ScaleReport) -> Vec<String> {
     );
     if scaling.rows.len() < 3 {
         said.push(
-            "Two numbers of CPUs cannot distinguish a serial part from contention between CPUs; \
-             three can."
+            "Measurements on two numbers of CPUs cannot distinguish a serial part from contention \
+             between CPUs; measurements on three can."
                 .to_owned(),
         );
     }
     if scaling.leaves.is_empty() {
         said.push(
-            "Figures alone do not show where the CPU time went; recordings of each row do (holdup \
-             scale 1=ONE.data 2=TWO.data ...)."
+            "Times alone do not show where the CPU time went; a recording for each number of CPUs \
+             does (holdup scale 1=ONE.data 2=TWO.data ...)."
                 .to_owned(),
         );
     }
@@ -73,7 +73,7 @@ pub(in crate::compare) fn sentences(report: &ScaleReport) -> Vec<String> {
 
 fn amdahl(serial: f64) -> String {
     match serial {
-        ..=0.0 => "By Amdahl's law none of the work is serial.".to_owned(),
+        ..=0.0 => "By Amdahl's law no part of the work is serial.".to_owned(),
         1.0.. => "More CPUs do less work than one CPU: Amdahl's law would need a serial part of \
                   more than 100 %."
             .to_owned(),
@@ -93,7 +93,8 @@ fn set_up(rows: &[Row]) -> Option<String> {
     let part = without.setup / last.seconds * 100.0;
     Some(format!(
         "Before the CPUs share the work, serial set-up takes {}, which is {} of the time on {} \
-         CPUs. Without the set-up the work is {:.2} times as fast there, instead of {:.2} times.",
+         CPUs. If the set-up is left out, the speedup on that number of CPUs is {:.2}, instead of \
+         {:.2}.",
         duration((without.setup * 1e9) as u64),
         words::pct(part),
         last.cpus,
@@ -116,19 +117,19 @@ fn growth(scaling: &Scaling) -> Option<String> {
     let (from, to) = (tables::serial(first), tables::serial(last));
     Some(match last > first.max(0.0) * GROWN {
         true => format!(
-            "The serial fraction grows from {from} to {to}: CPUs slow each other down, since a \
-             serial part alone would keep the fraction constant (Karp and Flatt)."
+            "The serial fraction grows from {from} to {to}, so CPUs slow each other down: with a \
+             serial part alone, the fraction would stay the same (Karp and Flatt)."
         ),
         false => format!(
-            "The serial fraction does not grow ({from}, {to}): CPUs are idle because of a serial \
-             part, not because CPUs slow each other down (Karp and Flatt)."
+            "The serial fraction does not grow (from {from} to {to}): CPUs are idle because of a \
+             serial part, not because CPUs slow each other down (Karp and Flatt)."
         ),
     })
 }
 
 fn universal(law: &Usl, scaling: &Scaling) -> String {
     let within = |i: Option<Interval>| {
-        i.map_or(String::new(), |i| format!(" (95 %: {:.4} to {:.4})", i.low, i.high))
+        i.map_or(String::new(), |i| format!(" (95 % interval: {:.4} to {:.4})", i.low, i.high))
     };
     let coefficients = format!(
         "contention {:.4}{}, coherency {:.5}{}",
@@ -143,11 +144,11 @@ fn universal(law: &Usl, scaling: &Scaling) -> String {
             let (at, speedup) = (peak.round().max(1.0), law.speedup(peak) / law.speedup(1.0));
             let cpus = if at == 1.0 { "CPU" } else { "CPUs" };
             format!(
-                "the maximum is at {at:.0} {cpus}, with {} times the work of one CPU",
+                "the highest throughput is on {at:.0} {cpus}, {} times that of one CPU",
                 most(speedup)
             )
         }
-        _ => format!("no peak within ten times the {last} CPUs measured"),
+        _ => format!("the throughput has no maximum up to ten times the {last} CPUs measured"),
     };
     format!("Universal scalability law: {coefficients}; {peak}.")
 }
@@ -155,7 +156,7 @@ fn universal(law: &Usl, scaling: &Scaling) -> String {
 fn super_linear(row: &Row, first: &Row) -> String {
     let fewer = match (first.switches, row.switches) {
         (Some(then), Some(now)) if now < then => format!(
-            "there are {} fewer context switches ({then:.1} before, {now:.1} here)",
+            "there are {} fewer context switches ({now:.1} instead of {then:.1} in the first row)",
             words::pct((1.0 - now / then) * 100.0)
         ),
         (Some(_), Some(_)) => {
@@ -163,9 +164,11 @@ fn super_linear(row: &Row, first: &Row) -> String {
             size of the caches"
                 .to_owned()
         }
-        _ => "usual causes are fewer context switches and the larger total size of the caches; \
-            recordings show which"
-            .to_owned(),
+        _ => {
+            "the usual causes are fewer context switches and the larger total size of the caches; \
+             recordings show which cause it is"
+                .to_owned()
+        }
     };
     format!("On {} CPUs the speedup is more than linear: {fewer}.", row.cpus)
 }

@@ -215,7 +215,7 @@ pub(in crate::compare) fn scaling(report: &ScaleReport) -> Vec<(&'static str, Gr
     }
     let title = match report.work {
         Work::Unknown => "The same work on more CPUs",
-        _ => "A unit of work on more CPUs",
+        _ => "Time for a unit of work on more CPUs",
     };
     let mut tables = vec![(title, Grid { heads, rows: ladder.collect() })];
     let leaves = report
@@ -229,7 +229,7 @@ pub(in crate::compare) fn scaling(report: &ScaleReport) -> Vec<(&'static str, Gr
     let heads = vec![
         right("CPUs", 0),
         left("call", 0),
-        right("CPU then", 1),
+        right("CPU in row 1", 1),
         right("CPU here", 1),
         right("ratio", 0),
         left("95 % interval", 2),

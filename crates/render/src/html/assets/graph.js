@@ -29,7 +29,7 @@ function blocking(graph) {
   const frame = el('div', {}, picture());
   narrow.addEventListener('change', () => frame.replaceChildren(picture()));
   return section('blocking', 'Who waits for whom', frame,
-    graph.left_out ? el('p', { class: 'dim', text: 'Only the longest edges are shown; ' +
+    graph.left_out ? el('p', { class: 'dim', text: 'Only the longest waits are shown; ' +
       `holdup waits --graph shows ${graph.left_out} more.` }) : null,
     graph.cycles.length ? el('p', {}, el('b', { text: 'Cycles of threads that wait: ' }),
       graph.cycles.slice(0, 5).map((cycle, i) => el('span', {}, i ? '; ' : '',

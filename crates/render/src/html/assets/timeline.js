@@ -412,12 +412,13 @@ function lanes(t) {
   const part = el('div', {}, el('h3', { text: 'CPUs and the busiest threads' }), bar,
     el('div', { class: 'lanes' }, labels, canvas), say,
     legend(t.doings.map((d, i) => [d.id, d.title, i]).filter((d) => used.has(d[2]))),
-    el('p', { id: 'lanes-keys', class: 'dim', text: 'Pale colours: the state took most of the ' +
-      `time, but not all. For the busiest ${duration(end - begin)} (marked on the scale) this ` +
-      `page has each of the ${digits(t.window_switches, 0)} intervals on a CPU; elsewhere the ` +
-      `resolution is ${duration(t.pixel_ns)}. Keys: ← → move, + − zoom, 0 all, b busiest, ` +
-      '↑ ↓ , . cursor. Drag moves, double-click or Ctrl + wheel zooms. In the close-up, arrows ' +
-      'point to the thread under the cursor from the threads that ended its sleeps.' }),
+    el('p', { id: 'lanes-keys', class: 'dim', text: 'In pale parts the state shown took most of ' +
+      `the time, but not all of it. For the busiest ${duration(end - begin)} (marked on the ` +
+      `scale) this page has each of the ${digits(t.window_switches, 0)} intervals on a CPU; ` +
+      `elsewhere the resolution is ${duration(t.pixel_ns)}. Keys: ← → move, + − zoom, 0 all, ` +
+      'b busiest, ↑ ↓ , . cursor. Drag moves, double-click or Ctrl + wheel zooms. In the ' +
+      'close-up, arrows point to the thread under the cursor from the threads that ended its ' +
+      'sleeps.' }),
     missing.length ? el('p', { class: 'dim', text: `Not shown: ${missing.join(', ')}.` }) : null);
   new ResizeObserver(render).observe(canvas.parentNode ?? canvas);
   window.addEventListener('themechange', () => { theme(); render(); });
@@ -432,7 +433,7 @@ function timeline() {
   const { part, show } = lanes(t);
   // Lanes of waiting look like trouble, whatever the verdict.
   const calm = REPORT.verdict?.class === 'healthy' ? el('p', { class: 'dim',
-    text: 'There is no bottleneck: threads that wait here wait for work, or cost no CPU time.' })
+    text: 'There is no bottleneck: the threads wait for work, or their waits cost no CPU time.' })
     : null;
   return section('timeline', 'What happened when', calm,
     strip(REPORT.phases, t, show), concurrency(t, t.cpus.length + t.cpus_left_out), part);

@@ -19,7 +19,7 @@ function worth(finding) {
   }
   if (w.basis !== 'replayed') {
     return none ? 'Without this bottleneck the work would be no faster.'
-      : `Without this bottleneck the work would be up to ${times}.`;
+      : `Without this bottleneck the work would be at most ${times}.`;
   }
   return `The work would be ${times}${range}, according to a replay with this change: ` +
     `${clean(w.fix, 300)}.`;
@@ -56,13 +56,13 @@ function verdict() {
           el('li', { text: `× ${s.factor}: ${clean(s.what, 500)}` }))))));
 }
 
-/** Advice of what holds, and the commands that lead on. */
+/** Advice of the rules that fire, and the commands that show more. */
 function next() {
   const holds = REPORT.findings.filter((f) => f.ruled_out === null);
   const advice = [...new Set(holds.flatMap((f) => f.advice))];
   return section('next', 'What to do next',
     el('ol', { class: 'advice' }, advice.map((a) => el('li', {}, name(a, 2000)))),
-    REPORT.next.length ? el('h3', { text: 'Commands for more detail' }) : null,
+    REPORT.next.length ? el('h3', { text: 'Commands that show more' }) : null,
     REPORT.next.map(command),
     REPORT.leads.length ? el('h3', { text: 'Suspected, not proved' }) : null,
     REPORT.leads.map((l) => el('div', {}, el('p', {}, el('b', { text: l.class + ': ' }),
@@ -99,7 +99,7 @@ function findings() {
   const holds = REPORT.findings.filter((f) => f.ruled_out === null);
   const out = REPORT.findings.filter((f) => f.ruled_out !== null);
   return section('evidence', 'Evidence',
-    holds.length ? null : el('p', { text: 'No rule holds.' }),
+    holds.length ? null : el('p', { text: 'No rule fires.' }),
     holds.map((f, i) => finding(f, i === 0)),
     el('h3', { text: 'Ruled out' }),
     el('ul', { class: 'ruled' }, out.map((f) => el('li', {}, finding(f, false),
@@ -143,7 +143,7 @@ function holders(times) {
     const what = (t.call === null ? t.title : `${t.title} in ${t.call}`) + ran;
     return { function: what, line: null, dso: null, pct: t.pct };
   });
-  return code('what the holders did while others waited', spots);
+  return code('what the holders did while other threads waited', spots);
 }
 
 /** Who holds and who waits for what costs most. */
@@ -157,14 +157,15 @@ function objects() {
   if (culprits.length + rest.length === 0) return null;
   return section('objects', 'Who holds, and who waits',
     el('p', { class: 'dim', text: 'Percentages of the time that threads waited for the object: ' +
-      'the part during which a holder had it, or the part of a waiter.' }),
+      'for a holder, the part during which it had the object; for a waiter, the part that it ' +
+      'waited.' }),
     el('div', { class: 'cards' },
       culprits.map((c) => el('div', { class: 'card', 'data-object': clean(c.id) },
         el('h3', {}, name(c.name)),
         el('p', { class: 'dim', text: `${duration(c.ns)} of CPU time` }),
         code('threads wait in', c.code?.waits), code('waits are ended in', c.code?.wakes),
-        code('meanwhile its holders ran', c.code?.runs),
-        code('meanwhile its holders were in', c.code?.calls?.map((call) =>
+        code('meanwhile the holders ran', c.code?.runs),
+        code('meanwhile the holders called', c.code?.calls?.map((call) =>
           ({ function: call.call, line: null, dso: null, pct: call.pct }))),
         people('held by, or waits ended by', c.holders, c.holders_in_all),
         holders(c.holders_did),
