@@ -24,12 +24,6 @@ fn main() {
     if labels.exists() {
         println!("cargo::rerun-if-changed={}", labels.display());
     }
-    println!("cargo::rerun-if-env-changed=HOLDUP_REAL");
-    let real = env::var_os("HOLDUP_REAL").map_or_else(|| recordings.join("real"), PathBuf::from);
-    let real_labels = real.join("LABELS.tsv");
-    if real_labels.exists() {
-        println!("cargo::rerun-if-changed={}", real_labels.display());
-    }
     let perf = version("perf");
     // The tests of the tables know the rules of this version, with its errors.
     let perf_6_1 = perf.clone().and_then(|version| {
@@ -94,11 +88,6 @@ fn main() {
             imports("dask.distributed", "'dask[distributed]'"),
         ),
         ("corpus", "../shared/corpus", labels.exists().then(String::new).ok_or("absent".into())),
-        (
-            "real",
-            "../shared/corpus/real",
-            real_labels.exists().then(String::new).ok_or("absent".into()),
-        ),
     ];
 
     let mut table = String::from("const PROBES: &[(&str, Option<&str>)] = &[\n");
@@ -107,10 +96,8 @@ fn main() {
         writeln!(table, "    ({name:?}, {missing:?}),").expect("a String takes it");
     }
     writeln!(table, "];").expect("a String takes it");
-    for (name, folder) in [("CORPUS", recordings), ("REAL", real)] {
-        writeln!(table, "const {name}: &str = {:?};", folder.display().to_string())
-            .expect("a String takes it");
-    }
+    writeln!(table, "const CORPUS: &str = {:?};", recordings.display().to_string())
+        .expect("a String takes it");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     fs::write(out.join("probes.rs"), table).expect("the build folder can be written");
 }

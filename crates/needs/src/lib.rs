@@ -45,13 +45,6 @@ pub fn corpus(_: TokenStream) -> TokenStream {
     parse(&format!("{CORPUS:?}"))
 }
 
-/// The folder of recordings of real programs as a string literal, whether it exists or not: the
-/// value of `HOLDUP_REAL` at build time, else one next to the repository.
-#[proc_macro]
-pub fn real(_: TokenStream) -> TokenStream {
-    parse(&format!("{REAL:?}"))
-}
-
 /// Whether one of the attributes in front of the function is `#[test]`.
 fn is_test(function: &TokenStream) -> bool {
     function.clone().into_iter().any(

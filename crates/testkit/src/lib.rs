@@ -55,12 +55,6 @@ pub fn corpus() -> &'static Path {
     Path::new(holdup_needs::corpus!())
 }
 
-/// Recordings of real programs that are too many or too large for the repository. A test that uses
-/// them is marked `#[needs(real)]`; `HOLDUP_REAL=FOLDER cargo test` looks for them elsewhere.
-pub fn real() -> &'static Path {
-    Path::new(holdup_needs::real!())
-}
-
 /// The packed recordings in a folder and all below it, by name.
 pub fn recordings(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();

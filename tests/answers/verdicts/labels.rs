@@ -102,7 +102,6 @@ pub(crate) fn fixtures() -> Vec<Labelled> {
 }
 
 /// The recordings of real programs that are kept here.
-#[allow(dead_code, reason = "the test of limits alone asks for them")]
 pub(crate) fn kept() -> Vec<Labelled> {
     let dir = root().join("fixtures/real");
     let labels = std::fs::read_to_string(dir.join("LABELS.tsv")).expect("labels");

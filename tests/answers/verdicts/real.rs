@@ -1,10 +1,10 @@
 //! Recordings of real programs, each labelled by the program's own instruments or by an experiment.
 //!
-//! A few are kept in `fixtures/real`, the others are looked for where `HOLDUP_REAL` says, or in
-//! `../shared/corpus/real`. Both folders hold a `LABELS.tsv` with the columns
-//! `file, program, half, where, recorder, true_class, twin, how_known`.
+//! A few are kept in `fixtures/real`, whose `LABELS.tsv` has the columns
+//! `file, program, half, where, recorder, true_class, twin, how_known`. The others are looked for
+//! in `../shared/corpus/real`.
 
-use super::{Outcome, PAGE, false_alarms, labels, matrix, right, verdict_on, wrong, wrong_table};
+use super::{Outcome, PAGE, RIGHT_PCT, labels, matrix, right, verdict_on, wrong, wrong_table};
 use holdup_diagnose::Class;
 use holdup_testkit::{in_parallel, needs};
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,70 +12,52 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// Of 100 verdicts on the programs that rules were made on, so many are right.
-const RIGHT_TO_TUNE_PCT: usize = 90;
-/// The same of the programs that check them.
-const RIGHT_TO_CHECK_PCT: usize = 85;
 /// The section's heading; the page in front of it comes from other recordings.
 pub(crate) const HEADING: &str = "\n## Real programs\n";
 
+/// The other recordings: title, folder, and at least how many there are.
+const OTHERS: [(&str, &str, usize); 2] = [
+    ("Programs that people run", "real/apps", 50),
+    ("Loops of the benchmark will-it-scale", "real/wis", 20),
+];
+
 /// A recording of a real program and the verdict on it.
 struct Judged {
-    program: String,
-    /// Of a program that rules were made on.
-    is_to_tune: bool,
     /// Names of recordings of the same program with the bottleneck that this one is without.
     fixes: Vec<String>,
     outcome: Outcome,
 }
 
-impl Judged {
-    fn is_best(&self) -> bool {
-        self.outcome.of.right[0] == self.outcome.verdict.class.id()
-    }
-}
-
-/// The labelled recordings in a folder, each judged; rows whose recording is not there are left
-/// out.
-fn judged(dir: &Path) -> Vec<Judged> {
-    let Ok(labels) = std::fs::read_to_string(dir.join("LABELS.tsv")) else { return Vec::new() };
-    let mut rows = Vec::new();
-    for line in labels.lines().skip(1) {
-        let fields: Vec<&str> = line.split('\t').collect();
-        let &[file, program, half, _, _, class, twins, _] = &fields[..] else {
-            panic!("{}: eight columns, not {}: {line}", dir.display(), fields.len())
-        };
-        assert!(matches!(half, "tune" | "check"), "{file}: {half:?} is no half");
-        let path = dir.join(file);
-        if !path.is_file() {
-            continue;
-        }
-        let of = labels::Labelled {
-            name: labels::stem(&path),
-            path,
-            right: class.split('|').map(labels::class).collect(),
-            baseline: None,
-        };
-        let fixes = twins.split('|').filter_map(|t| t.strip_prefix("of:")).map(str::to_owned);
-        rows.push((program.to_owned(), half == "tune", fixes.collect(), of));
-    }
-    in_parallel(rows, |(program, is_to_tune, fixes, of)| {
-        let verdict = verdict_on(&of.path);
-        let outcome = Outcome { of, verdict, changed: BTreeMap::new() };
-        Judged { program, is_to_tune, fixes, outcome }
-    })
+fn judge(of: labels::Labelled) -> Outcome {
+    let verdict = verdict_on(&of.path);
+    Outcome { of, verdict, changed: BTreeMap::new() }
 }
 
 /// Those of the repository.
-fn kept() -> &'static [Judged] {
-    static KEPT: OnceLock<Vec<Judged>> = OnceLock::new();
-    KEPT.get_or_init(|| judged(&Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/real")))
+fn kept() -> Vec<Judged> {
+    let dir = labels::root().join("fixtures/real");
+    let labels = std::fs::read_to_string(dir.join("LABELS.tsv")).expect("labels");
+    let twins: BTreeMap<String, Vec<String>> = labels
+        .lines()
+        .skip(1)
+        .map(|line| {
+            let fields: Vec<&str> = line.split('\t').collect();
+            let &[file, _, _, _, _, _, twins, _] = &fields[..] else {
+                panic!("eight columns, not {}: {line}", fields.len())
+            };
+            let fixes = twins.split('|').filter_map(|t| t.strip_prefix("of:")).map(str::to_owned);
+            (labels::stem(Path::new(file)), fixes.collect())
+        })
+        .collect();
+    in_parallel(labels::kept(), |of| Judged { fixes: twins[&of.name].clone(), outcome: judge(of) })
 }
 
-/// All of them, those that are kept as well.
-fn all() -> &'static [Judged] {
-    static ALL: OnceLock<Vec<Judged>> = OnceLock::new();
-    ALL.get_or_init(|| judged(holdup_testkit::real()))
+/// Those of each folder of [`OTHERS`].
+fn others() -> &'static [Vec<Outcome>] {
+    static ALL: OnceLock<Vec<Vec<Outcome>>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        OTHERS.map(|(_, folder, _)| in_parallel(labels::labelled_in(folder), judge)).into()
+    })
 }
 
 /// The fixed twins that got an answer which is right for the recording they fix, and wrong for
@@ -100,45 +82,24 @@ fn called_as_their_twin(of: &[Judged]) -> Vec<String> {
     out
 }
 
-/// How many recordings, of how many programs; how many verdicts are best and accepted; which are
-/// wrong.
-fn half(title: &str, of: &[&Judged]) -> String {
-    let outcomes: Vec<&Outcome> = of.iter().map(|j| &j.outcome).collect();
-    let programs: BTreeSet<&str> = of.iter().map(|j| j.program.as_str()).collect();
-    let mut out = format!(
-        "\n### {title}: {} of {} accepted, {} best ({} programs)\n\n{}",
-        right(&outcomes),
-        of.len(),
-        of.iter().filter(|j| j.is_best()).count(),
-        programs.len(),
-        matrix(&outcomes)
-    );
-    if outcomes.iter().any(|o| !o.is_right()) {
-        out.push('\n');
-        out.push_str(&wrong_table(&outcomes, "wrong verdict on", |_| ""));
-    }
-    out
-}
-
-fn section(of: &[Judged]) -> String {
+fn section() -> String {
     let mut out = include_str!("real.md").to_owned();
-    let (tune, check): (Vec<&Judged>, Vec<&Judged>) = of.iter().partition(|j| j.is_to_tune);
-    for (title, judged) in
-        [("Programs that rules were made on", tune), ("Programs that check them", check)]
-    {
-        if !judged.is_empty() {
-            out.push_str(&half(title, &judged));
+    for ((title, ..), all) in OTHERS.iter().zip(others()) {
+        let all: Vec<&Outcome> = all.iter().collect();
+        let best = all.iter().filter(|o| o.of.right[0] == o.verdict.class.id()).count();
+        write!(
+            out,
+            "\n### {title}: {} of {} accepted, {best} best\n\n{}",
+            right(&all),
+            all.len(),
+            matrix(&all)
+        )
+        .unwrap();
+        if right(&all) < all.len() {
+            out.push('\n');
+            out.push_str(&wrong_table(&all, "wrong verdict on", |_| ""));
         }
     }
-    let fixed = of.iter().filter(|j| !j.fixes.is_empty()).count();
-    let named = called_as_their_twin(of);
-    writeln!(
-        out,
-        "\nOf {fixed} fixed variants, {} {} the class of the recording that they fix.",
-        named.len(),
-        if named.len() == 1 { "gets" } else { "get" }
-    )
-    .unwrap();
     out
 }
 
@@ -148,7 +109,7 @@ fn real_programs_that_are_kept_get_a_right_verdict() {
     assert!(all.len() >= 6, "{} recordings", all.len());
     let outcomes: Vec<&Outcome> = all.iter().map(|j| &j.outcome).collect();
     assert_eq!(wrong(&outcomes), Vec::<String>::new());
-    assert_eq!(called_as_their_twin(all), Vec::<String>::new());
+    assert_eq!(called_as_their_twin(&all), Vec::<String>::new());
 }
 
 /// The rows of `fixtures/real` and the files beside them are the same, and every twin has a row.
@@ -177,42 +138,25 @@ fn the_labels_of_real_programs_fit_together() {
     }
 }
 
-#[needs(real)]
+#[needs(corpus)]
 #[test]
-fn verdicts_on_real_programs_are_right() {
-    let all = all();
-    println!("{}", section(all));
-    for (is_to_tune, pct) in [(true, RIGHT_TO_TUNE_PCT), (false, RIGHT_TO_CHECK_PCT)] {
-        let half: Vec<&Outcome> =
-            all.iter().filter(|j| j.is_to_tune == is_to_tune).map(|j| &j.outcome).collect();
-        assert!(
-            right(&half) * 100 >= half.len() * pct,
-            "{} of {} right; wrong: {:#?}",
-            right(&half),
-            half.len(),
-            wrong(&half)
-        );
+fn programs_get_right_verdicts() {
+    for ((_, folder, least), all) in OTHERS.iter().zip(others()) {
+        let all: Vec<&Outcome> = all.iter().collect();
+        assert!(all.len() >= *least, "{folder}: {} recordings", all.len());
+        assert!(right(&all) * 100 >= all.len() * RIGHT_PCT, "wrong: {:#?}", wrong(&all));
+        let alarms = all.iter().filter(|o| o.of.is_healthy() && !o.is_right());
+        let alarms: Vec<&str> = alarms.map(|o| o.of.name.as_str()).collect();
+        assert_eq!(alarms, Vec::<&str>::new(), "healthy, and called something else");
     }
 }
 
-#[needs(real)]
-#[test]
-fn no_healthy_program_is_called_a_lock() {
-    assert_eq!(false_alarms(all().iter().map(|j| &j.outcome)), Vec::<String>::new());
-}
-
-#[needs(real)]
-#[test]
-fn no_fixed_twin_is_called_what_it_fixes() {
-    assert_eq!(called_as_their_twin(all()), Vec::<String>::new());
-}
-
-#[needs(real)]
+#[needs(corpus)]
 #[test]
 fn the_section_on_real_programs_is_up_to_date() {
-    let section = section(all());
+    let section = section();
     let _turn = PAGE.lock();
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/verdicts.md");
+    let path = labels::root().join("docs/verdicts.md");
     let text = std::fs::read_to_string(&path).unwrap();
     let (page, old) = text.split_at(text.find(HEADING).unwrap_or(text.len()));
     // What follows comes from another test.
