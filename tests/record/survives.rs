@@ -137,7 +137,7 @@ fn who_recorded_has_the_prompt_back_at_once() {
         let mut child =
             recorder(&file).args(["--", "true"]).stderr(Stdio::piped()).spawn().unwrap();
         let mut words = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
-        assert!(words.any(|line| line.contains("to see what it shows")));
+        assert!(words.any(|line| line.contains("to see what the recording shows")));
         let said = Instant::now();
         assert!(child.wait().unwrap().success());
         let took = said.elapsed();
