@@ -23,7 +23,7 @@ const BY_PROCESS: Shape = Shape { without: &["tid"], text: LATENCY };
 const BY_THREAD: Shape = Shape { without: &["threads"], text: LATENCY };
 
 const LATENCY: &[Layout] = &[block(
-    "How long each stay on a CPU, each time ready and each sleep lasted",
+    "How long each run on a CPU, each wait for a CPU and each sleep lasted",
     &[
         field("", "process", Words(&["comm", "pid", "tid"], words::process), 0),
         field("", "threads", Key("threads"), 7),

@@ -147,7 +147,7 @@ fn gain(f: &Finding) -> String {
         ),
         _ => {
             let from = w.fix.as_deref().unwrap_or("the lost CPU time");
-            format!("Worth at most {:.2}x (an upper limit, from {from})", w.times)
+            format!("Worth at most {:.2}x, estimated from {from}", w.times)
         }
     }
 }
