@@ -25,6 +25,9 @@ const PRIVATE: &[(&str, &str)] = &[
     ("passed over", "skipped"),
     ("laid to", "charged to"),
     ("mending", "fixing"),
+    ("rule holds", "rule fires"),
+    ("rules hold", "rules fire"),
+    ("gave back", "released"),
 ];
 
 /// Whether a text has the word, not as part of another.
