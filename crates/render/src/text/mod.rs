@@ -119,7 +119,12 @@ pub fn write(report: &Report, options: &TextOptions, out: &mut dyn Write) -> io:
             line = line.replacen(&lost, &options.paint().error(&lost), 1);
         }
         writeln!(out, "{line}")?;
-        write_quality(&report.quality, options, out)?;
+        // Prose is wrapped in a pipe too, and so are the warnings above it.
+        let limit = match &report.body {
+            Body::Diagnosis(_) | Body::Guide(_) => Some(width(options)),
+            _ => options.width,
+        };
+        write_quality(&report.quality, limit, options, out)?;
     }
     match &report.body {
         Body::Table(table) | Body::Noted(table) => write_table(table, &page, options, out),
@@ -223,6 +228,7 @@ pub(crate) fn glanced_words(size: u64, span: Option<(u64, u64)>) -> String {
 
 fn write_quality(
     entries: &[QualityEntry],
+    limit: Option<usize>,
     options: &TextOptions,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -234,7 +240,7 @@ fn write_quality(
             Severity::Info if options.verbose => "note:",
             Severity::Info => continue,
         };
-        let words = wrap(&format!("{label} {}", quality_words(entry)), options.width, 2);
+        let words = wrap(&format!("{label} {}", quality_words(entry)), limit, 2);
         let words = words.strip_prefix(label).unwrap_or(&words);
         let label = match entry.severity {
             Severity::Error => paint.error(label),
