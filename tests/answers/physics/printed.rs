@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 /// A claim, the part, and the whole that it must not exceed.
 pub(crate) type Claim = (&'static str, Nanos, Nanos);
 
-/// What of idle time belongs to no wait. Of the rest (a thread that works alone or first, a driver) waits
-/// show the part of those who waited for it.
+/// What of idle time belongs to no wait. Of the rest (a thread that works alone or first, a driver)
+/// waits show the part of those who waited for it.
 const NOBODYS: [Leaf; 3] = [Leaf::Scheduler, Leaf::Throttled, Leaf::NoWork];
 
 /// Of an analysis with every time asleep.

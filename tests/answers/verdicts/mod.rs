@@ -5,7 +5,7 @@
 //!   were made on and in the half that checks them, and no healthy one is called a lock or a
 //!   serialization.
 //! * A confidence of 0.9 means: right nine times in ten.
-//! * The same of recordings of real programs (`real.rs`), and no fixed twin is called what it fixes.
+//! * The same of recordings of real programs (`real.rs`); no fixed twin is called what it fixes.
 //! * One half of a trace, or a trace in which one event in ten is missing, keeps its verdict or is
 //!   less sure, and says why. (The same trace in another form: tests/answers/equivalence.rs.)
 //!

@@ -28,9 +28,9 @@
 //!
 //! The workers of a server may sleep before a request is done, for example while they wait for an
 //! answer of another machine, although more requests wait than there are workers. These workers
-//! hardly use a CPU, and no CPU is idle because of them. A replay gives the server a second worker for
-//! each of them, and the gain of this replay decides. Clients may reach the workers through a proxy
-//! or a pool of connections.
+//! hardly use a CPU, and no CPU is idle because of them. A replay gives the server a second worker
+//! for each of them, and the gain of this replay decides. Clients may reach the workers through a
+//! proxy or a pool of connections.
 //!
 //! # Why it holds a system up
 //! When all work goes through one thread, the other CPUs have nothing to do. The sign is that only

@@ -1,5 +1,5 @@
-//! What each threshold decides: all labelled recordings are judged again with each limit 30 % lower and
-//! higher, and changed verdicts are counted.
+//! What each threshold decides: all labelled recordings are judged again with each one 30 % lower
+//! and higher, and changed verdicts are counted.
 //!
 //! Each recording is read once. It is replayed again only if the moved limit changes what a replay
 //! uses, and read again only if the limit changes its phases.
