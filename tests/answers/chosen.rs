@@ -45,7 +45,9 @@ fn who_is_kept_off_the_cpus_by_others_is_not_healthy() {
     assert_eq!(d.verdict.class, Class::CpuOverload, "{}", d.verdict.summary);
     let said = &d.verdict.summary;
     assert!(
-        said.contains("served (10): these threads are ready but without a CPU for 50 %"),
+        said.contains(
+            "served (10): these threads are ready but without a CPU for 50 % of the time"
+        ),
         "{said}"
     );
     assert!(said.contains("capacity taken by other programs: batch 74.9"), "{said}");

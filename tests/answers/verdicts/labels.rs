@@ -104,16 +104,26 @@ pub(crate) fn fixtures() -> Vec<Labelled> {
 /// The recordings of real programs that are kept here.
 pub(crate) fn kept() -> Vec<Labelled> {
     let dir = root().join("fixtures/real");
-    let labels = std::fs::read_to_string(dir.join("LABELS.tsv")).expect("labels");
-    let rows = labels.lines().skip(1).map(|line| line.split('\t').collect::<Vec<_>>());
-    rows.map(|fields| Labelled {
-        name: stem(Path::new(fields[0])),
-        path: dir.join(fields[0]),
-        right: fields[5].split('|').map(class).collect(),
-        baseline: None,
-    })
-    .filter(|of| of.path.is_file())
-    .collect()
+    kept_rows()
+        .iter()
+        .map(|fields| Labelled {
+            name: stem(Path::new(&fields[0])),
+            path: dir.join(&fields[0]),
+            right: fields[5].split('|').map(class).collect(),
+            baseline: None,
+        })
+        .filter(|of| of.path.is_file())
+        .collect()
+}
+
+/// The rows of their table: `file, program, half, where, recorder, true_class, twin, how_known`.
+pub(crate) fn kept_rows() -> Vec<[String; 8]> {
+    let labels = std::fs::read_to_string(root().join("fixtures/real/LABELS.tsv")).expect("labels");
+    let row = |line: &str| -> [String; 8] {
+        let fields: Vec<String> = line.split('\t').map(str::to_owned).collect();
+        fields.try_into().unwrap_or_else(|_| panic!("eight columns: {line}"))
+    };
+    labels.lines().skip(1).map(row).collect()
 }
 
 /// The name of a recording: its file's up to the first point.

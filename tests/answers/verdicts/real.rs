@@ -1,8 +1,6 @@
 //! Recordings of real programs, each labelled by the program's own instruments or by an experiment.
 //!
-//! A few are kept in `fixtures/real`, whose `LABELS.tsv` has the columns
-//! `file, program, half, where, recorder, true_class, twin, how_known`. The others are looked for
-//! in `../shared/corpus/real`.
+//! A few are kept in `fixtures/real`. The others are looked for in `../shared/corpus/real`.
 
 use super::{Outcome, PAGE, RIGHT_PCT, labels, matrix, right, verdict_on, wrong, wrong_table};
 use holdup_diagnose::Class;
@@ -35,18 +33,11 @@ fn judge(of: labels::Labelled) -> Outcome {
 
 /// Those of the repository.
 fn kept() -> Vec<Judged> {
-    let dir = labels::root().join("fixtures/real");
-    let labels = std::fs::read_to_string(dir.join("LABELS.tsv")).expect("labels");
-    let twins: BTreeMap<String, Vec<String>> = labels
-        .lines()
-        .skip(1)
-        .map(|line| {
-            let fields: Vec<&str> = line.split('\t').collect();
-            let &[file, _, _, _, _, _, twins, _] = &fields[..] else {
-                panic!("eight columns, not {}: {line}", fields.len())
-            };
+    let twins: BTreeMap<String, Vec<String>> = labels::kept_rows()
+        .into_iter()
+        .map(|[file, _, _, _, _, _, twins, _]| {
             let fixes = twins.split('|').filter_map(|t| t.strip_prefix("of:")).map(str::to_owned);
-            (labels::stem(Path::new(file)), fixes.collect())
+            (labels::stem(Path::new(&file)), fixes.collect())
         })
         .collect();
     in_parallel(labels::kept(), |of| Judged { fixes: twins[&of.name].clone(), outcome: judge(of) })
@@ -115,25 +106,22 @@ fn real_programs_that_are_kept_get_a_right_verdict() {
 /// The rows of `fixtures/real` and the files beside them are the same, and every twin has a row.
 #[test]
 fn the_labels_of_real_programs_fit_together() {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/real");
-    let there: BTreeSet<String> = std::fs::read_dir(&dir)
+    let there: BTreeSet<String> = std::fs::read_dir(labels::root().join("fixtures/real"))
         .unwrap()
         .map(|e| e.unwrap().file_name().into_string().unwrap())
         .filter(|name| name.ends_with(".zst"))
         .collect();
-    let labels = std::fs::read_to_string(dir.join("LABELS.tsv")).unwrap();
-    let listed: BTreeSet<String> =
-        labels.lines().skip(1).map(|l| l.split('\t').next().unwrap().to_owned()).collect();
-    assert_eq!(listed, there);
-    let names: BTreeSet<String> = listed.iter().map(|f| labels::stem(Path::new(f))).collect();
-    for line in labels.lines().skip(1) {
-        let twins = line.split('\t').nth(6).unwrap();
+    let rows = labels::kept_rows();
+    assert_eq!(rows.iter().map(|row| row[0].clone()).collect::<BTreeSet<_>>(), there);
+    let names: BTreeSet<String> = there.iter().map(|f| labels::stem(Path::new(f))).collect();
+    for [file, _, half, _, _, classes, twins, _] in &rows {
+        assert!(matches!(&half[..], "tune" | "check"), "{file}: {half:?} is no half");
         for twin in twins.split('|').filter(|t| !t.is_empty()) {
             let name = twin.strip_prefix("of:").unwrap_or(twin);
-            assert!(names.contains(name), "no recording {name} in {line}");
+            assert!(names.contains(name), "no recording {name}, a twin of {file}");
         }
-        for class in line.split('\t').nth(5).unwrap().split('|').map(labels::class) {
-            assert!(Class::ALL.iter().any(|c| c.id() == class), "{class} in {line}");
+        for class in classes.split('|').map(labels::class) {
+            assert!(Class::ALL.iter().any(|c| c.id() == class), "{class} of {file}");
         }
     }
 }
