@@ -166,8 +166,8 @@ impl Story {
             Story::Serial { part } => (
                 "serial",
                 format!(
-                    "for {part:.0} % of the time only one thread has work, but no thread runs all the \
-                     time: {idle:.1} of {cpus} CPUs stay idle"
+                    "for {part:.0} % of the time only one thread has work, but no thread runs all \
+                     the time: {idle:.1} of {cpus} CPUs stay idle"
                 ),
                 "let pieces of the work run in parallel (make -j, a pool of workers, a pipeline \
                  that does not wait for each answer)",
